@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from slinky_operator.kube.leadership.fence import OpenFence
+from slinky_operator.metrics.budgets import Budgets
 from slinky_operator.metrics.contacts import Contacts, Watches
 from slinky_operator.metrics.objects import Objects
 from slinky_operator.metrics.process import Metrics
@@ -22,7 +23,7 @@ OF_OTHERS: Final = ("process_", "python_")
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """Name as in a query, type, labels and description of each metric."""
     metrics = Metrics()
-    for collector in (Objects({}, leads=lambda: True), Watches({}), Contacts(ClientMap(OpenFence()))):
+    for collector in (Objects({}, leads=lambda: True), Watches({}), Budgets({}), Contacts(ClientMap(OpenFence()))):
         metrics.registry.register(collector)
     # The registry has no public list of its collectors.
     collectors: list[Any] = list(metrics.registry._collector_to_names)  # noqa: SLF001

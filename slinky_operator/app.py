@@ -31,7 +31,9 @@ from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.leadership.fence import DeadlineFence, Fence, OpenFence
 from slinky_operator.kube.leadership.lease import Elector
 from slinky_operator.kube.leadership.rival import until_alone
+from slinky_operator.kube.resources import Resource
 from slinky_operator.loginset import spec as loginset
+from slinky_operator.metrics.budgets import Budgets
 from slinky_operator.metrics.contacts import Contacts, Watches
 from slinky_operator.metrics.objects import Objects
 from slinky_operator.metrics.process import Metrics
@@ -41,7 +43,8 @@ from slinky_operator.nodeset.execute import delete_pods, takeover
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.oldjobs import spec as oldjobs
 from slinky_operator.reconcile.caches import Caches
-from slinky_operator.reconcile.spec import Services
+from slinky_operator.reconcile.gate import Gate as ReadingGate
+from slinky_operator.reconcile.spec import ControllerSpec, Services
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Controller, Gate
@@ -110,6 +113,7 @@ async def run(settings: Settings) -> None:
             ),
             namespaces=settings.namespaces,
             relist_every=settings.resync_interval,
+            budget=settings.namespace_budget * MIB,
         )
         supervisor = Supervisor()
         health = HealthServer(metrics.registry, host=settings.health_host, port=settings.health_port)
@@ -150,6 +154,8 @@ async def run(settings: Settings) -> None:
             "other operators": _wait_for_others(client, settings, recorder, alone),
             **{f"cache {cache.resource}": cache.run() for cache in caches.all},
             "freeze caches": _freeze(caches),
+            "what did not fit": caches.refill(),
+            **{f"namespaces {number}": one.run() for number, one in enumerate(caches.interests.values())},
             "signals": _listen_again(kopf_ready, ended),
         }
         for name, task in background.items():
@@ -180,7 +186,12 @@ async def run(settings: Settings) -> None:
 def _show(metrics: Metrics, caches: Caches, clients: ClientMap, leading: asyncio.Event) -> None:
     """Show caches, objects and contacts in the metrics."""
     stores = {resource: cache.store for resource, cache in caches.by_resource.items()}
-    for collector in (Objects(stores, leads=leading.is_set), Watches(caches.by_resource), Contacts(clients)):
+    for collector in (
+        Objects(stores, leads=leading.is_set),
+        Watches(caches.by_resource),
+        Budgets({"users": caches.of_users, "operator": caches.of_operator}),
+        Contacts(clients),
+    ):
         metrics.registry.register(collector)
 
 
@@ -212,7 +223,7 @@ def _controllers(services: Services, metrics: Metrics, gates: Sequence[Gate]) ->
     for spec, one in built:
         controller: Controller[Key] = Controller(
             spec.name,
-            one.reconciler.reconcile,
+            ReadingGate(one.reconciler, spec.resource, _read(spec, services.settings), services.caches).reconcile,
             tell=one.reconciler.tell,
             workers=spec.workers(services.settings),
             gates=gates,
@@ -232,6 +243,11 @@ def _prepare(loop: asyncio.AbstractEventLoop, settings: Settings, ended: asyncio
     switch = LevelSwitch(level=settings.log_level, form=settings.log_format)
     loop.add_signal_handler(signal.SIGUSR1, switch.turn)
     threads.serve_names(loop)
+
+
+def _read(spec: ControllerSpec, settings: Settings) -> set[Resource]:
+    """The kinds that a controller reads."""
+    return {cache.resource for cache in spec.caches(settings)}
 
 
 def _listen(ended: asyncio.Event) -> None:

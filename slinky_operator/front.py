@@ -33,6 +33,15 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 30.0
 """Maximum seconds between two attempts."""
 
+LONG_FIELDS: Final = ("spec", "status")
+"""Fields of an object that only the mirror needs."""
+
+CHUNK: Final = 8
+"""Objects in one answer to kopf's lists; an object may have some 1.5 MB."""
+
+IDLE_S: Final = 0.1
+"""Seconds for which kopf keeps the last event of an object after it was handled."""
+
 
 class Credentials(kopf.ConnectionInfo):
     """Credentials for kopf, checked as `kube.calls.connection` checks the API server."""
@@ -136,9 +145,12 @@ def _feed(handlers: kopf.OperatorRegistry, mirror: Mirror) -> None:
     resource = mirror.resource
 
     @kopf.on.event(resource.group, resource.version, resource.plural, registry=handlers, id=f"feed-{resource}")
-    async def feed(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 kopf's name
+    async def feed(type: str | None, event: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 kopf's name
         # A coroutine: kopf runs plain functions in threads, and the queues belong to the event loop.
-        mirror.feed(type, body)
+        mirror.feed(type, event["object"])
+        # kopf keeps the event for a while, and needs no more than its metadata.
+        for field in LONG_FIELDS:
+            event["object"].pop(field, None)
 
 
 def settings() -> kopf.OperatorSettings:
@@ -147,6 +159,9 @@ def settings() -> kopf.OperatorSettings:
     # Namespaces are configured and the CRDs exist: no rights to list them are needed.
     chosen.scanning.disabled = True
     chosen.posting.enabled = False
+    # A whole list of long specs would be held at once, and each object as long as its worker waits for a next event.
+    chosen.watching.chunk_size = CHUNK
+    chosen.queueing.idle_timeout = IDLE_S
     # Wait without limit for an API server that does not answer or refuses requests.
     chosen.networking.error_backoffs = Backoffs()
     # `app` handles signals and decides the order of shutdown.

@@ -84,6 +84,12 @@ class Settings(BaseModel):
     resync_interval: Seconds = Field(
         default=300.0, description="Seconds between comparisons of the cached custom resources with a fresh list."
     )
+    namespace_budget: Annotated[int, Field(ge=8, le=65536)] = Field(
+        default=128,
+        description="Memory in MiB that the cached objects of one namespace may take: those of the operator's kinds, "
+        "and those that carry its labels, each. What does not fit is left out, and the objects concerned wait and say "
+        "so. A slurmd pod counts as about 20 KiB.",
+    )
 
     # Leadership
 

@@ -183,6 +183,7 @@ class Reason(StrEnum):
     REQUEST_REFUSED = "RequestRefused"
     API_UNAVAILABLE = "ApiUnavailable"
     INTERNAL_ERROR = "InternalError"
+    OVER_BUDGET = "OverBudget"
     DELETING = "Deleting"
     APPLIED_WHILE_DELETING = "AppliedWhileDeleting"
 

@@ -21,7 +21,8 @@ from slinky_operator.kube.resources import (
     TOKENS,
 )
 from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, KEEP_OUR_FIELDS, MANAGED, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, KEEP_OUR_FIELDS, MANAGED, OWNERS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.kept_fields import prune_pod
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
@@ -31,11 +32,11 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
     return [
         CacheSpec(CLUSTERS, mirrored=True),
         CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True),
-        CacheSpec(PODS, INDEXERS, PODS_OF_CLUSTERS),
+        CacheSpec(PODS, INDEXERS, PODS_OF_CLUSTERS, prune_pod, owners=OWNERS),
         CacheSpec(LOGINSETS, {**INDEXES_OF_NODESETS, **INDEXERS}, prune=KEEP_OUR_FIELDS, mirrored=True),
         CacheSpec(TOKENS, INDEXERS, prune=KEEP_OUR_FIELDS, mirrored=True),
         *(
-            CacheSpec(resource, INDEXERS, MANAGED, KEEP_OUR_FIELDS)
+            CacheSpec(resource, INDEXERS, MANAGED, KEEP_OUR_FIELDS, owners=OWNERS)
             for resource in CHILDREN
             if resource not in {LOGINSETS, TOKENS}
         ),

@@ -20,7 +20,8 @@ from slinky_operator.loginset.observe import INDEXERS, Caches
 from slinky_operator.loginset.plan import Defaults
 from slinky_operator.loginset.triggers import LoginSetTriggers
 from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, KEEP_OUR_FIELDS, MANAGED, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, KEEP_OUR_FIELDS, MANAGED, OWNERS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.kept_fields import prune_pod
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
@@ -34,8 +35,8 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
         CacheSpec(CLUSTERS, mirrored=True),
         # The same index over `clusterName` as that of NodeSets.
         CacheSpec(LOGINSETS, INDEXES_OF_NODESETS, prune=KEEP_OUR_FIELDS, mirrored=True),
-        CacheSpec(PODS, INDEXERS, PODS_OF_CLUSTERS),
-        *(CacheSpec(resource, INDEXERS, MANAGED, KEEP_OUR_FIELDS) for resource in OBJECTS),
+        CacheSpec(PODS, INDEXERS, PODS_OF_CLUSTERS, prune_pod, owners=OWNERS),
+        *(CacheSpec(resource, INDEXERS, MANAGED, KEEP_OUR_FIELDS, owners=OWNERS) for resource in OBJECTS),
     ]
 
 

@@ -11,7 +11,8 @@ from slinky_operator.node_labels.controller import NodeLabelsReconciler
 from slinky_operator.node_labels.slurm_nodes import SlurmNodes
 from slinky_operator.node_labels.triggers import NodeLabelsTriggers
 from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_SLURMD_PODS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.indexes import INDEXES_OF_SLURMD_PODS, OWNERS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.kept_fields import prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import ALL, Settings
 
@@ -22,7 +23,7 @@ WORKERS: Final = 4
 def _caches(settings: Settings) -> Sequence[CacheSpec]:
     found = [CacheSpec(NODES, prune=prune_node)]
     if settings.node_labels_from_slurm:
-        found.append(CacheSpec(PODS, INDEXES_OF_SLURMD_PODS, PODS_OF_CLUSTERS))
+        found.append(CacheSpec(PODS, INDEXES_OF_SLURMD_PODS, PODS_OF_CLUSTERS, prune_pod, owners=OWNERS))
     return found
 
 

@@ -20,7 +20,8 @@ from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.kept_fields import prune_claim, prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 
@@ -29,9 +30,9 @@ def _caches(settings: Settings) -> Sequence[CacheSpec]:
     found = [
         CacheSpec(CLUSTERS, mirrored=True),
         CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True),
-        CacheSpec(PODS, indexes.INDEXES_OF_PODS, PODS_OF_CLUSTERS),
-        CacheSpec(CONTROLLERREVISIONS, indexes.INDEXES_OF_REVISIONS, indexes.SELECTOR),
-        CacheSpec(PERSISTENTVOLUMECLAIMS, indexes.INDEXES_OF_CLAIMS, indexes.SELECTOR),
+        CacheSpec(PODS, indexes.INDEXES_OF_PODS, PODS_OF_CLUSTERS, prune_pod, owners=OWNERS),
+        CacheSpec(CONTROLLERREVISIONS, indexes.INDEXES_OF_REVISIONS, indexes.SELECTOR, owners=OWNERS),
+        CacheSpec(PERSISTENTVOLUMECLAIMS, indexes.INDEXES_OF_CLAIMS, indexes.SELECTOR, prune_claim, owners=OWNERS),
     ]
     # Nodes are cluster-scoped: an operator restricted to some namespaces may not watch them.
     return [*found, CacheSpec(NODES, prune=prune_node)] if settings.watch_nodes else found

@@ -29,6 +29,7 @@ from slinky_api.conditions import ClusterCondition, Reason, merge
 from slinky_api.errors import SpecError
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.budget import OverBudgetError
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
 from slinky_operator.runtime import threads
@@ -48,6 +49,7 @@ _SUMMARY: Final[Mapping[Reason, str]] = {
     Reason.RECONCILE_ERROR: "operator retries",
     Reason.INVALID_SPEC: "spec invalid",
     Reason.INTERNAL_ERROR: "error in the operator",
+    Reason.OVER_BUDGET: "namespace over budget",
 }
 """The status text of a Cluster whose passes fail."""
 
@@ -71,6 +73,7 @@ _ADVICE: Final[Mapping[Reason, str]] = {
 
 _ORDER: Final = (
     Reason.INVALID_SPEC,
+    Reason.OVER_BUDGET,
     Reason.FORBIDDEN,
     Reason.REQUEST_REFUSED,
     Reason.INTERNAL_ERROR,
@@ -298,6 +301,8 @@ def _one(error: BaseException, where: str) -> tuple[Reason, str]:
     match error:
         case SpecError():
             return Reason.INVALID_SPEC, _cut(str(error)) or type(error).__name__
+        case OverBudgetError():
+            return Reason.OVER_BUDGET, _cut(str(error))
         case errors.KubeError():
             return _refusal(error)
         case SlurmError():

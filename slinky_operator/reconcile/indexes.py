@@ -9,6 +9,7 @@ from slinky_api import labels
 from slinky_operator.kube.cache.managed_fields import keep_fields_of
 from slinky_operator.kube.cache.store import Indexer
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS, LOGINSETS, NODESETS
 from slinky_operator.slurm import whose
 
 CLUSTER_INDEX: Final = "cluster"
@@ -45,6 +46,9 @@ INDEXES_OF_SLURMD_PODS: Final[Mapping[str, Indexer]] = {
     ),
 }
 """Indexes by which pods of NodeSets are found."""
+
+OWNERS: Final = frozenset({CLUSTERS, NODESETS, LOGINSETS})
+"""Kinds to which pods of Clusters and objects that the operator writes belong."""
 
 PODS_OF_CLUSTERS: Final = labels.LABEL_CLUSTER_NAME
 """Label selector of pods that belong to a Cluster: daemons and nodes."""

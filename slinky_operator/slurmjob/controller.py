@@ -149,7 +149,11 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         memory = self._memory.setdefault(job.uid, Memory())
         if version_of(obj) < memory.written and self._clock() - memory.written_at < BEHIND_S:
             return Postponed(OVERTAKEN_S)
-        snapshot = await self._observe(obj, job, memory)
+        try:
+            snapshot = await self._observe(obj, job, memory)
+        except (kube_errors.Conflict, kube_errors.NotFound):
+            # The cache is behind: the script is not that of the job in it.
+            return Postponed(OVERTAKEN_S)
         planned = plan(snapshot)
         if planned.step is Step.ASK_HISTORY:
             snapshot = await history.ask(self._access, snapshot, memory, self._now())

@@ -105,7 +105,7 @@ class Observer:
     Parameters
     ----------
     kube
-        Reads Namespaces.
+        Reads Namespaces, and scripts that the cache has left out.
     jobs, clusters
         Caches, the former with `INDEXES_OF_JOBS`.
     slurm
@@ -137,7 +137,7 @@ class Observer:
         self._nodes = nodes
         self._now = now
         self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
-        self._translations = Translations()
+        self._translations = Translations(kube)
 
     def entry(self, cluster: Cluster) -> ClusterClient | None:
         """The connection to a Cluster's Slurm."""

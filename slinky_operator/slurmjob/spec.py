@@ -9,7 +9,9 @@ from typing import Final
 
 from slinky_operator.kube.resources import CLUSTERS, JOB_LOG_PODS, NODESETS, PODS, SLURMJOBS
 from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.kept_fields import prune_pod
+from slinky_operator.reconcile.scripts import prune_job
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
@@ -28,10 +30,10 @@ from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 def _caches(_: Settings) -> Sequence[CacheSpec]:
     return [
         CacheSpec(CLUSTERS, mirrored=True),
-        CacheSpec(SLURMJOBS, INDEXES_OF_JOBS, mirrored=True),
+        CacheSpec(SLURMJOBS, INDEXES_OF_JOBS, prune=prune_job, mirrored=True),
         CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True),
-        CacheSpec(PODS, INDEXES_OF_PODS, PODS_OF_CLUSTERS),
-        CacheSpec(JOB_LOG_PODS, label_selector=bodies.SELECTOR, prune=bodies.prune_pod),
+        CacheSpec(PODS, INDEXES_OF_PODS, PODS_OF_CLUSTERS, prune_pod, owners=OWNERS),
+        CacheSpec(JOB_LOG_PODS, label_selector=bodies.SELECTOR, prune=bodies.prune_pod, owners=frozenset({SLURMJOBS})),
     ]
 
 

@@ -16,12 +16,14 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission, translate
 from slinky_operator.runtime import threads
+from slinky_operator.reconcile import scripts
+from slinky_operator.reconcile.namespaces import Getter
 
 ROOM: Final = 16 * 2**20
 """Bytes of all translations that are kept, roughly."""
 
-LARGEST: Final = 2**20
-"""Bytes of one that is kept, roughly; its script is the object's own and does not count."""
+LARGEST: Final = 2 * 2**20
+"""Bytes of one that is kept, roughly, with its script."""
 
 FRESH: Final = timedelta(seconds=10)
 """For so long one counts that names a time: ``now+1hour`` is counted from the submission."""
@@ -52,11 +54,14 @@ class Translations:
 
     Parameters
     ----------
+    kube
+        Reads scripts that the cache has left out.
     room, largest
         Bytes that all, and one, may take to be kept.
     """
 
-    def __init__(self, *, room: int = ROOM, largest: int = LARGEST) -> None:
+    def __init__(self, kube: Getter, *, room: int = ROOM, largest: int = LARGEST) -> None:
+        self._kube = kube
         self._room = room
         self._largest = largest
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
@@ -74,12 +79,18 @@ class Translations:
             Whose job it would be; empty if that is not known.
         now
             The time that relative times count from.
+
+        Raises
+        ------
+        KubeError
+            A script that was left out of the cache cannot be read; `Conflict` if the SlurmJob has changed since.
         """
         kept = self._kept.get(job.uid)
         if kept is not None and kept.is_for(job, user, now):
             self._kept.move_to_end(job.uid)
             return kept.found
         self.forget(job.uid)
+        job = await scripts.whole(self._kube, job)
         found, weight = await threads.JOBS.run((job.namespace, "translation", job.uid), _translated, job, user, now)
         if weight <= self._largest:
             self.forget(job.uid)
@@ -102,7 +113,7 @@ def _translated(job: SlurmJob, user: str, now: datetime) -> tuple[Submission | I
         # The frames that an error holds hold all that was read so far.
         error.__traceback__ = error.__context__ = None
         return error, _weigh(str(error))
-    return found, _weigh(found) - len(found.job.script or "")
+    return found, _weigh(found)
 
 
 def _weigh(value: Any) -> int:

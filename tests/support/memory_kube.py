@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.informer import prune_managed_fields
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object, Page, WatchEvent
-from slinky_operator.kube.resources import Resource
+from slinky_operator.kube.resources import PODS, Resource
+from tests.support.traced_pods import TracedPods
 
 
 class MemoryKube:
@@ -24,6 +26,7 @@ class MemoryKube:
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str, str], Object] = {}
+        self._prunes: dict[str, Callable[[Object], None]] = {}
         self.caches: dict[str, Store] = {}
         """By plural name of the resource; each change is shown there at once."""
 
@@ -32,9 +35,16 @@ class MemoryKube:
 
         self._numbers = itertools.count(1)
 
-    def cache(self, resource: Resource, indexers: Mapping[str, Any] | None = None) -> Store:
-        """Make the cache of a resource."""
-        self.caches[name_of(resource)] = store = Store(indexers)
+    def cache(
+        self,
+        resource: Resource,
+        indexers: Mapping[str, Any] | None = None,
+        prune: Callable[[Object], None] = prune_managed_fields,
+    ) -> Store:
+        """Make the cache of a resource, whose objects are shortened on the way into it."""
+        self._prunes[name_of(resource)] = prune
+        store = TracedPods(indexers) if resource is PODS else Store(indexers)
+        self.caches[name_of(resource)] = store
         return store
 
     def put(self, resource: Resource, obj: Object) -> Object:
@@ -45,7 +55,9 @@ class MemoryKube:
         stored = {"kind": resource.kind, **obj, "metadata": metadata}
         self.objects[name_of(resource), metadata.get("namespace") or "", metadata["name"]] = stored
         if name_of(resource) in self.caches:
-            self.caches[name_of(resource)].put(stored)
+            shown = {**stored, "metadata": dict(metadata)}
+            self._prunes[name_of(resource)](shown)
+            self.caches[name_of(resource)].put(shown)
         return stored
 
     def find(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:

@@ -33,6 +33,7 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.scripts import prune_job
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.controller import Controller, Result
@@ -172,7 +173,7 @@ class JobWorld:
         self.registry = CollectorRegistry()
         """Metrics of all operators, one after the other."""
         self.changes = JobChanges(self.registry, ends=phases.ENDS)
-        self.jobs = self.kube.cache(SLURMJOBS, INDEXES_OF_JOBS)
+        self.jobs = self.kube.cache(SLURMJOBS, INDEXES_OF_JOBS, prune_job)
         self.clusters = self.kube.cache(CLUSTERS)
         self.nodesets = self.kube.cache(NODESETS, INDEXES_OF_NODESETS)
         self.pods = self.kube.cache(PODS, INDEXES_OF_PODS)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Self
+from typing import ClassVar, Self
 
 import pytest
 from typing_extensions import override
 
 from hack import ports
 from slinky_operator import app, front
+from slinky_operator.kube.cache.budget import Budget
 from slinky_operator.kube.calls import connection
 from slinky_operator.runtime.tasks import TaskCrashed
 from slinky_operator.settings import Settings
@@ -29,6 +30,18 @@ class Connection:
 
 async def for_ever(*_: object, **__: object) -> None:
     await asyncio.Event().wait()
+
+
+class Nothing:
+    """No caches."""
+
+    all = mirrors = ()
+    by_resource: ClassVar[dict[object, object]] = {}
+    interests: ClassVar[dict[object, object]] = {}
+    of_users = of_operator = Budget()
+
+    async def refill(self) -> None:
+        await for_ever()
 
 
 async def test_passes_end_before_what_they_use_is_closed_when_the_process_gives_up(
@@ -66,7 +79,7 @@ async def test_passes_end_before_what_they_use_is_closed_when_the_process_gives_
         raise RuntimeError("leadership lost")
 
     monkeypatch.setattr(connection.Connection, "connect", connect)
-    monkeypatch.setattr(app, "Caches", lambda *_, **__: SimpleNamespace(all=(), by_resource={}, mirrors=()))
+    monkeypatch.setattr(app, "Caches", lambda *_, **__: Nothing())
     monkeypatch.setattr(app, "PodReader", Http)
     monkeypatch.setattr(app, "_controllers", lambda *_: [Passes()])
     for name in ("_wait_for_others", "_freeze"):

@@ -12,6 +12,9 @@ When to list and when to watch on:
   between the store and the list shows the changes and deletions that happened meanwhile.
 - Any other failure: continue after a delay. After several consecutive failures without an event, list again: a server
   restored from a backup may not know the version at all and may not answer Gone.
+
+A list is stored page by page. Where an `Interest` says which namespaces count, objects of others are dropped on
+arrival; a namespace that begins to count is listed by itself.
 """
 
 from __future__ import annotations
@@ -25,7 +28,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.cache.store import Change, Indexer, Store
+from slinky_operator.kube.cache.budget import Budget
+from slinky_operator.kube.cache.interest import Interest
+from slinky_operator.kube.cache.listed import Listed
+from slinky_operator.kube.cache.store import Change, Indexer, Store, key_of
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
@@ -67,6 +73,10 @@ class Informer:
         Indexes of the store.
     prune
         Shortens an object in place before it is stored.
+    budget
+        What the objects of a namespace may take; None for no limit.
+    interest
+        Which namespaces count; None if all do.
     """
 
     def __init__(
@@ -80,9 +90,11 @@ class Informer:
         indexers: Mapping[str, Indexer] | None = None,
         prune: Callable[[Object], None] = prune_managed_fields,
         rng: random.Random | None = None,
+        budget: Budget | None = None,
+        interest: Interest | None = None,
     ) -> None:
         self.resource = resource
-        self.store = Store(indexers)
+        self.store = Store(indexers, budget=budget)
         self.synced = asyncio.Event()
         """Set once the store has shown a whole list for every namespace."""
         self.relists = 0
@@ -96,6 +108,12 @@ class Informer:
         self._rng = rng or random.Random()  # noqa: S311 - jitter
         self._handlers: list[Handler] = []
         self._unsynced = set(self._namespaces)
+        self._interest = interest
+        self._asked: dict[str, object] = {}
+        """Namespaces that count and were listed, or are being listed, with a mark of that list."""
+        self._shown: set[str] = set()
+        if interest is not None:
+            interest.followers.append(self)
 
     @property
     def heard_at(self) -> float | None:
@@ -111,6 +129,8 @@ class Informer:
 
     async def run(self) -> None:
         """List and watch until cancelled."""
+        if self._interest is not None:
+            await self._interest.known()
         async with asyncio.TaskGroup() as group:
             for namespace in self._namespaces:
                 _ = group.create_task(self._follow(namespace), name=f"informer {self.resource} {namespace or '*'}")
@@ -143,24 +163,61 @@ class Informer:
                     await self._pause(cursor)
 
     async def _list(self, namespace: str | None, cursor: _Cursor) -> None:
-        items: list[Object] = []
-        version = ""
+        cursor.version = await self._take(namespace)
+        self._heard[namespace] = time.monotonic()
+        self.relists += 1
+        self._unsynced.discard(namespace)
+        if not self._unsynced:
+            self.synced.set()
+
+    async def _take(self, namespace: str | None) -> str:
+        """List a namespace, or all, into the store; returns the version of the list."""
+        wanted = self._counting(namespace)
+        mark = object()
+        self._asked |= dict.fromkeys(wanted or (), mark)
+
+        def covers(one: str) -> bool:
+            return namespace in {None, one} and (wanted is None or one in wanted)
+
         known = self.store.newest(namespace)
+        listed: Listed | None = None
+        version = ""
         async for page in self._client.pages(
             self.resource, namespace, label_selector=self._label_selector, field_selector=self._field_selector
         ):
             for obj in page.items:
                 self._prune(obj)
-            items += page.items
             version = page.resource_version
-        cursor.version = version
-        self._heard[namespace] = time.monotonic()
-        self.relists += 1
-        changes = self.store.replace(items, int(version or 0), namespace, known=known)
-        self._unsynced.discard(namespace)
-        if not self._unsynced:
-            self.synced.set()
-        self._tell(changes)
+            if listed is None:
+                listed = Listed(self.store, int(version or 0), covers, known=known)
+            self._tell(listed.add(page.items))
+        if listed is not None:
+            self._tell(listed.end())
+        # One that has ceased to count meanwhile was forgotten, and what others have listed since is theirs to show.
+        self._shown |= {one for one in wanted or () if self._asked.get(one) is mark}
+        return version
+
+    def _counting(self, namespace: str | None) -> frozenset[str] | None:
+        """The namespaces of a list that count; None if all do."""
+        if self._interest is None:
+            return None
+        found = self._interest.namespaces
+        return found if namespace is None else found & {namespace}
+
+    async def show(self, namespace: str) -> None:
+        """List a namespace that has begun to count, or some of whose objects did not fit; raises what a list raises."""
+        if self.synced.is_set() and (self._namespaces == (None,) or namespace in self._namespaces):
+            _ = await self._take(namespace)
+
+    def hide(self, namespace: str) -> None:
+        """Forget a namespace that does not count any more."""
+        self._asked.pop(namespace, None)
+        self._shown.discard(namespace)
+        self.store.drop(namespace)
+
+    def is_shown(self, namespace: str) -> bool:
+        """Whether the store has what there is of a namespace; one that does not count has nothing to show."""
+        return self._interest is None or namespace in self._shown or namespace not in self._interest.namespaces
 
     async def _watch(self, namespace: str | None, cursor: _Cursor) -> None:
         cursor.moved = False
@@ -175,7 +232,7 @@ class Informer:
         ):
             for event in events:
                 version = event.object["metadata"]["resourceVersion"]
-                if event.type != "BOOKMARK":
+                if event.type != "BOOKMARK" and self._counts(event.object):
                     self._prune(event.object)
                     change = (
                         self.store.remove(event.object) if event.type == "DELETED" else self.store.put(event.object)
@@ -186,6 +243,9 @@ class Informer:
             cursor.moved = True
             cursor.failures = 0
             self._heard[namespace] = time.monotonic()
+
+    def _counts(self, obj: Object) -> bool:
+        return self._interest is None or key_of(obj)[0] in self._interest.namespaces
 
     def _tell(self, changes: Iterable[Change]) -> None:
         for old, new in changes:

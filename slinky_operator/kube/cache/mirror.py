@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache import stubs
+from slinky_operator.kube.cache.budget import Budget
 from slinky_operator.kube.cache.informer import FIRST_PAUSE, LONGEST_PAUSE, Handler, prune_managed_fields
+from slinky_operator.kube.cache.listed import Listed
 from slinky_operator.kube.cache.store import Change, Indexer, Store
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
@@ -37,6 +40,8 @@ class Mirror:
         Namespaces to list; none means all.
     relist_every
         Seconds between comparisons, give or take a fifth.
+    budget
+        What the objects of a namespace may take; None for no limit. Of those that do not fit stubs are kept.
     """
 
     def __init__(
@@ -49,9 +54,10 @@ class Mirror:
         prune: Callable[[Object], None] = prune_managed_fields,
         relist_every: float = RELIST_EVERY,
         rng: random.Random | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.resource = resource
-        self.store = Store(indexers)
+        self.store = Store(indexers, budget=budget, stub=stubs.stub)
         self.synced = asyncio.Event()
         """Set after the first whole list."""
         self.relists = 0
@@ -102,18 +108,28 @@ class Mirror:
     async def relist(self) -> None:
         """Compare with the API server now; raises what the list raises."""
         for namespace in self._namespaces:
-            known = self.store.newest(namespace)
-            listing = await self._client.list(self.resource, namespace)
-            for obj in listing.items:
-                self._prune(obj)
-            version = int(listing.resource_version or 0)
-            changes = self.store.replace(listing.items, version, namespace, known=known)
-            ghosts = sum(new is None for _, new in changes)
-            if ghosts:
-                logger.info("%s: %d objects had vanished without notice", self.resource, ghosts)
-            self._tell(changes)
+            await self._take(namespace)
         self.relists += 1
         self.synced.set()
+
+    async def show(self, namespace: str) -> None:
+        """List a namespace some of whose objects did not fit; raises what the list raises."""
+        await self._take(namespace)
+
+    async def _take(self, namespace: str | None) -> None:
+        known = self.store.newest(namespace)
+        listed: Listed | None = None
+        async for page in self._client.pages(self.resource, namespace):
+            for obj in page.items:
+                self._prune(obj)
+            if listed is None:
+                version = int(page.resource_version or 0)
+                listed = Listed(self.store, version, lambda one: namespace in {None, one}, known=known)
+            self._tell(listed.add(page.items))
+        ghosts = listed.end() if listed is not None else []
+        if ghosts:
+            logger.info("%s: %d objects had vanished without notice", self.resource, len(ghosts))
+        self._tell(ghosts)
 
     def _tell(self, changes: Iterable[Change]) -> None:
         for old, new in changes:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from slinky_api.errors import InvalidObjectError, Problem
 from slinky_api.v1alpha1.common import ApiObject
+from slinky_operator.kube.cache.stubs import is_stub
 from slinky_operator.kube.cache.weight import MOST_LEVELS, MOST_VALUES, Weight, decide, is_small, weigh
 from slinky_operator.kube.objects import Object
 
@@ -80,18 +81,26 @@ class ParseCache(Generic[M]):
         return [self._parse(obj, weigh(obj)) for obj in objects]
 
     def _parse(self, obj: Object, weight: Weight) -> M | InvalidObjectError:
-        if weight.too_many or weight.too_deep:
-            metadata = obj["metadata"]
-            words = (
-                f"has more than {MOST_VALUES} values; the operator reads no object as big as this"
-                if weight.too_many
-                else f"is nested more than {MOST_LEVELS} levels deep; the operator reads no object as deep as this"
+        if weight.too_many:
+            return self._unread_because(
+                obj, f"has more than {MOST_VALUES} values; the operator reads no object as big as this"
             )
-            problem = Problem("", words)
-            return InvalidObjectError(
-                self._model.__name__, str(metadata.get("namespace", "")), str(metadata.get("name", "")), (problem,)
+        if weight.too_deep:
+            return self._unread_because(
+                obj, f"is nested more than {MOST_LEVELS} levels deep; the operator reads no object as deep as this"
             )
+        if is_stub(obj):
+            return self._unread_because(obj, "was not read: the objects of its namespace are over their budget")
         try:
             return self._model.parse(obj)
         except InvalidObjectError as error:
             return error
+
+    def _unread_because(self, obj: Object, reason: str) -> InvalidObjectError:
+        metadata = obj["metadata"]
+        return InvalidObjectError(
+            self._model.__name__,
+            str(metadata.get("namespace", "")),
+            str(metadata.get("name", "")),
+            (Problem("", reason),),
+        )

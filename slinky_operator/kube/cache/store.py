@@ -9,12 +9,18 @@ from a list taken before N. API servers guarantee that the versions of one resou
 This guarantee ends when etcd is restored from a backup: versions continue from that of the backup. A list that was
 requested after something newer had been seen, and is older than that, can have no other cause, since lists are read
 from etcd itself. It is then accepted as it is, whatever versions the store knows.
+
+A store with a `Budget` keeps what fits into it. What does not is remembered by version and size only (`missing`), or
+kept as a stub; the next list tries it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
 
+from slinky_operator.kube.cache.budget import Budget, footprint
 from slinky_operator.kube.objects import Object
 
 Key = tuple[str, str]
@@ -28,6 +34,10 @@ Change = tuple[Object | None, Object | None]
 
 OWNER = "owner"
 """Index over the uids of all owners, the controller among them."""
+
+
+MOST_BURIED: Final = 10_000
+"""Deletions that are remembered, the latest of them: a list that began before is over by then."""
 
 
 def by_owner(obj: Object) -> list[str]:
@@ -57,6 +67,16 @@ def version_of(obj: Object) -> int:
     return int(version) if version else 0
 
 
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """An object that did not fit into the budget."""
+
+    version: int
+    size: int
+    is_missing: bool
+    """Whether not even a stub of it is kept."""
+
+
 class Store:
     """Objects by namespace and name.
 
@@ -64,10 +84,25 @@ class Store:
     ----------
     indexers
         Name of each index, and the values under which it lists an object.
+    budget
+        What the objects of a namespace may take; None for no limit.
+    stub
+        Makes a small object of one that does not fit into the budget; None to keep nothing of it.
     """
 
-    def __init__(self, indexers: Mapping[str, Indexer] | None = None) -> None:
+    def __init__(
+        self,
+        indexers: Mapping[str, Indexer] | None = None,
+        *,
+        budget: Budget | None = None,
+        stub: Callable[[Object], Object] | None = None,
+    ) -> None:
         self._indexers = dict(indexers or {})
+        self._budget = budget
+        self._stub = stub
+        self._sizes: dict[Key, int] = {}
+        self._left_out: dict[Key, _LeftOut] = {}
+        self._missing: dict[str, int] = {}
         self._objects: dict[Key, Object] = {}
         # Dictionaries instead of sets: they keep the order of arrival, which makes runs repeatable.
         self._indexes: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in self._indexers}
@@ -110,18 +145,33 @@ class Store:
     def __contains__(self, key: Key) -> bool:
         return key in self._objects
 
-    def put(self, obj: Object) -> Change | None:
-        """Store an object; returns the change, or `None` if something newer or equal is there already."""
+    def put(self, obj: Object, *, restored: bool = False) -> Change | None:
+        """Store an object; returns the change, or `None` if something newer or equal is there already.
+
+        The change has the new object even if there is no room for it: handlers must hear of it all the same.
+
+        Parameters
+        ----------
+        restored
+            Whether it comes from a list of an etcd that was restored from a backup: then its version means nothing.
+        """
         key = key_of(obj)
         version = version_of(obj)
-        old = self._objects.get(key)
-        if old is not None and version <= version_of(old) and version:
+        if restored:
+            before = self._objects.get(key)
+            if before is not None and before["metadata"] == obj["metadata"]:
+                return None
+            return before, self._set(key, before, obj)
+        old, left_out = self._objects.get(key), self._left_out.get(key)
+        if left_out is not None:
+            if version < left_out.version or (version == left_out.version and not self._fits(key, obj)):
+                return None
+        elif old is not None and version <= version_of(old) and version:
             return None
         if version and version <= self._buried.get(key, 0):
             return None
         self._buried.pop(key, None)
-        self._set(key, old, obj)
-        return old, obj
+        return old, self._set(key, old, obj)
 
     def remove(self, obj: Object) -> Change | None:
         """Forget an object that was deleted, given as it was last seen.
@@ -130,11 +180,14 @@ class Store:
         """
         key = key_of(obj)
         version = version_of(obj)
-        old = self._objects.get(key)
-        if old is not None and version and version < version_of(old):
+        old, left_out = self._objects.get(key), self._left_out.get(key)
+        known = max(version_of(old) if old is not None else 0, left_out.version if left_out is not None else 0)
+        if version and version < known:
             return None
-        self._buried[key] = max(version, self._buried.get(key, 0))
-        if old is None:
+        self._buried[key] = max(version, self._buried.pop(key, 0))
+        if len(self._buried) > MOST_BURIED:
+            del self._buried[next(iter(self._buried))]
+        if old is None and left_out is None:
             return None
         self._unset(key, old)
         # The deletion event carries the final state, which is newer than what we knew.
@@ -143,76 +196,135 @@ class Store:
     def newest(self, namespace: str | None = None) -> int:
         """Newest version that was seen of an object of a namespace, or of any; 0 if there was none."""
         known = (version_of(obj) for key, obj in self._objects.items() if namespace in {None, key[0]})
+        left_out = (one.version for key, one in self._left_out.items() if namespace in {None, key[0]})
         buried = (at for key, at in self._buried.items() if namespace in {None, key[0]})
-        return max((*known, *buried), default=0)
+        return max((*known, *left_out, *buried), default=0)
+
+    def retain(
+        self, listed: Container[Key], version: int, covers: Callable[[str], bool], *, restored: bool = False
+    ) -> list[Change]:
+        """Forget what a whole list does not have; returns these deletions, which nobody has reported.
+
+        Parameters
+        ----------
+        listed
+            Keys of the list.
+        version
+            Version of the list. Objects that the store knows from after that version stay as they are.
+        covers
+            Whether the list is about a namespace.
+        restored
+            Whether etcd was restored from a backup: then versions mean nothing.
+        """
+        changes: list[Change] = []
+        for key in list(dict.fromkeys((*self._objects, *self._left_out))):
+            if key in listed or not covers(key[0]):
+                continue
+            old, left_out = self._objects.get(key), self._left_out.get(key)
+            at = max(version_of(old) if old is not None else 0, left_out.version if left_out is not None else 0)
+            if version and at > version and not restored:
+                continue
+            self._unset(key, old)
+            if old is not None:
+                changes.append((old, None))
+        if restored:
+            self._buried = {key: at for key, at in self._buried.items() if not covers(key[0])}
+        else:
+            # A later list is at least this new, so deletions before it need not be remembered.
+            self._buried = {key: at for key, at in self._buried.items() if at > version or not covers(key[0])}
+        return changes
 
     def replace(
         self, objects: Iterable[Object], version: int, namespace: str | None = None, *, known: int = 0
     ) -> list[Change]:
-        """Bring the store in line with a whole list.
+        """Bring the store in line with a list of a namespace, or of all; returns all differences.
 
-        Parameters
-        ----------
-        objects
-            The list.
-        version
-            Version of the list. Objects that the store knows from after that version stay as they are.
-        namespace
-            Namespace the list is about; `None` for all.
-        known
-            What `newest` said before the list was asked for. A list older than that shows that etcd was restored from
-            a backup: everything that the store knows of the namespace is then forgotten for it.
-
-        Returns
-        -------
-        list
-            All differences, deletions that nobody reported among them.
+        What the parameters mean, `listed.Listed` says, which does the same page by page.
         """
-        if 0 < version < known:
-            return self._start_again(objects, namespace)
-        changes: list[Change] = []
-        listed: set[Key] = set()
-        for obj in objects:
-            listed.add(key_of(obj))
-            change = self.put(obj)
-            if change is not None:
-                changes.append(change)
-        for key, old in list(self._objects.items()):
-            if key in listed or (namespace is not None and key[0] != namespace):
-                continue
-            if version and version_of(old) > version:
-                continue
-            self._unset(key, old)
-            changes.append((old, None))
-        # A later list is at least this new, so deletions before it need not be remembered.
-        self._buried = {key: at for key, at in self._buried.items() if at > version}
-        return changes
-
-    def _start_again(self, objects: Iterable[Object], namespace: str | None) -> list[Change]:
-        """Take a list as it is."""
-        changes: list[Change] = []
+        restored = 0 < version < known
         listed = {key_of(obj): obj for obj in objects}
-        for key, old in list(self._objects.items()):
-            if key not in listed and namespace in {None, key[0]}:
-                self._unset(key, old)
-                changes.append((old, None))
-        for key, obj in listed.items():
-            before = self._objects.get(key)
-            if before is None or before["metadata"] != obj["metadata"]:
-                self._set(key, before, obj)
-                changes.append((before, obj))
-        self._buried = {key: at for key, at in self._buried.items() if namespace not in {None, key[0]}}
-        return changes
+        changes = [self.put(obj, restored=restored) for obj in listed.values()]
+        gone = self.retain(listed, version, lambda one: namespace in {None, one}, restored=restored)
+        return [*(one for one in changes if one is not None), *gone]
 
-    def _set(self, key: Key, old: Object | None, new: Object) -> None:
-        self._objects[key] = new
+    def missing(self, namespace: str) -> int:
+        """How many objects of a namespace exist of which the store has nothing, not even a stub."""
+        return self._missing.get(namespace, 0)
+
+    def has_room_for_more(self) -> set[str]:
+        """Namespaces with objects that did not fit, and of which one would fit now."""
+        budget = self._budget
+        if budget is None:
+            return set()
+        return {
+            key[0] for key, one in self._left_out.items() if budget.fits(key[0], one.size - self._sizes.get(key, 0))
+        }
+
+    def drop(self, namespace: str) -> None:
+        """Forget a namespace, as if nothing had been seen of it; nobody is told."""
+        for key in [key for key in (*self._objects, *self._left_out) if key[0] == namespace]:
+            self._unset(key, self._objects.get(key))
+        self._buried = {key: at for key, at in self._buried.items() if key[0] != namespace}
+
+    def _fits(self, key: Key, obj: Object) -> bool:
+        return self._budget is None or self._budget.fits(key[0], footprint(obj) - self._sizes.get(key, 0))
+
+    def _set(self, key: Key, old: Object | None, new: Object) -> Object:
+        """Keep an object as far as there is room; returns it, or the stub that is kept in its place."""
+        kept: Object | None = new
+        if self._budget is not None:
+            kept = self._ration(self._budget, key, new)
+        if kept is None:
+            if old is not None:
+                del self._objects[key]
+        else:
+            self._objects[key] = kept
         for name, indexer in self._indexers.items():
             before = set(indexer(old)) if old is not None else set()
-            after = set(indexer(new))
+            after = set(indexer(kept)) if kept is not None else set()
             if before != after:
                 self._reindex(name, key, before - after, after - before)
+        return new if kept is None else kept
 
-    def _unset(self, key: Key, old: Object) -> None:
+    def _ration(self, budget: Budget, key: Key, new: Object) -> Object | None:
+        """What can be kept of an object; None if there is no room for anything."""
+        namespace, size = key[0], footprint(new)
+        self._forget(key)
+        if budget.fits(namespace, size):
+            self._take(budget, key, size)
+            return new
+        stub = self._stub(new) if self._stub is not None else None
+        taken = footprint(stub) if stub is not None else 0
+        is_missing = stub is None or not budget.fits(namespace, taken, stub=True)
+        self._left_out[key] = _LeftOut(version_of(new), size, is_missing)
+        budget.leave_out(namespace, 1, size)
+        if is_missing:
+            self._missing[namespace] = self._missing.get(namespace, 0) + 1
+            return None
+        self._take(budget, key, taken)
+        return stub
+
+    def _take(self, budget: Budget, key: Key, size: int) -> None:
+        self._sizes[key] = size
+        budget.take(key[0], size)
+
+    def _forget(self, key: Key) -> None:
+        """Take an object out of the budget."""
+        size, left_out = self._sizes.pop(key, 0), self._left_out.pop(key, None)
+        if self._budget is None:
+            return
+        self._budget.take(key[0], -size)
+        if left_out is not None:
+            self._budget.leave_out(key[0], -1, -left_out.size)
+            if left_out.is_missing:
+                self._missing[key[0]] -= 1
+                if not self._missing[key[0]]:
+                    del self._missing[key[0]]
+
+    def _unset(self, key: Key, old: Object | None) -> None:
+        self._forget(key)
+        if old is None:
+            return
         del self._objects[key]
         for name, indexer in self._indexers.items():
             self._reindex(name, key, set(indexer(old)), set())

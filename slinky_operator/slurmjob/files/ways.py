@@ -24,6 +24,7 @@ from slinky_operator.joblogs.copies.permits import Permit
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.tenants import Grant
 from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.kept_fields import SHARED_SOURCES
 from slinky_operator.slurm import naming, whose
 from slinky_operator.slurmjob.files.bodies import SHARED_FOLDER, shared_volume, volume_folder
 from slinky_operator.slurmjob.logs import placing
@@ -37,9 +38,6 @@ JOB_ID: Final = "%j"
 
 OUTPUT_VOLUME: Final = "job-output"
 """The volume with the folder of the job log server, in slurmd's pod."""
-
-_SHARED_SOURCES: Final = frozenset({"persistentVolumeClaim", "nfs", "csi", "hostPath", "cephfs", "glusterfs"})
-"""Kinds of volumes that several pods can mount; each pod has an emptyDir of its own."""
 
 _UNITS: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
@@ -252,7 +250,7 @@ def shared_server(
     volumes = [_output_volume(one) for one in fitting]
     if not fitting:
         return Way(why=f"Cluster {cluster.name} has no node on which the job may run", may_come=True)
-    if any(one != volumes[0] or not _SHARED_SOURCES & one.keys() for one in volumes):
+    if any(one != volumes[0] or not SHARED_SOURCES & one.keys() for one in volumes):
         words = (
             f"nodes of the job do not share {naming.JOB_OUTPUT_FOLDER}: give the templates of their NodeSets the same "
             "volume job-output, or use spec.sharedVolume"

@@ -79,6 +79,7 @@ from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
 from slinky_operator.slurm.connection.key_proof import Holder, KeySet
 from slinky_operator.slurm.releases import Release
+from tests.support.traced_pods import traced, traced_or_none
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
 ENVIRONMENT = Environment(Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1", sssd="sssd:1"))
@@ -207,9 +208,9 @@ class World:
             node_sets=tuple((NodeSet.parse(obj), obj) for _, obj in sorted(self.node_sets.items())),
             children=dict(self.children),
             slurmd_pods=tuple(self.pods),
-            controller_pod=self.controller_pod,
-            daemon_pods=dict(self.daemon_pods),
-            preflights=dict(self.preflights),
+            controller_pod=traced_or_none(self.controller_pod),
+            daemon_pods={name: tuple(map(traced, pods)) for name, pods in self.daemon_pods.items()},
+            preflights={name: traced(pod) for name, pod in self.preflights.items()},
             sources={
                 name: Source(
                     name,
@@ -230,9 +231,9 @@ class World:
             memory=self.memory.frozen(),
             server=self.server,
             texts=dict(self.texts),
-            slurmd_objects=tuple(self.running),
-            controller_ending=self.ending,
-            login_pods=tuple(self.login_pods),
+            slurmd_objects=tuple(map(traced, self.running)),
+            controller_ending=traced_or_none(self.ending),
+            login_pods=tuple(map(traced, self.login_pods)),
         )
 
     def plan(self) -> Plan:
@@ -314,7 +315,8 @@ class World:
                 self._grow(action)
             case TouchPod():
                 self.memory.touched = action.hash, self.now
-                annotations = action.pod["metadata"].setdefault("annotations", {})
+                assert self.controller_pod is not None
+                annotations = self.controller_pod["metadata"].setdefault("annotations", {})
                 annotations[labels.ANNOTATION_CONFIG_TOUCH] = action.value
             case ReplacePod():
                 self.memory.replaced |= {(action.component, action.hash)}

@@ -76,14 +76,22 @@ class World:
     def warning(self, obj: Object, reason: str, message: str) -> None:
         raise AssertionError(message)
 
-    def pod(self, name: str = "compute-0", *, host: str = "worker-1", phase: str = "Running", **spec: str) -> Object:
+    def pod(
+        self,
+        name: str = "compute-0",
+        *,
+        host: str = "worker-1",
+        phase: str = "Running",
+        owner: Object | None = None,
+        **spec: str,
+    ) -> Object:
         own = {
             labels.LABEL_NODESET_UID: "nodeset-uid",
             labels.LABEL_CLUSTER_UID: "cluster-uid",
             labels.LABEL_CLUSTER_NAME: "slurm",
         }
         about: Object = {"name": name, "namespace": "ns", "uid": f"uid-of-{name}", "labels": own}
-        about["ownerReferences"] = [{"kind": "NodeSet", "uid": "nodeset-uid"}]
+        about["ownerReferences"] = [owner or {"kind": "NodeSet", "uid": "nodeset-uid"}]
         body = {"metadata": about, "spec": {"nodeName": host, **spec}, "status": {"phase": phase}}
         return self.kube.put(PODS, body)
 
@@ -149,8 +157,7 @@ async def test_pods_on_one_node_are_taken_together_under_their_host_names() -> N
     world.slurm.nodes["elsewhere"] = Node(name="elsewhere", partitions=("c",))
     world.pod("over", phase="Failed")
     world.slurm.nodes["over"] = Node(name="over", partitions=("d",))
-    stranger = world.pod("stranger")
-    stranger["metadata"]["ownerReferences"] = [{"kind": "Job", "uid": "job-uid"}]
+    world.pod("stranger", owner={"kind": "Job", "uid": "job-uid"})
     world.slurm.nodes["stranger"] = Node(name="stranger", partitions=("e",))
     found = await world.step()
     assert found == {

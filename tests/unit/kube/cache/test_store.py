@@ -71,9 +71,9 @@ def test_after_etcd_was_restored_from_a_backup_the_list_is_believed() -> None:
     assert known == 97
     as_backed_up = [thing("changed", 40, app="old"), thing("back", 30)]
     assert store.replace(as_backed_up, 50, "a", known=known) == [
-        (ghost, None),
         (changed, as_backed_up[0]),
         (None, as_backed_up[1]),
+        (ghost, None),
     ]
     assert store.find("app", "old") == [as_backed_up[0]]
     assert store.items("b") == [other]

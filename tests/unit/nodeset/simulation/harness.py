@@ -18,6 +18,7 @@ from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEX
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slurm_client.models import Node
+from tests.support.traced_pods import TracedPods
 from tests.unit.nodeset.simulation.doors import KubeDoor, SlurmDoor
 from tests.unit.nodeset.simulation.objects import (
     CLUSTER,
@@ -85,7 +86,7 @@ class Run:
     def restart(self) -> None:
         """A controller that remembers nothing; its caches have just listed."""
         self.nodesets = Store(INDEXES_OF_NODESETS)
-        self.pods = Store(INDEXES_OF_PODS)
+        self.pods: Store = TracedPods(INDEXES_OF_PODS)
         self.revisions = Store(INDEXES_OF_REVISIONS)
         self.claims = Store(INDEXES_OF_CLAIMS)
         self.clusters = Store()

@@ -6,12 +6,17 @@ import json
 import ssl
 from collections.abc import Sized
 from itertools import islice
+from typing import Any, cast
 
 import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from slinky_operator.front import LONGEST_PAUSE, Credentials, ShallowResponse, settings
+from slinky_operator.front import CHUNK, IDLE_S, LONGEST_PAUSE, Credentials, ShallowResponse, registry, settings
+from slinky_operator.kube.cache.mirror import Mirror
+from slinky_operator.kube.calls.connection import Connection
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.resources import SLURMJOBS
 
 
 def test_a_cluster_ca_need_not_have_the_extensions_that_strict_checks_demand() -> None:
@@ -56,3 +61,20 @@ async def test_kopfs_session_reads_lists_and_lines_that_are_deep() -> None:
         async with session.get(server.make_url("/watch")) as found:
             text = b"".join([piece async for piece in found.content.iter_chunked(7_000)])
         assert [json.loads(line)["after"] for line in text.splitlines()] == [0, 1, 2]
+
+
+def test_kopf_lists_few_objects_at_a_time_and_forgets_them_soon() -> None:
+    chosen = settings()
+    assert chosen.watching.chunk_size == CHUNK
+    assert chosen.queueing.idle_timeout == IDLE_S
+
+
+async def test_the_spec_of_an_event_is_the_mirrors_alone_once_it_was_stored() -> None:
+    mirror = Mirror(cast("KubeClient", None), SLURMJOBS)
+    handlers = registry(cast("Connection", None), [mirror])
+    (handler,) = handlers._watching.get_all_handlers()
+    about = {"name": "hello", "namespace": "team", "resourceVersion": "1"}
+    event = {"type": "ADDED", "object": {"metadata": about, "spec": {"script": "x"}, "status": {"state": "Running"}}}
+    await cast("Any", handler.fn)(type="ADDED", event=event)
+    assert event["object"] == {"metadata": about}
+    assert mirror.store.items() == [{"metadata": about, "spec": {"script": "x"}, "status": {"state": "Running"}}]

@@ -1,0 +1,35 @@
+"""Lists of long objects come in short pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from slinky_operator.kube.calls import reading
+from slinky_operator.kube.resources import PODS
+from tests.unit.kube.fake_api import client_of, running
+
+
+async def test_an_answer_that_is_too_long_is_asked_for_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PAGE_BYTES", 10_000)
+    async with running() as fake, client_of(fake) as client:
+        for number in range(40):
+            await fake.put(f"p-{number:02}", long="x" * (2_000 if number < 20 else 10))
+        await fake.put("p-99", long="x" * 50_000)
+        pages = [page async for page in client.pages(PODS)]
+        assert [one["metadata"]["name"] for page in pages for one in page.items] == sorted(fake.objects)
+        # One object is read whatever its size.
+        long = [page for page in pages if sum(len(one["metadata"]["labels"]["long"]) for one in page.items) > 10_000]
+        assert [len(page.items) for page in long] == [1]
+        limits = [int(query["limit"]) for kind, _, query in fake.requests if kind == "list"]
+        assert limits[0] == reading.PAGE_SIZE
+        # A few short answers, and the size grows again: 41 objects are not 41 requests.
+        assert len(limits) < 30
+        assert len(pages) < 20
+
+
+async def test_short_objects_come_in_one_page() -> None:
+    async with running() as fake, client_of(fake) as client:
+        for number in range(40):
+            await fake.put(f"p-{number}")
+        assert len([page async for page in client.pages(PODS)]) == 1
+        assert fake.count("list") == 1

@@ -45,7 +45,7 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
 
 def _build(services: Services) -> Built:
     settings, store = services.settings, services.caches.store
-    texts = ConfigMapWatcher(services.kube, services.supervisor)
+    texts = ConfigMapWatcher(services.kube, services.supervisor, services.caches.of_operator)
     tools = Tools(
         kube=services.kube,
         sources=SecretReader(services.kube),

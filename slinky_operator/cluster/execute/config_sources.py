@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.budget import Budget
 from slinky_operator.kube.cache.informer import Informer, prune_managed_fields
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.client import KubeClient
@@ -45,10 +46,13 @@ class ConfigMapWatcher:
         Reads only.
     supervisor
         Runs the watches and notices if one crashes.
+    budget
+        What the objects of a namespace may take, with those of caches; None for no limit.
     """
 
-    def __init__(self, client: KubeClient, supervisor: Supervisor) -> None:
+    def __init__(self, client: KubeClient, supervisor: Supervisor, budget: Budget | None = None) -> None:
         self._client = client
+        self._budget = budget
         self._supervisor = supervisor
         self._watched: dict[Key, _Watched] = {}
         self._listeners: list[Listener] = []
@@ -94,7 +98,14 @@ class ConfigMapWatcher:
             return known
         namespace, name = key
         selector = f"metadata.name={name}"
-        informer = Informer(self._client, CONFIGMAPS, namespaces=[namespace], field_selector=selector, prune=prune)
+        informer = Informer(
+            self._client,
+            CONFIGMAPS,
+            namespaces=[namespace],
+            field_selector=selector,
+            prune=prune,
+            budget=self._budget,
+        )
         # Numbered: the previous watch may still be ending.
         made = _Watched(informer, f"ConfigMap {namespace}/{name} #{next(self._numbers)}")
         self._watched[key] = made
@@ -109,21 +120,27 @@ class ConfigMapWatcher:
         return made
 
     async def _release(self, cluster: Key, keys: Iterable[Key]) -> None:
-        ending = []
+        ending: list[tuple[Key, _Watched]] = []
         for key in keys:
             watched = self._watched[key]
             watched.users.discard(cluster)
             if not watched.users:
                 del self._watched[key]
-                ending.append(watched.task)
-        for task in ending:
-            await self._supervisor.stop(task)
+                ending.append((key, watched))
+        for key, watched in ending:
+            await self._supervisor.stop(watched.task)
+            watched.informer.store.drop(key[0])
 
     async def _one(self, key: Key) -> TextSource:
         namespace, name = key
         watched = self._watched.get(key)
         if watched is not None and watched.informer.synced.is_set():
-            found = watched.informer.store.get(namespace, name)
+            store = watched.informer.store
+            if namespace in store.has_room_for_more():
+                await watched.informer.show(namespace)
+            if store.missing(namespace):
+                return TextSource(name, exists=True, refused=OVER_BUDGET)
+            found = store.get(namespace, name)
         else:
             try:
                 found = await self._client.get(CONFIGMAPS, name, namespace)
@@ -133,6 +150,9 @@ class ConfigMapWatcher:
                 prune(found)
         return TextSource(name, exists=False) if found is None else text_source(found)
 
+
+OVER_BUDGET: Final = "is not read: its namespace is over the operator's memory budget (namespaceBudget of the chart)"
+"""What is said of a ConfigMap for which there is no room."""
 
 REFUSED: Final = "refused"
 """Key of an object, beside `metadata`, with the reason why its data was not kept."""

@@ -22,10 +22,12 @@ import aiohttp
 import kopf
 from typing_extensions import override
 
+from slinky_operator.kube.cache.budget import footprint
 from slinky_operator.kube.cache.mirror import Mirror
 from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.calls.depth import decoded, readable
 from slinky_operator.kube.calls.discovery import until_shown
+from slinky_operator.runtime.memory import Sweeper
 
 FIRST_PAUSE: Final = 1.0
 """Seconds before kopf's second attempt at a request."""
@@ -136,18 +138,20 @@ def registry(connection: Connection, mirrors: Sequence[Mirror]) -> kopf.Operator
     async def login(**_: Any) -> Session:
         return Session.of(Credentials(**await connection.credentials()))
 
+    sweeper = Sweeper()
     for mirror in mirrors:
-        _feed(handlers, mirror)
+        _feed(handlers, mirror, sweeper)
     return handlers
 
 
-def _feed(handlers: kopf.OperatorRegistry, mirror: Mirror) -> None:
+def _feed(handlers: kopf.OperatorRegistry, mirror: Mirror, sweeper: Sweeper) -> None:
     resource = mirror.resource
 
     @kopf.on.event(resource.group, resource.version, resource.plural, registry=handlers, id=f"feed-{resource}")
     async def feed(type: str | None, event: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 kopf's name
         # A coroutine: kopf runs plain functions in threads, and the queues belong to the event loop.
         mirror.feed(type, event["object"])
+        sweeper.dropped(footprint(event["object"]))
         # kopf keeps the event for a while, and needs no more than its metadata.
         for field in LONG_FIELDS:
             event["object"].pop(field, None)

@@ -20,6 +20,9 @@ A collection stops the process: about 12 ms at 5 times 10,000 containers, about 
 OLD: Final = 1000
 """Collections of the middle generation between two of everything that is not frozen."""
 
+SWEEP_BYTES: Final = 8 * 2**20
+"""Bytes that may be dropped between two collections of young garbage, which take some milliseconds."""
+
 
 def relax_collector() -> None:
     """Collect less often; call once at the start."""
@@ -33,3 +36,22 @@ def freeze_caches() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+class Sweeper:
+    """Collects young garbage after so many bytes that are dropped in cycles.
+
+    The collector counts objects, not bytes: a hundred answers of a megabyte are few objects, and those in cycles, as
+    answers of HTTP libraries are, would all wait for a collection that their number does not bring about.
+    """
+
+    def __init__(self, every: int = SWEEP_BYTES) -> None:
+        self._every = every
+        self._dropped = 0
+
+    def dropped(self, size: int) -> None:
+        """Count bytes that are not needed any more; collects if there are many."""
+        self._dropped += size
+        if self._dropped >= self._every:
+            self._dropped = 0
+            gc.collect(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import weakref
 from collections.abc import Sized
 from itertools import islice
 from typing import Any, cast
@@ -17,6 +18,7 @@ from slinky_operator.kube.cache.mirror import Mirror
 from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.runtime.memory import Sweeper
 
 
 def test_a_cluster_ca_need_not_have_the_extensions_that_strict_checks_demand() -> None:
@@ -78,3 +80,18 @@ async def test_the_spec_of_an_event_is_the_mirrors_alone_once_it_was_stored() ->
     await cast("Any", handler.fn)(type="ADDED", event=event)
     assert event["object"] == {"metadata": about}
     assert mirror.store.items() == [{"metadata": about, "spec": {"script": "x"}, "status": {"state": "Running"}}]
+
+
+def test_a_megabyte_in_a_cycle_does_not_wait_for_ten_thousand_objects() -> None:
+    class Answer:
+        pass
+
+    answer: Any = Answer()
+    answer.itself = answer
+    gone = weakref.ref(answer)
+    sweeper = Sweeper(every=3_000_000)
+    del answer
+    for _ in range(2):
+        sweeper.dropped(1_000_000)
+    sweeper.dropped(1_000_000)
+    assert gone() is None

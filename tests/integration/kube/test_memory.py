@@ -36,8 +36,8 @@ MANY = 100
 """Objects of a megabyte each: more than 300 MiB once they were decoded and kept."""
 
 SLACK = 2.0
-"""How much more memory a start may take at most with them than without: pages of lists, for some kinds at once, and what
-waits for the garbage collector. It was more than four times as much."""
+"""How much more memory a start may take at most with them than without: pages of lists, of some kinds at once, and
+what waits for the garbage collector. It was more than four times as much."""
 
 LONG = "x" * 1_000_000
 

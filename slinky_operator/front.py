@@ -153,8 +153,8 @@ def _feed(handlers: kopf.OperatorRegistry, mirror: Mirror, sweeper: Sweeper) -> 
         mirror.feed(type, event["object"])
         sweeper.dropped(footprint(event["object"]))
         # kopf keeps the event for a while, and needs no more than its metadata.
-        for field in LONG_FIELDS:
-            event["object"].pop(field, None)
+        for name in LONG_FIELDS:
+            event["object"].pop(name, None)
 
 
 def settings() -> kopf.OperatorSettings:

@@ -297,7 +297,7 @@ def _passes(error: BaseException) -> bool:
     return bool(getattr(error, "expected", False)) or isinstance(error, errors.Unavailable | SlurmError)
 
 
-def _one(error: BaseException, where: str) -> tuple[Reason, str]:
+def _one(error: BaseException, where: str) -> tuple[Reason, str]:  # noqa: PLR0911 - one for each kind
     match error:
         case SpecError():
             return Reason.INVALID_SPEC, _cut(str(error)) or type(error).__name__

@@ -31,10 +31,10 @@ def decoded(text: bytes | bytearray) -> Any:
     except ValueError as error:
         if _TOO_DEEP not in str(error):
             raise
-        return from_json(shallow(text))
+        return from_json(shallow(bytes(text)))
 
 
-def readable(text: bytes) -> bytes | bytearray:
+def readable(text: bytes) -> bytes:
     """Return a text that any decoder reads, or finds no JSON: itself, unless it is nested too deeply."""
     try:
         from_json(text)
@@ -43,11 +43,11 @@ def readable(text: bytes) -> bytes | bytearray:
     return text
 
 
-def shallow(text: bytes | bytearray) -> bytes | bytearray:
+def shallow(text: bytes) -> bytes:
     """Return a text with ``null`` in place of what is nested too deeply; the text itself if nothing is."""
     if text.count(b"{") + text.count(b"[") <= DEEPEST:
         return text
-    kept: list[bytes | bytearray] = []
+    kept: list[bytes] = []
     level = begun = 0
     for token in _TOKEN.finditer(text):
         first = text[token.start()]

@@ -141,9 +141,11 @@ def test_slurmdbd_is_open_to_pods_of_the_cluster_and_its_database_to_slurmdbd(
     found = policies({"cluster": {"accounting": accounting}, "networkPolicy": closed})
     assert set(found) - set(policies({"networkPolicy": closed})) == names
     own = {"podSelector": {"matchLabels": {labels.LABEL_CLUSTER_NAME: "hpc"}}}
+    operator = {"matchLabels": {"cluster.slinky.slurm.net/operator": "true"}}
     if "hpc-accounting" in names:
         (rule,) = found["hpc-accounting"]["ingress"]
-        assert rule == {"ports": [{"port": naming.SLURMDBD_PORT, "protocol": "TCP"}], "from": [own]}
+        assert rule["ports"] == [{"port": naming.SLURMDBD_PORT, "protocol": "TCP"}]
+        assert rule["from"] == [{"namespaceSelector": {}, "podSelector": operator}, own]
     if "hpc-database" in names:
         (rule,) = found["hpc-database"]["ingress"]
         assert rule["ports"] == [{"port": naming.MARIADB_PORT, "protocol": "TCP"}]

@@ -94,6 +94,8 @@ class Jobs:
         Asks Slurm for all jobs; raises `SlurmError`.
     clock
         Seconds that are never set back.
+    ask_briefly
+        Asks for those that hold nodes, and for what the others name; the same as `ask`, if absent.
     key
         Namespace of the Cluster, and what identifies it: long lists are read in a thread, one at a time.
     """
@@ -103,9 +105,11 @@ class Jobs:
         ask: Callable[[], Awaitable[Iterable[Job]]],
         clock: Callable[[], float] = time.monotonic,
         *,
+        ask_briefly: Callable[[], Awaitable[Iterable[Job]]] | None = None,
         key: threads.Key = ("", "jobs"),
     ) -> None:
         self._ask = ask
+        self._ask_briefly = ask_briefly or ask
         self._key = key
         self._clock = clock
         self._asked: _Asked | None = None
@@ -142,21 +146,25 @@ class Jobs:
     async def fresh(self) -> Sequence[Job]:
         """All jobs, by an answer that is asked for now; raises `SlurmError`."""
         at = self._clock()
-        found = await self._timed()
+        found = await self._timed(self._ask)
         if self._asked is None or self._asked.at < at:
             self._asked = _Asked(at, self._kept(found))
         return found
+
+    async def holding(self) -> Sequence[Job]:
+        """At least all jobs that hold nodes, by an answer that is asked for now; raises `SlurmError`."""
+        return await self._timed(self._ask_briefly)
 
     def _is_old(self, asked: _Asked) -> bool:
         return asked.failed or (asked.answer.done() and asked.at <= max(self._changed_at, self._clock() - AGE))
 
     async def _holding(self) -> Sequence[Job]:
-        return await self._kept(await self._timed())
+        return await self._kept(await self._timed(self._ask_briefly))
 
-    async def _timed(self) -> Sequence[Job]:
+    async def _timed(self, ask: Callable[[], Awaitable[Iterable[Job]]]) -> Sequence[Job]:
         began = self._clock()
         try:
-            return tuple(await self._ask())
+            return tuple(await ask())
         finally:
             self._budget.spend(self._clock() - began)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from slurm_client.models import Job, Reservation
+from slurm_client.models import Job, JobState, Reservation
 from slurm_client.notation import hostlist
 
 FEW: Final = 4
@@ -32,6 +32,9 @@ MOST_CHARACTERS: Final = 1_000_000
 
 UNREAD: Final = "[...]"
 """A list that is no list of hosts: it stands for those that are not remembered, and counts as naming every node."""
+
+UNKNOWN: Final = Job(id=0, state=JobState("PENDING"), required_nodes=UNREAD)
+"""Stands for jobs that were not read: perhaps they name any node."""
 
 _PUNCTUATION: Final = frozenset("[],")
 """In no name: a text that is no list of hosts is its own only member."""
@@ -130,7 +133,7 @@ def _lists(jobs: Iterable[Job], reservations: Iterable[Reservation]) -> dict[str
             continue
         for text, how in ((job.required_nodes, "required by"), (job.excluded_nodes, "excluded by")):
             if text and len(given := found.setdefault(text, [])) < FEW:
-                given.append((how, f"job {job.alone}"))
+                given.append((how, f"job {job.alone}" if job.id else "a job"))
     for one in filter(_is_by_name, reservations):
         if len(given := found.setdefault(one.node_list, [])) < FEW:
             given.append(("named by", f"reservation {one.name}"))

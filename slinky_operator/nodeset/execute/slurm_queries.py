@@ -90,7 +90,7 @@ async def jobs_now(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
     SlurmError
         Slurm did not answer, or refused.
     """
-    return drains.jobs_by_node(await slurm.fresh_jobs())
+    return drains.jobs_by_node(await slurm.jobs_with_nodes())
 
 
 async def everything(slurm: Slurm, names: Collection[str]) -> Answer:

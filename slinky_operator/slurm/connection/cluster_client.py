@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from slinky_operator.slurm import node_references
 from slinky_operator.slurm.connection.contact import (
     LONGEST_PAUSE,
     Contact,
@@ -34,6 +35,10 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.25
 """Seconds until the next question after a first failure; doubled for each further one."""
+
+
+LIST_AGAIN: Final = 300.0
+"""Seconds until a list of all jobs that was too large is asked for again."""
 
 
 class ClusterClient:
@@ -71,7 +76,8 @@ class ClusterClient:
         self._tell = tell
         self._tell_contact = tell_contact
         self._closed = False
-        self._jobs = Jobs(self._ask_jobs, key=(namespace, "jobs", name))
+        self._lists_jobs_from = -math.inf
+        self._jobs = Jobs(self._ask_jobs, ask_briefly=self._ask_jobs_briefly, key=(namespace, "jobs", name))
         self._watch: Watch[Node] = Watch(
             self._fetch,
             lambda node: self.client.node(node, timeout=endpoint.timeout),
@@ -121,8 +127,23 @@ class ClusterClient:
         """All jobs, asked for now; raises `SlurmError` if they could not be."""
         return await self._jobs.fresh()
 
+    async def jobs_with_nodes(self) -> Sequence[Job]:
+        """At least all jobs that hold nodes, asked for now; raises `SlurmError` if they could not be."""
+        return await self._jobs.holding()
+
     async def _ask_jobs(self) -> Sequence[Job]:
         return await self.client.all_jobs(timeout=self.endpoint.timeout)
+
+    async def _ask_jobs_briefly(self) -> Sequence[Job]:
+        """All jobs; where a list of them is too large, those that hold nodes, which are few where many wait."""
+        timeout = self.endpoint.timeout
+        if time.monotonic() >= self._lists_jobs_from:
+            try:
+                return tuple(await self.client.jobs(timeout=timeout))
+            except errors.TooLarge:
+                self._lists_jobs_from = time.monotonic() + LIST_AGAIN
+        found = await self.client.all_jobs(holding_nodes=True, timeout=timeout)
+        return (*found, node_references.UNKNOWN)
 
     async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
         """Ask Slurm for these nodes now; what they show is in the cache when this returns, and told as events.

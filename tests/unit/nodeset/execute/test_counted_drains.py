@@ -41,7 +41,7 @@ class Slurm:
         node = Node(name="a-0", extra=OWNER, instance_id="u", state=NodeState.from_words(self.words), **given)
         return dict.fromkeys(names, node)
 
-    async def fresh_jobs(self) -> list[Any]:
+    async def jobs_with_nodes(self) -> list[Any]:
         return []
 
     async def drain_nodes(self, names: Any, reason: str) -> None:

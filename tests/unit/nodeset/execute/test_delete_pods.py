@@ -100,7 +100,7 @@ class DrainCondition:
                 raise errors.Timeout("no answer " * 1000)
             return jobs
 
-        self.context.reach = lambda: SimpleNamespace(fresh_jobs=ask)
+        self.context.reach = lambda: SimpleNamespace(jobs_with_nodes=ask)
 
 
 def running(number: int, node: str) -> Job:

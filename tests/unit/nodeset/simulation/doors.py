@@ -262,6 +262,9 @@ class SlurmDoor:
         self.world.check_slurm()
         return [self.world.show_job(job) for job in self.world.jobs]
 
+    async def jobs_with_nodes(self) -> Iterable[Job]:
+        return [job for job in await self.fresh_jobs() if job.nodes]
+
     @property
     def db(self) -> SlurmDoor:
         return self

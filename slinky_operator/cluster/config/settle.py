@@ -13,8 +13,9 @@ from slinky_operator.cluster.config.addresses import Addresses
 from slinky_operator.cluster.config.change import Change
 from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.config.held_nodesets import next_suspect
-from slinky_operator.cluster.config.slurm_use import asks_in
+from slinky_operator.cluster.config.slurm_use import asks_in, use
 from slinky_operator.cluster.preflight import attempts, jobs_copy, single_trial
+from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child, shows
 from slinky_operator.slurm import naming
@@ -52,7 +53,9 @@ def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollo
     current, good = change.stored.current, change.stored.good
     assert current is not None  # noqa: S101 - it holds the candidate
     cluster, candidate = snapshot.cluster, draft.candidate
-    tidy = (*attempts.leftovers(snapshot), *jobs_copy.leftovers(snapshot))
+    # Before the first answer of Slurm an operator that has just started does not know what an earlier one was trying.
+    knows = not draft.kept.asks or use(snapshot, now) is not None
+    tidy = (*attempts.leftovers(snapshot), *jobs_copy.leftovers(snapshot)) if knows else ()
     change_id = shared_objects.change_of(current)
     child = Child(CONFIGMAPS, shared_objects.config_map(cluster, candidate.files, candidate.hash, change_id))
     if not shows(child.body, current):
@@ -85,7 +88,9 @@ def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollo
                 return draft.waiting(words, *store, *tidy, *look_up.actions, wake_up=look_up.due)
             retry = [] if draft.known_status.applied_hash != candidate.hash else next_suspect(snapshot)
             leaving = membership.leaving(snapshot, candidate)
-            beside = single_trial.again(snapshot, change.images, candidate, now, wall)
+            beside = Trial(Stage.PASSED)
+            if knows:
+                beside = single_trial.again(snapshot, change.images, candidate, now, wall)
             look = manual_changes.LOOK_EVERY if candidate.by_hand else None
             wake_up = _soonest(beside.wake_up, asks_in(snapshot, now) if draft.kept.asks else None, look_up.due, look)
             actions = (*beside.actions, *change.asking, *retry, *leaving, *look_up.actions)

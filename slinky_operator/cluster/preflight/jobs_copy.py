@@ -135,7 +135,7 @@ def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     return (*pods, *maps)
 
 
-def _look(snapshot: Snapshot, tried: Preflight, now: float, wall: datetime) -> Trial:  # noqa: PLR0911
+def _look(snapshot: Snapshot, tried: Preflight, now: float, wall: datetime) -> Trial:  # noqa: C901, PLR0911
     verdict, denied = _known(snapshot, tried.name), attempts.denied_of(snapshot, tried)
     stage, words = Stage.UNDER_WAY, "slurmctld tries it with a copy of its jobs"
     if verdict is not None:
@@ -146,7 +146,8 @@ def _look(snapshot: Snapshot, tried: Preflight, now: float, wall: datetime) -> T
         if left > 0 and verdict.outcome is Outcome.REFUSED:
             return Trial(stage, words, leftovers(snapshot), left)
         if left > 0:
-            return Trial(Stage.PASSED, _untried(verdict.why), leftovers(snapshot))
+            # The pod stays until the configuration is live: another operator finds the result there.
+            return Trial(Stage.PASSED, _untried(verdict.why), leftovers(snapshot, tried.name))
     if denied is not None:
         stage, words = Stage.STUCK, f"the pod that tries it with a copy of the jobs cannot be created: {denied.why}"
         if now - denied.at < attempts.TRY_AGAIN:
@@ -156,7 +157,11 @@ def _look(snapshot: Snapshot, tried: Preflight, now: float, wall: datetime) -> T
         return Trial(stage, words, (*stale, StartPreflight(tried)), 1.0)
     if pod["metadata"].get("deletionTimestamp"):
         return Trial(stage, words, stale, 1.0)
-    found = _verdict(pod, now, wall)
+    ago = pod_troubles.ended_ago(pod, naming.CONTROLLER_CONTAINER, wall)
+    if ago >= HOLDS:
+        # It has been left from earlier, and what it shows no longer holds.
+        return Trial(stage, words, leftovers(snapshot), 1.0)
+    found = _verdict(pod, now - ago, wall)
     if found is not None:
         return Trial(stage, words, (*stale, EndPreflight(tried.name, found)))
     return Trial(stage, words, stale, 2.0)

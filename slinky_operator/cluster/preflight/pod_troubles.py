@@ -67,6 +67,12 @@ def ended(pod: Object) -> dict[str, Mapping[str, Any]]:
     }
 
 
+def ended_ago(pod: Object, container: str, wall: datetime) -> float:
+    """Seconds since a container has ended; 0 while it runs."""
+    end = str((ended(pod).get(container) or {}).get("finishedAt") or "")
+    return max(0.0, (wall - datetime.fromisoformat(end)).total_seconds()) if end else 0.0
+
+
 def pulls_slurmctld(pod: Object) -> bool:
     """Whether a pod has a Node, and slurmctld's container is neither started nor failing."""
     status = pod.get("status") or {}

@@ -116,7 +116,7 @@ def _look(snapshot: Snapshot, tried: Preflight, image: str, now: float, wall: da
         return Trial(stage, words, (*stale, StartPreflight(tried)), 1.0)
     if pod["metadata"].get("deletionTimestamp"):
         return Trial(stage, words, stale, 1.0)
-    ago = _ended_ago(pod, wall)
+    ago = pod_troubles.ended_ago(pod, naming.CONTROLLER_CONTAINER, wall)
     if ago >= HOLDS:
         # An earlier operator has left it, and what it shows no longer holds.
         return Trial(stage, words, leftovers(snapshot), 1.0)
@@ -124,12 +124,6 @@ def _look(snapshot: Snapshot, tried: Preflight, image: str, now: float, wall: da
     if found is not None:
         return Trial(stage, words, (*stale, EndPreflight(tried.name, found)))
     return Trial(stage, words, stale, 2.0)
-
-
-def _ended_ago(pod: Object, wall: datetime) -> float:
-    """Seconds since a trial has ended; 0 while it runs."""
-    end = str((pod_troubles.ended(pod).get(naming.CONTROLLER_CONTAINER) or {}).get("finishedAt") or "")
-    return max(0.0, (wall - datetime.fromisoformat(end)).total_seconds()) if end else 0.0
 
 
 def _untried(image: str, why: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from slinky_operator.cluster.actions import Remove, StartPreflight, Write
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.preflight.state_copy import HOLDS
+from tests.unit.cluster.preflight.test_jobs_copy import MARK, closed
 from tests.unit.cluster.upgrade.test_order import CONTROLLER, DATABASE, RESTAPI, image, images, ready, running
 from tests.unit.cluster.world import World
 
@@ -99,4 +100,20 @@ def test_a_configuration_is_tried_once_however_often_the_operator_is_killed() ->
             break
     assert "MaxArraySize=5" in world.slurm_conf
     assert len(world.tried) == 1
+    assert not world.preflights
+
+
+def test_so_is_one_that_touches_jobs_with_a_copy_of_them() -> None:
+    world = closed()
+    trials = 0
+    for _ in range(MOST_WRITES):
+        written = first_write(world)
+        trials += isinstance(written, StartPreflight) and MARK in written.preflight.name
+        if isinstance(written, (Write, Remove, StartPreflight)):
+            # Not after each status: whether slurmctld has read its files is asked again by each operator.
+            world.memory = Memory("cluster-uid")
+        elif written is None and "PartitionName=night" not in world.slurm_conf:
+            break
+    assert "PartitionName=night" not in world.slurm_conf
+    assert trials == 1
     assert not world.preflights

@@ -257,9 +257,12 @@ def plain(value: Any) -> Any:
         found = {one.name: getattr(value, one.name) for one in fields(value)}
         return {"class": type(value).__name__, **{name: plain(inner) for name, inner in found.items()}}
     if isinstance(value, Mapping):
-        if value.get("kind") == "Cluster":
+        # The pods of these worlds refuse to be asked for what caches do not keep.
+        if dict(value).get("kind") == "Cluster":
             return "the Cluster"
-        return {str(key): plain(inner) for key, inner in value.items() if key != slurmctld_pod.ANNOTATION_POD_SPEC}
+        return {
+            str(key): plain(inner) for key, inner in dict(value).items() if key != slurmctld_pod.ANNOTATION_POD_SPEC
+        }
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if isinstance(value, set | frozenset):

@@ -74,7 +74,7 @@ class Settings(BaseModel):
         Field(
             default=(),
             description="Namespace and name, with a slash between, of the Clusters whose Slurm gives Nodes labels, "
-            "separated by commas, or * for all: whoever may edit such a Cluster decides on these labels.",
+            "separated by commas, or * for all: users who may edit such a Cluster decide on these labels.",
         )
     )
     request_timeout: Seconds = Field(default=30.0, description="Seconds for one request to the API server.")

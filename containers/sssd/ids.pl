@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Refuses a configuration in which a person of the directory could have the number of a daemon's user: whoever has the
+# Refuses a configuration in which a person of the directory could have the number of a daemon's user: a person with the
 # number 64030 is SlurmUser, with 65534 or 65535 nobody, with 0 root.
 #
 #   ids.pl FILE    exits with 1, and says why, if a section [domain/...] leaves one of these numbers to the directory

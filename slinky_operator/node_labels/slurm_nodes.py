@@ -71,7 +71,7 @@ class SlurmNodes:
     slurm
         The Slurm of every Cluster.
     clusters
-        `<namespace>/<name>` of the Clusters that count: whoever may edit a Cluster names partitions and features. None
+        `<namespace>/<name>` of the Clusters that count: users who may edit a Cluster name partitions and features. None
         for all.
     """
 

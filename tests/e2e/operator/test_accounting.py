@@ -212,8 +212,16 @@ def accounts_applied(slurm: SlurmInKubernetes, generation: int, status: str, wor
 
 
 def names(slurm: SlurmInKubernetes, what: str) -> set[str]:
-    """Names of all accounts, users or QOS in slurmdbd."""
-    return set(slurm.run("sacctmgr", "-n", "-P", "show", what, f"format={what if what != 'qos' else 'name'}").split())
+    """Names of all accounts, users or QOS in slurmdbd; sacctmgr gives up a connection after two seconds."""
+    found: set[str] = set()
+
+    def read() -> bool:
+        field = what if what != "qos" else "name"
+        found.update(slurm.run("sacctmgr", "-n", "-P", "show", what, f"format={field}").split())
+        return True
+
+    wait_for(f"sacctmgr shows each {what}", read, PATIENCE)
+    return found
 
 
 def test_a_tree_of_accounts_is_applied_edited_and_pruned(slurm: SlurmInKubernetes) -> None:

@@ -8,7 +8,7 @@ try, and what follows, is decided in `decision` and `single_trial`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -154,18 +154,25 @@ def still(left_out: Mapping[str, LeftOut], found: Iterable[SlurmdKind]) -> dict[
 
 def leftovers(snapshot: Snapshot, current: Collection[str] = ()) -> tuple[Remove, ...]:
     """Pods and ConfigMaps of preflights other than these."""
+    cluster = snapshot.cluster.name
+
+    def is_ours(obj: Object) -> bool:
+        return naming.is_preflight(cluster, obj["metadata"]["name"]) and not _is_another_kind(snapshot, obj)
+
+    return others(snapshot, is_ours, current)
+
+
+def others(snapshot: Snapshot, is_ours: Callable[[Object], bool], current: Collection[str]) -> tuple[Remove, ...]:
+    """Pods and ConfigMaps of one kind of trial, other than these."""
     pods = [
         Remove(PODS, name, pod["metadata"]["uid"])
         for name, pod in sorted(snapshot.preflights.items())
-        if name not in current and not _is_another_kind(snapshot, pod) and not pod["metadata"].get("deletionTimestamp")
+        if name not in current and is_ours(pod) and not pod["metadata"].get("deletionTimestamp")
     ]
     maps = [
         Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
         for (kind, name), obj in sorted(snapshot.children.items())
-        if kind == CONFIGMAPS.kind
-        and name not in current
-        and naming.is_preflight(snapshot.cluster.name, name)
-        and not _is_another_kind(snapshot, obj)
+        if kind == CONFIGMAPS.kind and name not in current and is_ours(obj)
     ]
     return (*pods, *maps)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight
@@ -27,7 +28,6 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.render import hash_of
@@ -121,18 +121,7 @@ def would_end(found: Trial) -> bool:
 
 def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of trials other than this one."""
-    cluster = snapshot.cluster
-    pods = [
-        Remove(PODS, name, pod["metadata"]["uid"])
-        for name, pod in sorted(snapshot.preflights.items())
-        if name != current and is_jobs_trial(cluster, pod) and not pod["metadata"].get("deletionTimestamp")
-    ]
-    maps = [
-        Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
-        for (kind, name), obj in sorted(snapshot.children.items())
-        if kind == CONFIGMAPS.kind and name != current and is_jobs_trial(cluster, obj)
-    ]
-    return (*pods, *maps)
+    return attempts.others(snapshot, partial(is_jobs_trial, snapshot.cluster), (current,))
 
 
 def _look(snapshot: Snapshot, tried: Preflight, now: float, wall: datetime) -> Trial:  # noqa: C901, PLR0911

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from functools import partial
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
@@ -35,7 +36,6 @@ from slinky_operator.cluster.preflight.differences import differences
 from slinky_operator.cluster.slurm_connection import check
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.writes.children import Child, has_settled
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import hash_of
@@ -269,14 +269,4 @@ def _named_sources(template: Mapping[str, Any]) -> Iterable[str]:
 
 def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of rehearsals other than this one."""
-    pods = [
-        Remove(PODS, name, pod["metadata"]["uid"])
-        for name, pod in sorted(snapshot.preflights.items())
-        if name != current and is_rehearsal(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
-    ]
-    maps = [
-        Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
-        for (kind, name), obj in sorted(snapshot.children.items())
-        if kind == CONFIGMAPS.kind and name != current and is_rehearsal(snapshot.cluster, obj)
-    ]
-    return (*pods, *maps)
+    return attempts.others(snapshot, partial(is_rehearsal, snapshot.cluster), (current,))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from slinky_operator.cluster.accounting import in_conf, stored
@@ -28,7 +29,6 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import SLURMDBD_CONF
 from slinky_operator.slurm.accounting.trial_conf import derive
@@ -118,15 +118,4 @@ def _verdict(pod: Object, now: float, wall: datetime) -> Verdict | None:
 
 def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of trials other than this one."""
-    cluster = snapshot.cluster
-    pods = [
-        Remove(PODS, name, pod["metadata"]["uid"])
-        for name, pod in sorted(snapshot.preflights.items())
-        if name != current and is_slurmdbd_trial(cluster, pod) and not pod["metadata"].get("deletionTimestamp")
-    ]
-    maps = [
-        Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
-        for (kind, name), obj in sorted(snapshot.children.items())
-        if kind == CONFIGMAPS.kind and name != current and is_slurmdbd_trial(cluster, obj)
-    ]
-    return (*pods, *maps)
+    return attempts.others(snapshot, partial(is_slurmdbd_trial, snapshot.cluster), (current,))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight
@@ -22,7 +23,6 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import hash_of
@@ -83,17 +83,7 @@ def trial(
 
 def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of trials other than this one."""
-    pods = [
-        Remove(PODS, name, pod["metadata"]["uid"])
-        for name, pod in sorted(snapshot.preflights.items())
-        if name != current and is_state_trial(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
-    ]
-    maps = [
-        Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
-        for (kind, name), obj in sorted(snapshot.children.items())
-        if kind == CONFIGMAPS.kind and name != current and is_state_trial(snapshot.cluster, obj)
-    ]
-    return (*pods, *maps)
+    return attempts.others(snapshot, partial(is_state_trial, snapshot.cluster), (current,))
 
 
 def _look(snapshot: Snapshot, tried: Preflight, image: str, now: float, wall: datetime) -> Trial:  # noqa: PLR0911

@@ -103,7 +103,7 @@ def verify(token: str, key: bytes, *, now: float) -> Permit:
 
 
 def proof_key(token: str, key: bytes) -> str:
-    """What a server's proofs for a token are made with; the pod that copies is told it, beside the token."""
+    """What a server's proofs for a token are made with; the pod that copies gets it beside the token."""
     return hmac.digest(key, _SERVER + token.encode(), hashlib.sha256).hex()
 
 

@@ -261,7 +261,7 @@ class Store:
         }
 
     def drop(self, namespace: str) -> None:
-        """Forget a namespace, as if nothing had been seen of it; nobody is told."""
+        """Forget a namespace, as if nothing had been seen of it, without a change to report."""
         for key in [key for key in (*self._objects, *self._left_out) if key[0] == namespace]:
             self._unset(key, self._objects.get(key))
         self._buried = {key: at for key, at in self._buried.items() if key[0] != namespace}

@@ -1,7 +1,7 @@
 """Small objects in place of those for which a namespace has no room.
 
-A stub shows that an object exists, who it is and what has become of it. It has no spec that rules could read: whoever
-parses it is refused (`parse_cache`), as for an object with more values than are read. The names in its spec stay, so
+A stub shows that an object exists, who it is and what has become of it. It has no spec that rules could read: to
+parse it is an error (`parse_cache`), as for an object with more values than are read. The names in its spec stay, so
 that indexes find it for the objects that it names.
 """
 

@@ -14,8 +14,8 @@ slurmdbd    `REQUEST_PERSIST_INIT`      a code, unsigned
 The answer to a key that a daemon does not have, or that has expired, is an error (`SLURM_PROTOCOL_AUTHENTICATION_ERROR`
 or any of slurmdbd); slurmd of 24.11 closes the connection without a word. sackd answers nobody.
 
-The token is bound to its kind of message, which changes nothing, and names nobody, so that whoever keeps one has no
-right by it; slurmd signs what it answers to a ping of SlurmUser only. It lasts an hour, since clocks may differ.
+The token is bound to its kind of message, which changes nothing, and names no user, so that a stolen one gives
+no rights; slurmd signs what it answers to a ping of SlurmUser only. It lasts an hour, since clocks may differ.
 Messages have the form of 24.11; each release takes those of the three before, so 26.05 does. Measured with both
 (`tests/integration/slurm_conf/test_key_proof.py`).
 """

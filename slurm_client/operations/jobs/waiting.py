@@ -35,7 +35,7 @@ PATIENCE = 300.0
 """Seconds for which slurmrestd or slurmctld may be away while a job is waited for."""
 
 MOST_TASKS = 65_536
-"""Tasks that are told apart: each is a job of some hundred bytes."""
+"""Tasks that are counted singly: each is a job of some hundred bytes."""
 
 _SLOWER = 1.5
 """How much longer each pause is than the one before, while nothing changes."""

@@ -28,7 +28,7 @@ def kept(port: int) -> int:
     for folder in Path("/proc").iterdir():
         try:
             command = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:
+        except OSError:  # no process, or one that has just ended
             continue
         if command[0] == b"slurmrestd" and f"127.0.0.1:{port}".encode() in command:
             pages = int((folder / "statm").read_text().split()[1])

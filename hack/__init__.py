@@ -14,6 +14,7 @@ module                    concern
 `machine`                 Debian packages, Go and downloads
 `merge_keys`              what pod templates are merged and checked by
 `metrics_table`           the documented tables of the exporter's metrics
+`neutral_start`           what programs and tests do not take over from who starts them
 `operator_install`        the operator's image and chart in a local Kubernetes
 `operator_metrics_table`  the documented table of the operator's metrics
 `packaging`               the kustomize base and the values table, from the charts

@@ -1,7 +1,9 @@
 """Run the checks by name, one after the other, and say how long each took.
 
-``python -m hack.check lint unit integration e2e`` is ``make test``. The first check that fails ends the run, except
-that all test suites are counted together, so that the last line is one for all: ``N passed, N failed``.
+``python -m hack.check lint unit integration e2e`` is ``make test``. All checks are run, whichever of them fails: a
+failure of one must not hide what the others would find. All test suites are counted together, so that the last line is
+one for all: ``N passed, N failed``. A check that fails without a failed test, such as lint, or a suite for which
+something could not be built, counts as one failure there.
 
 Three sizes of the same: ``make check`` takes the quick suites, for each save; ``make test`` all that protects a
 promise; ``make test-full`` whatever there is.
@@ -17,11 +19,12 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hack import neutral_start
 from hack.images.errors import ImagesError
 from hack.localkube.errors import LocalKubeError
 from hack.preparing import Preparation, image_sets, programs
@@ -112,6 +115,7 @@ class Tally:
     """What was run so far."""
 
     seconds: dict[str, float] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)
     passed: int = 0
     failed: int = 0
 
@@ -129,10 +133,20 @@ def lint_commands() -> list[list[str]]:
     ]
 
 
+def run_linter(command: Sequence[str]) -> int:
+    """Show a command and run it; returns its status."""
+    print(f"$ {' '.join(command[1:])}", flush=True)
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def first_bad(statuses: Iterable[int]) -> int:
+    """Return the first status that is not zero."""
+    return next((status for status in statuses if status), 0)
+
+
 def run_suite(name: str, tally: Tally) -> int:
     """Run one test suite, all of it even if a part fails; returns the first status that is not zero."""
-    found = [status for step in SUITES[name].steps for status in run_step(step, tally)]
-    return next((status for status in found if status), 0)
+    return first_bad([status for step in SUITES[name].steps for status in run_step(step, tally)])
 
 
 def run_step(calls: Sequence[Call], tally: Tally) -> Iterator[int]:
@@ -173,12 +187,7 @@ def count(report: Path, tally: Tally) -> None:
 def run_check(name: str, tally: Tally, preparation: Preparation) -> int:
     """Run one check by its name and return its exit status."""
     if name == "lint":
-        for command in lint_commands():
-            print(f"$ {' '.join(command[1:])}", flush=True)
-            status = subprocess.run(command, cwd=ROOT, check=False).returncode
-            if status != 0:
-                return status
-        return 0
+        return first_bad([run_linter(command) for command in lint_commands()])
     try:
         preparation.wait_for(SUITES[name].needs)
     except (LocalKubeError, ImagesError, OSError) as error:
@@ -192,28 +201,29 @@ def main(names: Sequence[str]) -> int:
     tally = Tally()
     needs = [SUITES[name].needs for name in names if name in SUITES]
     with Preparation([programs(needs), image_sets(needs)], PREPARED) as preparation:
-        status = run_checks(names, tally, preparation)
+        run_checks(names, tally, preparation)
     print("\n=== time")
     for name, seconds in tally.seconds.items():
         print(f"{name:12} {seconds:7.1f} s")
-    if status != 0:
-        print(f"{list(tally.seconds)[-1]} failed (status {status})")
+    for name, status in tally.statuses.items():
+        if status != 0:
+            print(f"{name} failed (status {status})")
     if tally.passed or tally.failed:
         print(f"{tally.passed} passed, {tally.failed} failed", flush=True)
-    return status
+    return first_bad(tally.statuses.values())
 
 
-def run_checks(names: Sequence[str], tally: Tally, preparation: Preparation) -> int:
-    """Run the checks one after the other until one fails; returns its status."""
+def run_checks(names: Sequence[str], tally: Tally, preparation: Preparation) -> None:
+    """Run the checks one after the other, whichever of them fail."""
     for name in names:
         print(f"\n=== {name}", flush=True)
-        start = time.monotonic()
+        start, failed = time.monotonic(), tally.failed
         status = run_check(name, tally, preparation)
-        tally.seconds[name] = time.monotonic() - start
-        if status != 0:
-            return status
-    return 0
+        tally.seconds[name], tally.statuses[name] = time.monotonic() - start, status
+        if status != 0 and tally.failed == failed:
+            tally.failed += 1
 
 
 if __name__ == "__main__":
+    neutral_start.begin()
     sys.exit(main(sys.argv[1:] or ["lint", *PREPARED]))

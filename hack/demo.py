@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from hack import neutral_start
 from hack.images import build as images
 from hack.images.errors import ImagesError
 from hack.localkube.cluster import Cluster, check_host
@@ -199,4 +200,5 @@ def _plain(cluster: Cluster) -> None:
 
 
 if __name__ == "__main__":
+    neutral_start.begin()
     sys.exit(main())

@@ -7,6 +7,7 @@ import datetime
 import sys
 from collections.abc import Sequence
 
+from hack import neutral_start
 from hack.images import build, rootfs
 from hack.images.cache import Cache, cache_root
 from hack.images.errors import ImagesError
@@ -52,4 +53,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    neutral_start.begin()
     sys.exit(main())

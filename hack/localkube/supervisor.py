@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hack import neutral_start
+
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = (
     0x00020000,
     0x04000000,
@@ -201,6 +203,7 @@ def _check(result: int, what: str) -> None:
 
 def main() -> None:
     """Become the machine that FOLDER/machine.json describes."""
+    neutral_start.begin()
     folder = Path(sys.argv[1])
     look = json.loads((folder / "machine.json").read_text())
     # Detached: the caller of `up` may exit, or keep running without ever waiting for this process.

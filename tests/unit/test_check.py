@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from hack import check
 from hack.check import PREPARED, SUITES, Call, Suite, Tally
+from hack.localkube.errors import LocalKubeError
 
 PYTEST = """\
 #!/bin/sh
 # Called with `-m pytest WHAT …`: says so, and reports three tests, of which as many fail as the arguments say.
 for word in "$@"; do case $word in --junitxml=*) report=${word#--junitxml=};; esac; done
 echo "ran $3 with $HISTORIES"
+[ "$2" = linter ] && exit 3
 [ "$3" = none ] && exit 5
 echo "<testsuites><testsuite tests='3' failures='${3#fails-}' errors='0' skipped='0'/></testsuites>" > $report
 exit ${3#fails-}
@@ -66,6 +69,57 @@ def test_a_call_without_a_report_counts_by_its_status(monkeypatch: pytest.Monkey
     tally = Tally()
     assert check.run_suite("suite", tally) == 5
     assert (tally.passed, tally.failed) == (3, 0)
+
+
+class Built:
+    """A preparation that has built all but what some suites need."""
+
+    def __init__(self, *missing: str) -> None:
+        self.missing = missing
+
+    def wait_for(self, suite: str) -> None:
+        if suite in self.missing:
+            raise LocalKubeError(f"no program for {suite}")
+
+
+def closing(names: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Run checks as the command does: exit status and what it printed."""
+    missing = ("integration",) if "unbuilt" in names else ()
+    monkeypatch.setattr(check, "Preparation", lambda *_: nullcontext(Built(*missing)))
+    suites = {
+        "good": Suite("unit", ((call(0, "good"),),)),
+        "bad": Suite("unit", ((call(2, "bad"),),)),
+        "unbuilt": Suite("integration", ((call(0, "unbuilt"),),)),
+        "crashing": Suite("e2e", ((Call("crashing", ("none",)),),)),
+    }
+    monkeypatch.setattr(check, "SUITES", suites)
+    monkeypatch.setattr(check, "lint_commands", lambda: [[check.PYTHON, "-m", "linter", "none"]] * 2)
+    status = check.main(names)
+    return status, capfd.readouterr().out
+
+
+def test_a_failure_hides_no_other_suite(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    status, said = closing(["bad", "good", "crashing"], monkeypatch, capfd)
+    assert status == 2
+    assert "ran fails-0" in said
+    assert said.splitlines()[-3:] == ["bad failed (status 2)", "crashing failed (status 5)", "4 passed, 3 failed"]
+
+
+def test_nothing_failed_is_said_by_the_status_too(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, said = closing(["good"], monkeypatch, capfd)
+    assert (status, said.splitlines()[-1]) == (0, "3 passed, 0 failed")
+    assert "failed (status" not in said
+
+
+@pytest.mark.parametrize("name", ["lint", "unbuilt", "crashing"])
+def test_a_check_that_fails_without_a_test_counts_as_one_failure(
+    name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, said = closing([name, "good"], monkeypatch, capfd)
+    assert status != 0
+    assert said.splitlines()[-1] == "3 passed, 1 failed"
 
 
 @pytest.mark.parametrize("name", SUITES)

@@ -120,6 +120,12 @@ class SlurmInKubernetes:
         """Run kubectl in the namespace."""
         return self.kubectl("--namespace", self.namespace, *arguments, timeout=timeout)
 
+    def run_pods(self, *pods: Mapping[str, Any]) -> None:
+        """Create pods of nobody, once the namespace has the account that they run by; it is made in the background."""
+        account = ("get", "serviceaccounts", "--output=name")
+        wait_for("the service account", lambda: "serviceaccount/default" in self.kube(*account), PATIENCE)
+        self.kubectl.apply(pods)
+
     def get(self, *arguments: str) -> dict[str, Any]:
         """Return what ``kubectl get`` shows."""
         return self.kubectl.get("--namespace", self.namespace, *arguments)

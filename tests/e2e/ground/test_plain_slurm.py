@@ -62,10 +62,18 @@ def test_slurmrestd_answers_with_a_token_only(slurm: PlainSlurm) -> None:
     token = jwt.encode({"sun": "slurm", "iat": now, "exp": now + 60}, key, algorithm="HS256")
     with port_forward(slurm.kubectl, slurm.namespace, "service/slurmrestd", 6820) as port:
         url = f"http://127.0.0.1:{port}/slurm/v0.0.42/nodes/"
-        assert fetch(url).status == 401
+        wait_for("slurmrestd's refusal", lambda: is_refused(url), PATIENCE)
         answer = fetch(url, {"X-SLURM-USER-TOKEN": token})
     assert answer.status == 200
     assert {node["name"] for node in json.loads(answer.body)["nodes"]} == set(NODES)
+
+
+def is_refused(url: str) -> bool:
+    """Whether slurmrestd asks for a token: its container runs some time before slurmrestd listens."""
+    try:
+        return fetch(url).status == 401
+    except OSError:
+        return False
 
 
 def test_a_deleted_node_pod_registers_again(slurm: PlainSlurm) -> None:

@@ -55,7 +55,9 @@ def test_slurmctld_is_reached_by_a_second_service(slurm: SlurmInKubernetes) -> N
     assert (inside["clusterIP"], outside["type"]) == ("None", "NodePort")
     assert inside["selector"] == outside["selector"]
     host = f"{outside['clusterIP']}/{outside['ports'][0]['port']}"
-    slurm.kube("exec", "slurm-controller-0", "--container=slurmctld", "--", "bash", "-c", f"true < /dev/tcp/{host}")
+    connect = ("exec", "slurm-controller-0", "--container=slurmctld", "--", "bash", "-c", f"true < /dev/tcp/{host}")
+    # A Service is there some time before kube-proxy leads anybody from its address to a pod.
+    wait_for("a connection through the Service", lambda: slurm.kube(*connect) == "", PATIENCE)
     change(slurm, {"service": None})
     wait_for("its end", lambda: "slurm-controller-outside" not in slurm.kube("get", "services"), 120)
 

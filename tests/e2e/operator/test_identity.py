@@ -90,7 +90,6 @@ def from_ldap(new_slurm: NewSlurm) -> SlurmInKubernetes:
     secret = {"sssd.conf": base64.b64encode(SSSD_CONF.encode()).decode()}
     instance.kubectl.apply(
         [
-            server(instance),
             {
                 "apiVersion": "v1",
                 "kind": "Service",
@@ -100,6 +99,7 @@ def from_ldap(new_slurm: NewSlurm) -> SlurmInKubernetes:
             {"apiVersion": "v1", "kind": "Secret", "metadata": {**meta, "name": "sssd"}, "data": secret},
         ]
     )
+    instance.run_pods(server(instance))
     instance.nodeset("compute", 2)
     instance.wait_ready()
     instance.wait_idle(NODES)

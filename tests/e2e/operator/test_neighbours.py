@@ -48,7 +48,7 @@ def slurm(new_slurm: NewSlurm, kubectl: Kubectl) -> SlurmInKubernetes:
     kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": instance.namespace}}, service])
     # Jobs are to be there when they are counted, however long that takes.
     instance.create(nodes=[STATIC], partitions=[{"name": "metal", "nodes": [OUTSIDE]}], extraConf="MinJobAge=3600")
-    kubectl.apply([pod])
+    instance.run_pods(pod)
     instance.nodeset("a", 2)
     instance.nodeset("a-b", 2)
     instance.wait_ready()

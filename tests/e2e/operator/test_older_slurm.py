@@ -201,6 +201,8 @@ def test_slurm_is_upgraded_under_a_job_and_never_taken_back(alice: Visitor) -> N
     assert slurm.get("clusters.slinky.slurm.net", slurm.name)["status"]["slurmVersion"].startswith(NEWEST)
     wait_for("the drain of the other", lambda: "rolled-1" in slurm.drained_nodes(), PATIENCE)
     assert slurm.get("loginset", alice.loginset)["spec"]["image"] == f"localhost/slinky/login:{NEWEST}"
+    # A kubelet writes its Events in the background.
+    wait_for("the Event of the trial", lambda: bool(state_trials(slurm)), PATIENCE)
     assert len(state_trials(slurm)) == 1
     assert not any("StateNotTried" in line for line in slurm.events(slurm.name))
     assert slurm.job_state(job) == "RUNNING"

@@ -77,6 +77,8 @@ def names_others(condition: Mapping[str, Any], count: int) -> bool:
 def test_each_configuration_is_loaded_by_one_reconfigure(slurm: SlurmInKubernetes) -> None:
     before = told(slurm)
     wait_live(slurm, edit(slurm, extraConf="KillWait=17"))
+    # What a daemon writes comes to its pod's log some time later.
+    wait_for("the line of it", lambda: told(slurm) > before, PATIENCE)
     assert told(slurm) == before + 1
     assert restarts(slurm) == 0
 

@@ -6,8 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +18,7 @@ import yaml
 from hack import ports
 from hack.localkube.kubectl import wait_for
 from hack.packaging.render import ROOT, render
-from tests.support import audit, service_account
+from tests.support import audit, service_account, web
 from tests.support.control_plane import ControlPlane
 from tests.support.served import apply_crds, apply_job_crds, wait_until_allowed
 
@@ -97,10 +95,7 @@ def with_tenants(namespace: str, *, by_labels: bool) -> dict[str, Any]:
 def fetch(url: str) -> str:
     """The body, whatever the status; empty while nobody listens."""
     try:
-        with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 our own URL
-            return str(answer.read().decode())
-    except urllib.error.HTTPError as error:
-        return error.read().decode()
+        return web.fetch(url, timeout=60).body.decode()
     except OSError:
         return ""
 

@@ -10,10 +10,9 @@ import asyncio
 import itertools
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -27,6 +26,7 @@ from slinky_operator.slurm.connection.key_proof import Daemon, Holder
 from tests.integration.slurm_conf.test_key_sets import begin, default, key, key_set, put
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
+from tests.support.web import fetch
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -66,13 +66,14 @@ class Load:
             if self._ending.wait(0.1):
                 return
             url = f"http://127.0.0.1:{port}/slurm/v0.0.42/nodes/"
-            request = urllib.request.Request(url, headers={"X-SLURM-USER-TOKEN": self._host.token()})
             self.calls += 1
             try:
-                with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - a loopback address
-                    answer.read()
-            except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+                status = fetch(url, {"X-SLURM-USER-TOKEN": self._host.token()}, timeout=60).status
+            except OSError as error:
                 self.failed.append(str(error))
+            else:
+                if status != HTTPStatus.OK:
+                    self.failed.append(f"HTTP {status}")
 
 
 def holders(host: AccountingHost) -> tuple[Holder, ...]:

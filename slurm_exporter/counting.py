@@ -11,6 +11,7 @@ from slurm_exporter.families.calls import Calls
 from slurm_exporter.families.jobs import JobTally
 from slurm_exporter.families.nodes import NodeTally
 from slurm_exporter.other_names import catalogue
+from slurm_exporter.other_names.tally import Limits
 from slurm_exporter.samples.family import Samples
 from slurm_exporter.sources.snapshot import Snapshot
 
@@ -89,5 +90,6 @@ class Counting:
             self._calls.update(snapshot.diag)
             samples += [*self._scheduler.samples(), *self._calls.samples()]
         own = self._budgets
-        samples += await catalogue.samples(snapshot, own.names, own.nodes, own.users, own.accounts)
+        limits = Limits(own.users, own.accounts, own.call_users)
+        samples += await catalogue.samples(snapshot, own.names, own.nodes, limits)
         return Counted(tuple(samples), left_out)

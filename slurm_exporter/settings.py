@@ -11,13 +11,18 @@ from typing import Final
 
 from slurm_client.tokens import FileToken, MintedToken, NoToken, StaticToken, TokenProvider
 from slurm_exporter.counting import Budgets
-from slurm_exporter.other_names.catalogue import SETS
+from slurm_exporter.families.catalogue import GROUPS
+from slurm_exporter.other_names.catalogue import SETS, incompatible
 from slurm_exporter.sources.collector import Cadence
 
 _LABEL: Final = re.compile(r"([a-zA-Z_][a-zA-Z0-9_]{0,62})=(.{0,256})")
 _RESERVED: Final = frozenset(
-    {"node", "partition", "state", "user", "account", "qos", "reason", "source", "type", "gres"}
+    label
+    for families in (*GROUPS.values(), *(names.families() for names in SETS.values()))
+    for family in families
+    for label in family.labels
 )
+"""Labels that a family has: the same one for every sample would be there twice."""
 
 
 class SettingsError(Exception):
@@ -112,6 +117,9 @@ def load(arguments: Sequence[str] | None, environment: Mapping[str, str]) -> Set
     interval = flags.interval
     if flags.stale_after < 2 * interval:
         raise SettingsError(f"--stale-after must be at least twice --interval, which is {interval:g} seconds")
+    pair = incompatible(flags.names)
+    if pair is not None:
+        raise SettingsError(f"--names cannot be {' and '.join(sorted(pair))} at once: they give one name other labels")
     labels: dict[str, str] = {}
     for text in flags.label:
         match = _LABEL.fullmatch(text)

@@ -11,9 +11,10 @@ from typing import Final
 
 from slurm_client.models.service import Diag
 from slurm_exporter.other_names.notation import Group, Row, ends, moment, number, of_flags, of_states
-from slurm_exporter.other_names.tally import Jobs, Nodes, Tally
+from slurm_exporter.other_names.tally import Jobs, Limits, Nodes, Tally
 from slurm_exporter.samples.budget import largest
 from slurm_exporter.samples.family import Family, Labels, Samples
+from slurm_exporter.sources.snapshot import Snapshot
 
 _MICRO: Final = 1e-6
 
@@ -192,32 +193,32 @@ def families() -> Iterator[Family]:
         yield from group.families()
 
 
-def samples(tally: Tally, diag: Diag | None, users: int, accounts: int) -> Iterator[Samples]:
+def samples(tally: Tally, snapshot: Snapshot, limits: Limits) -> Iterator[Samples]:
     """Yield all samples.
 
     Parameters
     ----------
     tally
         Nodes and jobs; of a list that is not known it has nothing, and the caller leaves its families out.
-    diag
-        The schedulers; `None` if not known.
-    users, accounts
+    snapshot
+        What else Slurm answered.
+    limits
         Most users and accounts with samples, by the CPUs that their jobs have.
     """
     yield from NODES.samples({(): tally.nodes})
     yield from NODE.samples({(name,): amounts for name, amounts in tally.single.items()})
     yield from JOBS.samples({(): tally.jobs})
-    yield from ACCOUNT.samples({(name,): tally.accounts[name] for name in top(tally.accounts, accounts)})
+    yield from ACCOUNT.samples({(name,): tally.accounts[name] for name in top(tally.accounts, limits.accounts)})
     named: dict[Labels, Jobs] = {
-        (_number(tally.user_ids.get(name)), name): tally.users[name] for name in top(tally.users, users)
+        (_number(tally.user_ids.get(name)), name): tally.users[name] for name in top(tally.users, limits.users)
     }
     yield from USER.samples(named)
     yield from PARTITION_JOBS.samples({(name,): jobs for name, jobs in tally.partition_jobs.items()})
     yield from PARTITION_NODES.samples({(name,): nodes for name, nodes in tally.partition_nodes.items()})
     yield from PARTITION_AMOUNTS.samples({(name,): nodes.amounts for name, nodes in tally.partition_nodes.items()})
-    if diag is not None:
-        yield from SCHEDULER.samples({(): diag})
-        yield from BACKFILL.samples({(): diag})
+    if snapshot.diag is not None:
+        yield from SCHEDULER.samples({(): snapshot.diag})
+        yield from BACKFILL.samples({(): snapshot.diag})
 
 
 def top(grouped: Mapping[str, Jobs], budget: int) -> list[str]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from slurm_client.models.service import Diag
 from slurm_exporter.families.jobs import MIB
 from slurm_exporter.other_names.notation import Group, Row, ends, moment, number, of_flags, of_states
 from slurm_exporter.other_names.slurm_exporter import top
-from slurm_exporter.other_names.tally import Jobs, Nodes, Tally
+from slurm_exporter.other_names.tally import Jobs, Limits, Nodes, Tally
 from slurm_exporter.samples.family import Family, Samples
+from slurm_exporter.sources.snapshot import Snapshot
 
 _STATES: Final = {
     "bootfail": "BOOT_FAIL",
@@ -257,16 +257,16 @@ def families() -> Iterable[Family]:
         yield from group.families()
 
 
-def samples(tally: Tally, diag: Diag | None, users: int, accounts: int) -> Iterator[Samples]:
+def samples(tally: Tally, snapshot: Snapshot, limits: Limits) -> Iterator[Samples]:
     """Yield all samples; parameters as in :func:`slurm_exporter.other_names.slurm_exporter.samples`."""
     yield from JOBS.samples({(): tally.jobs})
-    yield from USER.samples({(name,): tally.users[name] for name in top(tally.users, users)})
-    yield from ACCOUNT.samples({(name,): tally.accounts[name] for name in top(tally.accounts, accounts)})
+    yield from USER.samples({(name,): tally.users[name] for name in top(tally.users, limits.users)})
+    yield from ACCOUNT.samples({(name,): tally.accounts[name] for name in top(tally.accounts, limits.accounts)})
     yield from PARTITION_JOBS.samples({(name,): jobs for name, jobs in tally.partition_jobs.items()})
     yield from NODE.samples({(name,): amounts for name, amounts in tally.single.items()})
     yield from NODES.samples({(): tally.nodes})
     yield from PARTITION_NODES.samples({(name,): nodes for name, nodes in tally.partition_nodes.items()})
     yield from PARTITION_AMOUNTS.samples({(name,): nodes.amounts for name, nodes in tally.partition_nodes.items()})
     yield from PARTITIONS.samples({(): tally})
-    if diag is not None:
-        yield from SCHEDULERS.samples({(): diag})
+    if snapshot.diag is not None:
+        yield from SCHEDULERS.samples({(): snapshot.diag})

@@ -1,21 +1,77 @@
-"""Nodes and jobs counted as both sets need them: of the cluster, of each partition, account and user."""
+"""Nodes and jobs counted as the sets need them: of the cluster, of each partition, account and user."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from slurm_client.models import Job, Node
+from slurm_client.models import Job, JobState, Node, NodeState
 from slurm_client.models.job import FINISHED
 from slurm_exporter.families.jobs import MIB, amounts, tasks_of
 from slurm_exporter.families.nodes import gres_counts
+from slurm_exporter.samples.budget import OTHERS
 
 GPU: Final = "gpu"
 AMOUNTS: Final = (
     "cpus", "cpus_effective", "cpus_alloc", "cpus_idle", "gpus", "gpus_alloc", "memory", "memory_effective",
     "memory_alloc", "memory_free",
 )  # fmt: skip
-"""What nodes have, by the names that both sets give it."""
+"""What nodes have, by the names that the sets give it."""
+
+_JOB_WORDS: Final = (
+    "COMPLETING", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED",
+    "REVOKED", "RESV_DEL_HOLD", "SIGNALING", "STAGE_OUT",
+)  # fmt: skip
+"""Flags that squeue shows instead of the base state; the first of them, in this order."""
+
+
+FEATURES: Final = 256
+"""Most features that are counted, those of the first jobs: a constraint has no bound but its length."""
+
+MOST_FEATURES: Final = 16
+"""Features of one job that are counted: how many it names is up to its user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Most users, accounts and users of calls that have samples of their own."""
+
+    users: int = 0
+    accounts: int = 0
+    call_users: int = 0
+
+
+@lru_cache(maxsize=1024)
+def node_word(state: NodeState) -> str:
+    """Return the one word that `sinfo` shows for a state, in small letters and without the sign at its end."""
+    base, flags = state.base, state.flags
+    has_jobs = base in {"ALLOCATED", "MIXED"}
+    is_busy = has_jobs or "COMPLETING" in flags
+    if "INVALID_REG" in flags:
+        word = "inval"
+    elif "MAINTENANCE" in flags and not (has_jobs or base == "DOWN" or "DRAIN" in flags):
+        word = "maint"
+    elif flags & {"REBOOT_REQUESTED", "REBOOT_ISSUED"} and not has_jobs:
+        word = "reboot"
+    elif "DRAIN" in flags:
+        word = "draining" if is_busy else "drained"
+    elif "FAIL" in flags:
+        word = "failing" if is_busy else "fail"
+    elif "COMPLETING" in flags and base not in {"ALLOCATED", "DOWN"}:
+        word = "completing"
+    elif base == "IDLE":
+        word = next((word.lower() for word in ("RESERVED", "PLANNED") if word in flags), "idle")
+    else:
+        word = base.lower()
+    return word
+
+
+@lru_cache(maxsize=1024)
+def job_word(state: JobState) -> str:
+    """Return the one word that `squeue` shows for a state."""
+    return next((word for word in _JOB_WORDS if word in state.flags), state.base)
 
 
 class Nodes:
@@ -28,15 +84,34 @@ class Nodes:
         self.drained = 0
         self.draining = 0
         self.amounts: Counter[str] = Counter(dict.fromkeys(AMOUNTS, 0))
+        self.cpus_free = 0
+        """CPUs that no job has, of nodes that take jobs."""
+        self.load = 0.0
+        self.weight = 0
+        self.words: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """`nodes` and some amounts by the word of `sinfo`."""
 
     def add(self, node: Node) -> None:
         """Count a node."""
         self.total += 1
+        self.cpus_free += max(0, node.cpus - node.alloc_cpus) if takes_jobs(node) else 0
+        self.load += node.cpu_load or 0.0
+        self.weight += node.weight
+        word = self.words[node_word(node.state)]
+        word["nodes"] += 1
+        word["cpus"] += node.cpus
+        word["cpus_alloc"] += node.alloc_cpus
+        word["memory_alloc"] += node.alloc_memory_mib * MIB
         self.states[node.state.base] += 1
         self.flags.update(node.state.flags)
         self.drained += node.is_drained
         self.draining += node.is_drain and not node.is_drained
         self.amounts.update(of_node(node))
+
+
+def takes_jobs(node: Node) -> bool:
+    """Whether CPUs that no job has are idle, and not out of use, as `sinfo` counts."""
+    return not node.is_drain and node.state.base not in {"DOWN", "ERROR", "UNKNOWN"} and "FAIL" not in node.state.flags
 
 
 def of_node(node: Node) -> dict[str, int]:
@@ -77,6 +152,8 @@ class Jobs:
         self.finished = 0
         self.started = 0
         self.amounts: Counter[str] = Counter()
+        self.words: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """`jobs` and what they have, by the word of `squeue`."""
         self.least = 0
         """Nodes that the pending job asks for at least that asks for most."""
         self.least_not_held = 0
@@ -90,6 +167,9 @@ class Jobs:
         self.states[job.state.base] += tasks
         for flag in job.state.flags:
             self.flags[flag] += tasks
+        word = self.words[job_word(job.state)]
+        word["jobs"] += tasks
+        word.update(amounts_of_it)
         if job.is_pending:
             self.held += tasks if job.hold else 0
             self.reasons[job.state_reason] += tasks
@@ -141,6 +221,8 @@ class Tally:
         self.accounts: defaultdict[str, Jobs] = defaultdict(Jobs)
         self.users: defaultdict[str, Jobs] = defaultdict(Jobs)
         self.user_ids: dict[str, int | None] = {}
+        self.features: defaultdict[str, Jobs] = defaultdict(Jobs)
+        """By the features that jobs ask for; a job that asks for several counts in each."""
 
     def add_partition(self, name: str) -> None:
         """Have samples of a partition, whatever is in it."""
@@ -159,9 +241,13 @@ class Tally:
         tasks, has = tasks_of(job), of_job(job)
         groups = [self.jobs, self.accounts[job.account], self.users[job.user]]
         groups += [self.partition_jobs[name] for name in job.partition.split(",") if name]
+        groups += [self._feature(name) for name in job.features.split("&", MOST_FEATURES)[:MOST_FEATURES] if name]
         for group in groups:
             group.add(job, tasks, has)
         self.user_ids[job.user] = job.user_id
+
+    def _feature(self, name: str) -> Jobs:
+        return self.features[name if name in self.features or len(self.features) < FEATURES else OTHERS]
 
 
 def _gpus(text: str) -> int:

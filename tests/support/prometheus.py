@@ -107,6 +107,22 @@ def running(
         "rule_files": [str(ALERTS)],
         "scrape_configs": scrapes,
     }
+    with _started(folder, settings, len(scrapes)) as prometheus:
+        yield prometheus
+
+
+@contextmanager
+def scraping(folder: Path, port: int) -> Iterator[Prometheus]:
+    """Scrape one page on loopback every second, without alerts."""
+    job = {"job_name": "page", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}
+    settings = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [job]}
+    with _started(folder, settings, 1) as prometheus:
+        yield prometheus
+
+
+@contextmanager
+def _started(folder: Path, settings: Mapping[str, Any], pages: int) -> Iterator[Prometheus]:
+    """Run one until it has scraped so many pages, and end it."""
     (folder / "prometheus.yaml").write_text(yaml.safe_dump(settings))
     (port,) = ports.hold(1)
     url = f"http://127.0.0.1:{port}"
@@ -119,7 +135,7 @@ def running(
     with (folder / "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         prometheus = Prometheus(url)
         try:
-            wait_for("Prometheus' first samples of each", lambda: _scrapes(prometheus, len(scrapes), process), PATIENCE)
+            wait_for("Prometheus' first samples of each", lambda: _scrapes(prometheus, pages, process), PATIENCE)
             yield prometheus
         finally:
             process.terminate()

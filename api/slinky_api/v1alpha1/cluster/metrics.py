@@ -50,7 +50,34 @@ class ServiceMonitor(ApiModel):
     """Labels by which Prometheus selects it."""
 
 
-OtherNames = Literal["slurm-exporter", "slurmctld"]
+OtherNames = Literal["slurm-exporter", "slurm-exporter-0.1", "slurmctld", "vpenso", "rivosinc"]
+
+INCOMPATIBLE_NAMES: Final = (
+    ("slurm-exporter-0.1", "slurmctld"),
+    ("rivosinc", "slurm-exporter-0.1"),
+    ("slurmctld", "vpenso"),
+)
+"""Names that cannot be served on one page."""
+
+
+def _names_message(pair: tuple[str, str]) -> str:
+    return f"{pair[0]} and {pair[1]} cannot be served together: they give one name other labels or another meaning"
+
+
+def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    for pair in INCOMPATIBLE_NAMES:
+        if set(pair) <= set(names):
+            raise ValueError(_names_message(pair))
+    return names
+
+
+_NAMES_RULES: Final = Keywords(
+    {
+        VALIDATIONS: [
+            cel(f"!('{pair[0]}' in self && '{pair[1]}' in self)", _names_message(pair)) for pair in INCOMPATIBLE_NAMES
+        ]
+    }
+)
 
 
 class Exporter(Component):
@@ -82,9 +109,11 @@ class Exporter(Component):
     """The same for accounts. Default: none."""
     call_users: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Users with counters of their remote procedure calls: those with most. Default: none."""
-    names: Annotated[tuple[OtherNames, ...], Field(max_length=2), SET] = ()
-    """Names of other exporters to serve beside its own, for dashboards that know them: slurm-exporter (those of version
-    0.3) and slurmctld (those of the endpoint of Slurm 26.05). Default: none."""
+    names: Annotated[tuple[OtherNames, ...], Field(max_length=5), SET, AfterValidator(_check_names), _NAMES_RULES] = ()
+    """Names of other exporters to serve beside its own, for dashboards that know them: slurm-exporter (those of
+    Slinky's 0.3), slurm-exporter-0.1 (those of its 0.1 and 0.2), slurmctld (those of the endpoint of Slurm 26.05),
+    vpenso and rivosinc (those of their prometheus-slurm-exporter: Grafana's dashboards 4323 and 19835). Default:
+    none."""
 
     @property
     def slurm_user(self) -> str:

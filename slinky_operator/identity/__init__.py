@@ -1,4 +1,4 @@
-"""Users of a Cluster, for every daemon that resolves names: below both controllers, which do not import each other.
+"""Users of a Cluster, for every daemon that resolves names: below the controllers, which do not import each other.
 
 =============  ============================================================================
 module         concern

@@ -1,4 +1,4 @@
-"""How an object shows a failed pass: a condition and an Event, for both controllers.
+"""How an object shows a failed pass: a condition and an Event, for every controller.
 
 An error that is only in the log does not help the owner of the object. So the object shows the last error of a failed
 pass: Ready is False, Degraded is True, with a reason, the original message, and what to do. The next successful pass

@@ -2,14 +2,25 @@
 
 Nothing here decides; the controllers do. The package imports the Kubernetes facade and the runtime, never a controller.
 
-===============  =====================================================================
-module           concern
-===============  =====================================================================
-`naming`         names, ports, paths and users of everything that belongs to a Cluster
-`connection`     one client per Cluster, with its node cache and the state of contact
-`fencing`        no Slurm write after leadership may have been lost
-`conf`           slurm.conf and its family, rendered and checked
-`accounting`     slurmdbd.conf and the database's
-`pod_templates`  what users may set in pod templates, merged and compared
-===============  =====================================================================
+=================  =====================================================================
+module             concern
+=================  =====================================================================
+`naming`           names, ports, paths and users of everything that belongs to a Cluster
+`whose`            what a pod is, whatever labels it has
+`connection`       one client per Cluster, with its node cache and the state of contact
+`fencing`          no Slurm write after leadership may have been lost
+`jobs`             the jobs of one Cluster, requested as rarely as planning allows
+`node_references`  which jobs and reservations name a node
+`drain_reasons`    words by which drains of the operator are told from those of others
+`tokens`           keys of tokens (auth/jwt), the operator's and the public ones
+`conf`             slurm.conf and its family, rendered and checked
+`accounting`       slurmdbd.conf and the database's
+`slurmd`           what slurmd is started with, read from a NodeSet
+`node_features`    features that a NodeSet's nodes register with
+`gres_amounts`     generic resources of a node as amounts
+`pod_templates`    what users may set in pod templates, merged and compared
+`releases`         releases of Slurm, and which step from one to another is possible
+`image_tags`       which Slurm an image has, as far as its tag shows
+`exit_messages`    messages of daemons, kubelets and schedulers, shortened
+=================  =====================================================================
 """

@@ -1,4 +1,4 @@
-"""Words in the reason of a drain by which both controllers tell the operator's drains from those of others."""
+"""Words in the reason of a drain by which controllers tell the operator's drains from those of others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Features that a NodeSet's nodes register with, wherever its spec says so.
 
 In slurm.conf the nodes of a NodeSet are those with a feature of its name. A feature that is called like another NodeSet
-would put a node into its partitions, so both controllers look for it: a NodeSet that names such a feature gets no
+would put a node into its partitions, so the controllers look for it: a NodeSet that names such a feature gets no
 further pods, and a new NodeSet under the name of a feature that is in use is left out of the configuration.
 
 What is found is rather too much than too little: a word after `Features=` counts wherever it may reach slurmd.

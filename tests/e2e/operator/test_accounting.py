@@ -287,17 +287,28 @@ def commands() -> list[str]:
 
 
 def test_a_backup_is_made_and_restored_as_the_documentation_says(slurm: SlurmInKubernetes, tmp_path: Path) -> None:
-    before = recorded(slurm)
+    before = [job for job, fields in recorded(slurm).items() if fields[2] == "COMPLETED"]
     assert before
     kubectl = f"{build.tool('kubectl')} --kubeconfig={slurm.kubectl.kubeconfig}"
-    backup, restore = (
-        one.replace("kubectl -n site", f"{kubectl} -n {slurm.namespace}") for one in commands()
-    )  # fmt: skip
-    for block in (backup, restore):
-        run = subprocess.run(["sh", "-ec", block], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    def follow(block: str) -> None:
+        words = block.replace("kubectl -n slurm", f"{kubectl} -n {slurm.namespace}")
+        run = subprocess.run(["sh", "-ec", words], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stderr
+
+    backup, locked_backup, restore = commands()
+    follow(backup)
     assert "CREATE DATABASE" in (tmp_path / "backup.sql").read_text()
-    wait_recorded(slurm, "COMPLETED", *(job for job, fields in before.items() if fields[2] == "COMPLETED"))
+    (tmp_path / "backup.sql").rename(tmp_path / "earlier.sql")
+    since = slurm.submit(seconds=0)
+    wait_recorded(slurm, "COMPLETED", since)
+    follow(locked_backup)
+    # Nobody can tell slurmdbd now, so that nothing comes between the backup and what replaces the database.
+    meanwhile = slurm.submit(seconds=0)
+    slurm.wait_job(meanwhile, "COMPLETED")
+    follow(restore)
+    assert "CREATE DATABASE" in (tmp_path / "replaced.sql").read_text()
+    wait_recorded(slurm, "COMPLETED", *before, since, meanwhile)
 
 
 def test_two_clusters_of_one_name_on_one_database_are_told(slurm: SlurmInKubernetes) -> None:

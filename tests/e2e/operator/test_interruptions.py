@@ -156,7 +156,7 @@ def upgrade(operator: Installation, cluster: Cluster) -> None:
         r"podLabels.app\.kubernetes\.io/version": "next",
     }
     settings = (f"--set-string={key}={value}" for key, value in values.items())
-    operator.helm("upgrade", RELEASE, str(CHART), "--reuse-values", *settings, "--wait", "--timeout=300s")
+    operator.helm("upgrade", RELEASE, str(CHART), "--reset-then-reuse-values", *settings, "--wait", "--timeout=300s")
 
 
 def looked_at(slurm: SlurmInKubernetes, name: str) -> bool:

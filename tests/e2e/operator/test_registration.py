@@ -33,7 +33,7 @@ def impatient(operator: Installation) -> Iterator[Installation]:
 
 def have_patience(operator: Installation, seconds: int) -> None:
     patience = f"--set=registrationPatience={seconds}"
-    operator.helm("upgrade", RELEASE, str(CHART), "--reuse-values", patience, "--wait", "--timeout=300s")
+    operator.helm("upgrade", RELEASE, str(CHART), "--reset-then-reuse-values", patience, "--wait", "--timeout=300s")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,55 @@
+"""All pages speak of the same namespaces, and of the same way to upgrade a release."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from hack.localkube.paths import PROJECT
+from tests.support.documents import blocks
+
+PAGES = sorted(str(page.relative_to(PROJECT)) for page in (PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")))
+
+NAMESPACES = {"slurm", "slurm-operator", "physics"}
+"""Of Slurm, of the operator, and of people who submit SlurmJobs; docs/install.md says so."""
+
+SLINKYS = {"docs/from-slinky.md": {"slinky", '"$namespace"'}}
+"""Namespaces of Slinky's own releases, and of all NodeSets in a loop."""
+
+WITHOUT = re.compile(
+    r"(-A|--all-namespaces)\b"
+    r"|kubectl (create|delete) namespace|kubectl (un)?cordon|kubectl \w+ (nodes?|crd)\b|crd/|/crds?/"
+    r"|config/(crd|default)"
+    r"|kubectl (apply --filename|apply -k my-operator|get pods -A|kustomize)"
+)
+"""Commands that need no namespace, or whose file names it."""
+
+
+def commands(page: str) -> Iterator[str]:
+    """Commands of kubectl and helm, each on one line."""
+    for block in blocks(page):
+        if block.language == "sh":
+            for line in block.text.replace("\\\n", " ").splitlines():
+                if re.match(r"\s*(kubectl|helm) ", line):
+                    yield line.strip()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_uses_the_namespaces_of_all_pages_or_those_that_it_creates(page: str) -> None:
+    known = NAMESPACES | SLINKYS.get(page, set())
+    for command in commands(page):
+        known |= set(re.findall(r"create namespace (\S+)", command))
+        named = re.search(r"(?:-n|--namespace)[ =](\S+)", command)
+        if named is None:
+            assert WITHOUT.search(command), f"{page}: no namespace: {command}"
+        else:
+            assert named[1] in known or "--create-namespace" in command, f"{page}: {command}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_keeps_values_without_the_new_defaults(page: str) -> None:
+    """``--reuse-values`` of an older release lacks the values that are new in a chart."""
+    kept = [command for command in commands(page) if "--reuse-values" in command]
+    assert not kept

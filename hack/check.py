@@ -14,19 +14,24 @@ limit allows for. It is built beside the checks that come first (`hack.preparing
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hack import neutral_start
 from hack.images.errors import ImagesError
-from hack.localkube.errors import LocalKubeError
+from hack.localkube.errors import LocalKubeError, NoSpace
+from hack.localkube.paths import state_root
 from hack.preparing import Preparation, image_sets, programs
 from hack.progress import say
 
@@ -37,6 +42,9 @@ IN_TWO = ("--numprocesses=2",)
 FILES_IN_THREE = ("--numprocesses=3", "--dist=loadfile")
 """Three processes for two processors, each with what it starts for itself, a control plane for instance: they wait for
 daemons as often as they work."""
+
+NEEDS_MIB = 2000
+"""Room for temporary files: databases and state of daemons, the last ones kept to look at."""
 
 FULL_HISTORIES = {"NODESET_HISTORIES": "20000"}
 FEW_HISTORIES = {"NODESET_HISTORIES": "400"}
@@ -149,6 +157,40 @@ def run_suite(name: str, tally: Tally) -> int:
     return first_bad([status for step in SUITES[name].steps for status in run_step(step, tally)])
 
 
+def check_room() -> None:
+    """Check that tests find room for their temporary files: each would fail in another way without.
+
+    Raises
+    ------
+    NoSpace
+        The file system of temporary files is too full.
+    """
+    folder = Path(tempfile.gettempdir())
+    free = shutil.disk_usage(folder).free // 2**20
+    if free < NEEDS_MIB:
+        raise NoSpace(folder, free, NEEDS_MIB)
+
+
+@contextmanager
+def alone(suite: str) -> Iterator[None]:
+    """Hold what one run of a suite has to itself: the end-to-end tests of a user have one local Kubernetes.
+
+    The first thing they do is to end what an earlier run has left of it; that of a run beside must not be taken for it.
+    """
+    if suite != "e2e":
+        yield
+        return
+    path = state_root() / "e2e.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"check: another run of the end-to-end tests holds {path}: waiting for its end")
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
 def run_step(calls: Sequence[Call], tally: Tally) -> Iterator[int]:
     """Run calls of pytest side by side and count their results; yields their statuses."""
     REPORTS.mkdir(exist_ok=True)
@@ -189,11 +231,13 @@ def run_check(name: str, tally: Tally, preparation: Preparation) -> int:
     if name == "lint":
         return first_bad([run_linter(command) for command in lint_commands()])
     try:
+        check_room()
         preparation.wait_for(SUITES[name].needs)
     except (LocalKubeError, ImagesError, OSError) as error:
         say(f"check: {error}")
         return 1
-    return run_suite(name, tally)
+    with alone(SUITES[name].needs):
+        return run_suite(name, tally)
 
 
 def main(names: Sequence[str]) -> int:

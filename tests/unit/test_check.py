@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Thread
+from typing import cast
 
 import pytest
 
 from hack import check
 from hack.check import PREPARED, SUITES, Call, Suite, Tally
 from hack.localkube.errors import LocalKubeError
+from hack.preparing import Preparation
 
 PYTEST = """\
 #!/bin/sh
@@ -120,6 +125,44 @@ def test_a_check_that_fails_without_a_test_counts_as_one_failure(
     status, said = closing([name, "good"], monkeypatch, capfd)
     assert status != 0
     assert said.splitlines()[-1] == "3 passed, 1 failed"
+
+
+def test_a_full_folder_of_temporary_files_is_named_before_tests_fail_of_it(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check, "NEEDS_MIB", 2**40)
+    monkeypatch.setattr(
+        check,
+        "SUITES",
+        suite(
+            (call(0, "never"),),
+        ),
+    )
+    tally = Tally()
+    assert check.run_check("suite", tally, cast("Preparation", Built())) == 1
+    said = capfd.readouterr()
+    assert "ran" not in said.out
+    assert re.search(rf"check: {re.escape(tempfile.gettempdir())} has \d+ MiB free, {2**40} MiB are needed", said.err)
+
+
+def test_end_to_end_tests_wait_for_those_of_another_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    order: list[str] = []
+
+    def second() -> None:
+        with check.alone("e2e"):
+            order.append("second")
+
+    other = Thread(target=second)
+    with check.alone("e2e"):
+        other.start()
+        while "waiting for its end" not in capfd.readouterr().err:
+            assert other.is_alive()
+        order.append("first")
+    other.join()
+    assert order == ["first", "second"]
 
 
 @pytest.mark.parametrize("name", SUITES)

@@ -246,6 +246,9 @@ class AccountingAnswer:
     why: str = ""
     """Why there was no answer."""
 
+    again: bool = False
+    """Whether the answer before it had the same address."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyTrial:

@@ -117,6 +117,7 @@ POD: Final[Fields] = {
         "reason": WHOLE,
         "message": WHOLE,
         "podIP": WHOLE,
+        "podIPs": Each({"ip": WHOLE}),
         "conditions": Each(
             {"type": WHOLE, "status": WHOLE, "reason": WHOLE, "message": WHOLE, "lastTransitionTime": WHOLE}
         ),

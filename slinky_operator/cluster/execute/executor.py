@@ -204,7 +204,7 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
             )
         case AskAccounting():
             client, before = tools.clients.get(cluster.uid), memory.accounting
-            memory.accounting = await accounting_queries.ask_accounting(client, cluster.slurm_name, tools.clock)
+            memory.accounting = await accounting_queries.ask_accounting(client, cluster.slurm_name, tools.clock, before)
             if before is not None and before.why and memory.accounts is not None:
                 memory.accounts = replace(memory.accounts, stale=True)
             return memory.accounting is not None and (

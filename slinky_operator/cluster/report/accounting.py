@@ -15,6 +15,7 @@ from slinky_operator.cluster.accounting import in_conf, stored, variants
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.cluster.preflight.slurmdbd_conf import KEEPS
+from slinky_operator.cluster.report import slurmctld_addresses
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import SLURM_CONF
@@ -121,14 +122,16 @@ def _of_slurm(snapshot: Snapshot) -> tuple[Word, Reason, str]:
     missing = "" if answer.controller else f"slurmdbd answers; slurmctld of cluster {name} has not registered with it"
     if answer.why or missing:
         return "False", Reason.ACCOUNTING_DOWN, f"{answer.why or missing}{_where(snapshot)}. {GOES_ON}"
-    own = ((snapshot.controller_pod or {}).get("status") or {}).get("podIP")
-    if variants.runs_slurmdbd(snapshot.cluster) and own and answer.controller != own:
-        words = (
-            f"slurmdbd has a slurmctld at {answer.controller} as that of cluster {name}, not this Cluster's "
-            f"({own}): two clusters of one name use one database. Give one of them another clusterName, or a database "
-            "of its own"
-        )
-        return "False", Reason.CLUSTER_NAME_TAKEN, words
+    return _of_address(snapshot)
+
+
+def _of_address(snapshot: Snapshot) -> tuple[Word, Reason, str]:
+    """Whether the slurmctld that slurmdbd has is the Cluster's own."""
+    if slurmctld_addresses.is_taken(snapshot):
+        return "False", Reason.CLUSTER_NAME_TAKEN, slurmctld_addresses.taken(snapshot)
+    awaited = slurmctld_addresses.awaited(snapshot)
+    if awaited:
+        return "False", Reason.DAEMONS_STARTING, f"{awaited}. {GOES_ON}"
     return "True", Reason.AS_EXPECTED, ANSWERS
 
 

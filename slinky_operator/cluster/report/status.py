@@ -9,6 +9,7 @@ from typing import Any, Final
 from slinky_api.conditions import ClusterCondition, Reason, is_true, merge
 from slinky_api.v1alpha1.cluster.status import ClusterStatus, ConfigStatus
 from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.report import slurmctld_addresses
 from slinky_operator.cluster.report.accounts import counts
 from slinky_operator.cluster.report.conditions import Findings, condition, conditions_of
 from slinky_operator.cluster.report.job_counts import count_nodes
@@ -45,6 +46,7 @@ def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterS
         jobs=jobs.counts if jobs is not None and jobs.counts is not None and up else before.jobs,
         config=_config(snapshot, findings),
         accounting=counts(snapshot),
+        slurmctld_addresses=slurmctld_addresses.kept(snapshot),
         slurmd_image=findings.slurmd_image,
         signing_key_id=None if findings.signing.in_use is None else findings.signing.in_use.key_id,
         observed_generation=cluster.metadata.generation,

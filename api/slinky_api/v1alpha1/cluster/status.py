@@ -106,6 +106,8 @@ class ClusterStatus(ApiModel):
     """State of the configuration."""
     accounting: AccountCounts | None = None
     """Accounts in slurmdbd, with spec.accounting.tree."""
+    slurmctld_addresses: Annotated[tuple[str, ...], SET] = ()
+    """Addresses of this cluster's slurmctld that slurmdbd has had, at most eight, the last one first."""
     slurmd_image: str | None = None
     """Default image of slurmd for NodeSets: the operator's setting when the cluster was created, or a newer patch
     release of it."""

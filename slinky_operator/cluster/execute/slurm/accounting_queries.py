@@ -18,7 +18,7 @@ LONGEST: Final = 400
 
 
 async def ask_accounting(
-    client: ClusterClient | None, name: str, clock: Callable[[], float]
+    client: ClusterClient | None, name: str, clock: Callable[[], float], before: AccountingAnswer | None = None
 ) -> AccountingAnswer | None:
     """Ask slurmdbd for its record of a cluster; `None` if slurmrestd cannot be asked, or lacks the calls so far.
 
@@ -26,6 +26,8 @@ async def ask_accounting(
     ----------
     name
         `ClusterName`.
+    before
+        The last answer.
     """
     if client is None:
         return None
@@ -38,4 +40,5 @@ async def ask_accounting(
         return AccountingAnswer(clock())
     except errors.SlurmError as error:
         return AccountingAnswer(clock(), why=cut(f"slurmdbd: {str(error) or type(error).__name__}", LONGEST))
-    return AccountingAnswer(clock(), record.controller_host)
+    address = cut(record.controller_host, LONGEST)
+    return AccountingAnswer(clock(), address, again=before is not None and before.controller == address)

@@ -141,7 +141,7 @@ def test_a_slurmdbd_elsewhere_is_only_named() -> None:
 
 
 @pytest.mark.parametrize("answer", [{"why": "slurmdbd: Unable to connect to database"}, {}])
-def test_one_elsewhere_that_is_away_is_named_with_what_slurm_does_not_say(answer: dict[str, str]) -> None:
+def test_one_elsewhere_that_is_away_is_named_with_what_slurm_does_not_say(answer: dict[str, Any]) -> None:
     world = settled({"accounting": {"external": {"host": "dbd.there"}}})
     world.memory.accounting = AccountingAnswer(world.now, **answer)
     world.step()
@@ -306,12 +306,68 @@ def test_it_is_ready_once_its_slurmctld_has_registered() -> None:
     assert accounting(answered())[:2] == ("False", "AccountingDown")
 
 
+def answers(world: World, controller: str) -> tuple[str, str, str]:
+    """What is said after an answer of slurmdbd."""
+    before = world.memory.accounting
+    again = before is not None and before.controller == controller
+    world.memory.accounting = AccountingAnswer(world.now, controller, again=again)
+    world.step()
+    return accounting(world)
+
+
+def moved(world: World, address: str) -> World:
+    """Give slurmctld's pod another address, as an eviction does."""
+    assert world.controller_pod is not None
+    world.controller_pod = {**world.controller_pod, "status": {"podIP": address}}
+    return world
+
+
 def test_slurmctld_of_another_cluster_of_the_name_is_reported() -> None:
-    world = answered(controller="10.9.9.9")
-    status, reason, message = accounting(world)
+    world = answered(controller="10.0.0.1")
+    # The cache may show an earlier pod than slurmdbd does.
+    assert answers(world, "10.9.9.9")[:2] == ("False", "DaemonsStarting")
+    status, reason, message = answers(world, "10.9.9.9")
     assert (status, reason) == ("False", "ClusterNameTaken")
     assert "10.9.9.9" in message
+    assert "another clusterName" not in message
     assert world.condition("Ready")["status"] == "True"
+    assert answers(world, "10.0.0.1")[0] == "True"
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_an_earlier_address_of_slurmctld_is_not_that_of_another_cluster(is_restarted: bool) -> None:
+    world = moved(answered(controller="10.0.0.1"), "10.0.0.2")
+    if is_restarted:
+        world.memory.accounting = None
+    for _ in range(4):
+        status, reason, message = answers(world, "10.0.0.1")
+        assert (status, reason) == ("False", "DaemonsStarting")
+        assert "from its address 10.0.0.2 yet; slurmdbd has 10.0.0.1, that of an earlier pod" in message
+    assert answers(world, "10.0.0.2")[0] == "True"
+    assert world.raw["status"]["slurmctldAddresses"] == ["10.0.0.2", "10.0.0.1"]
+
+
+def test_an_address_that_was_never_seen_is_no_proof_before_slurmctld_has_registered() -> None:
+    """An operator that was away has not seen each of slurmctld's pods."""
+    world = moved(answered(controller="10.0.0.1"), "10.0.0.3")
+    for _ in range(4):
+        assert answers(world, "10.0.0.2")[:2] == ("False", "DaemonsStarting")
+    assert answers(world, "10.0.0.3")[0] == "True"
+
+
+def test_slurmctld_is_known_by_each_of_its_addresses() -> None:
+    world = answered(controller="10.0.0.1")
+    assert world.controller_pod is not None
+    both = {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}]}
+    world.controller_pod = {**world.controller_pod, "status": both}
+    assert answers(world, "fd00::1")[0] == "True"
+
+
+def test_few_addresses_are_kept() -> None:
+    world = answered(controller="10.0.0.1")
+    for number in range(2, 20):
+        answers(moved(world, f"10.0.0.{number}"), f"10.0.0.{number}")
+    assert world.raw["status"]["slurmctldAddresses"] == [f"10.0.0.{number}" for number in range(19, 11, -1)]
 
 
 def test_a_slurmdbd_that_does_not_answer_makes_no_cluster_unready() -> None:

@@ -7,7 +7,7 @@ import difflib
 import sys
 from pathlib import Path
 
-from hack.packaging import kustomize, values_table
+from hack.packaging import kustomize, values_schema, values_table
 from hack.packaging.render import EXPORTER_CHART, OPERATOR_CHART, ROOT, SLURM_CHART
 
 __all__ = ["generated", "main"]
@@ -17,6 +17,7 @@ def generated() -> dict[str, str]:
     """All generated files: content by path from the root of the repository."""
     return {
         **kustomize.files(),
+        **values_schema.files(),
         "docs/helm-values.md": values_table.page((OPERATOR_CHART, SLURM_CHART, EXPORTER_CHART)),
     }
 

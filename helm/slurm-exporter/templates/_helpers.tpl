@@ -7,15 +7,15 @@
 {{- end -}}
 
 {{- define "slurm-exporter.selectorLabels" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "slurm-exporter.metadata" -}}
-name: {{ include "slurm-exporter.fullname" . }}
-namespace: {{ .Release.Namespace }}
+name: {{ include "slurm-exporter.fullname" . | quote }}
+namespace: {{ .Release.Namespace | quote }}
 labels:
   {{- include "slurm-exporter.selectorLabels" . | nindent 2 }}
-  app.kubernetes.io/managed-by: {{ .Release.Service }}
-  helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+  app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+  helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
 {{- end -}}

@@ -3,12 +3,12 @@
 {{- end -}}
 
 {{- define "slurm.metadata" -}}
-namespace: {{ .Release.Namespace }}
+namespace: {{ .Release.Namespace | quote }}
 labels:
   app.kubernetes.io/name: slurm
-  app.kubernetes.io/instance: {{ .Release.Name }}
-  app.kubernetes.io/managed-by: {{ .Release.Service }}
-  helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+  app.kubernetes.io/instance: {{ .Release.Name | quote }}
+  app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+  helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
   {{- with .Values.labels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -22,7 +22,7 @@ annotations:
 {{- define "slurm.peers" -}}
 - podSelector:
     matchLabels:
-      cluster.slinky.slurm.net/name: {{ include "slurm.clusterName" . }}
+      cluster.slinky.slurm.net/name: {{ include "slurm.clusterName" . | quote }}
 {{- with .Values.networkPolicy.slurm.clients }}
 {{ toYaml . }}
 {{- end }}

@@ -248,10 +248,32 @@ def test_a_slurm_cluster_can_be_installed_by_helm(control_plane: ControlPlane, n
     release = ("slurm", str(SLURM_CHART), f"--namespace={namespace}")
     run_helm(control_plane, "install", *release)
     kubectl("scale", "nodesets.slinky.slurm.net", "compute", "--replicas=5", f"--namespace={namespace}")
-    more = {"nodesets": {"burst": {"replicas": 0, "features": ["spot"]}}}
+    compute = {"replicas": 2, "partition": {"config": "Default=YES"}}
+    more = {"nodesets": {"burst": {"replicas": 0, "features": ["spot"]}, "compute": compute}}
     run_helm(control_plane, "upgrade", *release, values=more)
     found = kubectl.get("nodesets.slinky.slurm.net", f"--namespace={namespace}")["items"]
     # An upgrade that does not touch the number leaves alone what was scaled by hand.
     assert {obj["metadata"]["name"]: obj["spec"]["replicas"] for obj in found} == {"burst": 0, "compute": 5}
     run_helm(control_plane, "uninstall", "slurm", f"--namespace={namespace}")
+    assert not kubectl.get("clusters.slinky.slurm.net,nodesets.slinky.slurm.net", f"--namespace={namespace}")["items"]
+
+
+def test_a_release_may_have_a_name_that_yaml_takes_for_a_truth_value(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    kubectl = control_plane.kubectl
+    apply_crds(kubectl)
+    run_helm(
+        control_plane, "install", "on", str(SLURM_CHART), f"--namespace={namespace}", values={"nodesets": {"y": {}}}
+    )
+    (nodeset,) = kubectl.get("nodesets.slinky.slurm.net", f"--namespace={namespace}")["items"]
+    assert (nodeset["metadata"]["name"], nodeset["spec"]) == ("y", {"clusterName": "on"})
+
+
+def test_values_of_slinkys_chart_install_nothing(control_plane: ControlPlane, namespace: str) -> None:
+    kubectl = control_plane.kubectl
+    apply_crds(kubectl)
+    slinky = {"nodesets": {"slinky": {"enabled": True, "slurmd": {"resources": {"limits": {"nvidia.com/gpu": 1}}}}}}
+    with pytest.raises(AssertionError, match=r"nodesets\.slinky\.slurmd\.resources: resources of this NodeSet"):
+        run_helm(control_plane, "install", "slurm", str(SLURM_CHART), f"--namespace={namespace}", values=slinky)
     assert not kubectl.get("clusters.slinky.slurm.net,nodesets.slinky.slurm.net", f"--namespace={namespace}")["items"]

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from hack.packaging.errors import RenderFailed
-from hack.packaging.render import SLURM_CHART, helm, render
+from hack.packaging.render import EXPORTER_CHART, OPERATOR_CHART, ROOT, SLURM_CHART, helm, render
 from slinky_api import labels
 from slinky_api.v1alpha1 import Cluster, NodeSet
 from slinky_operator.slurm import naming
+
+JOBS_CHARTS = tuple(ROOT / "helm" / name for name in ("slurm-jobs", "slurm-sylabs-jobs"))
 
 
 def rendered(values: dict[str, Any] | None = None) -> tuple[Cluster, dict[str, NodeSet]]:
@@ -191,3 +193,63 @@ def test_the_operator_of_the_other_chart_is_let_in_wherever_it_runs(values: dict
     (peer,) = policies()["hpc-controller"]["ingress"][0]["from"]
     assert peer["namespaceSelector"] == {}
     assert peer["podSelector"]["matchLabels"].items() <= own.items()
+
+
+def test_a_nodeset_of_the_chart_appears_only_where_the_user_names_none() -> None:
+    assert set(rendered({"nodesets": {}})[1]) == {"compute"}
+    assert set(rendered({"nodesets": {"gpu": {"replicas": 1}}})[1]) == {"gpu"}
+    _, named = rendered({"nodesets": {"compute": {"replicas": 7}}})
+    assert (named["compute"].spec.replicas, named["compute"].spec.partition.config) == (7, "")
+    assert rendered({"nodesets": {"compute": None}})[1] == {}
+
+
+def test_a_nodeset_that_is_not_enabled_is_left_out() -> None:
+    _, nodesets = rendered({"nodesets": {"gpu": {"enabled": False}, "cpu": {"enabled": True, "replicas": 1}}})
+    assert set(nodesets) == {"cpu"}
+    assert rendered({"nodesets": {"gpu": {"enabled": False}}})[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "where", "key"),
+    [
+        ({"cluster": {"controler": {}}}, "/cluster", "controler"),
+        ({"cluster": {"controller": {"persistence": {"sise": "1Gi"}}}}, "/cluster/controller/persistence", "sise"),
+        ({"cluster": {"partitions": [{"name": "a", "nodesets": []}]}}, "/cluster/partitions/0", "nodesets"),
+        ({"nodesets": {"gpu": {"replcas": 1}}}, "/nodesets/gpu", "replcas"),
+        ({"nodesets": {"gpu": {"drain": {"timout": "1h"}}}}, "/nodesets/gpu/drain", "timout"),
+    ],
+)
+def test_a_misspelt_field_is_refused_with_its_place(values: dict[str, Any], where: str, key: str) -> None:
+    with pytest.raises(RenderFailed, match=rf"at '{where}': additional properties '{key}' not allowed"):
+        render(SLURM_CHART, values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"cluster": {"controller": {"persistence": {"size": "10Gi"}, "template": {"spec": {"any": 1}}}}},
+        {"nodesets": {"gpu": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": "20%"}}}}},
+        {"nodesets": {"gpu": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}, "replicas": None}}},
+        {"nodesets": {"gpu": {"volumeClaimTemplates": [{"metadata": {"name": "a"}, "spec": {}}]}}},
+    ],
+)
+def test_what_the_kinds_have_is_accepted(values: dict[str, Any]) -> None:
+    assert rendered(values)
+
+
+@pytest.mark.parametrize("name", ["on", "y", "true", "null", "1e3"])
+def test_names_that_yaml_takes_for_something_else_stay_names(name: str) -> None:
+    for chart in (SLURM_CHART, OPERATOR_CHART, EXPORTER_CHART, *JOBS_CHARTS):
+        values: dict[str, Any] = (
+            {"server": "http://a:6820", "tokenSecret": {"name": "a"}} if chart == EXPORTER_CHART else {}
+        )
+        if chart == SLURM_CHART:
+            values = {"nodesets": {"off": {}}, "clusterName": "no", "networkPolicy": {"slurm": {"enabled": True}}}
+        if chart == OPERATOR_CHART:
+            values = {"fullnameOverride": "off", "nameOverride": "yes", "replicas": 2}
+        for obj in render(chart, values, release=name, namespace="yes"):
+            texts = [obj["metadata"]["name"], obj["metadata"].get("namespace", "yes")]
+            texts += obj["metadata"]["labels"].values()
+            assert all(isinstance(text, str) for text in texts), obj["metadata"]
+            selectors = [obj.get("spec", {}).get(one, {}) for one in ("selector", "podSelector")]
+            assert all(isinstance(text, str) for one in selectors for text in one.get("matchLabels", one).values())

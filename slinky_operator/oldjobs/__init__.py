@@ -5,6 +5,7 @@ module           concern
 ===============  ==========================================================================================
 `kinds`          the three kinds, and the name of the SlurmJob that stands for an object
 `clusters`       which Cluster runs the jobs of a namespace, and what its administrator has said of labels and images
+`partitions`     which partitions labels of a node selector stand for, where Slurm has to be asked
 `snapshot`       what a pass knows
 `plan`           the SlurmJob to create, and the old status to show
 `observation`    from caches to the snapshot

@@ -22,6 +22,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.oldjobs.kinds import OldKind
 from slinky_operator.oldjobs.observation import Observer
+from slinky_operator.oldjobs.partitions import Clients
 from slinky_operator.oldjobs.plan import Plan, is_of_another, plan
 from slinky_operator.oldjobs.triggers import OldJobTriggers
 from slinky_operator.reconcile.failures import StatusPatcher
@@ -70,6 +71,8 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
         Its cache, with `observation.indexes_of`.
     jobs, clusters
         Caches of SlurmJobs and of Clusters.
+    slurm
+        Clients of Clusters.
     trusted
         `<namespace>/<name>` of Clusters that need no consent of a Namespace.
     clock, now
@@ -84,6 +87,7 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
         objects: Store,
         jobs: Store,
         clusters: Store,
+        slurm: Clients,
         *,
         trusted: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
@@ -93,7 +97,7 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
         self._kind = kind
         self._kube = kube
         self._recorder = recorder
-        self._observer = Observer(kind, kube, jobs, clusters, trusted, clock=clock, now=now)
+        self._observer = Observer(kind, kube, jobs, clusters, trusted, slurm, clock=clock, now=now)
         self._parsed = ParseCache(kind.model)
         self.triggers = OldJobTriggers(kind.resource, objects, self._observer.forget_cluster)
         """What triggers it: each handler returns the keys to reconcile."""

@@ -20,6 +20,7 @@ from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.oldjobs import clusters, plan
 from slinky_operator.oldjobs.kinds import OldKind
+from slinky_operator.oldjobs.partitions import Clients, PartitionReader
 from slinky_operator.oldjobs.snapshot import Child, Snapshot
 from slinky_operator.reconcile.namespaces import Getter, NamespaceReader
 
@@ -58,6 +59,8 @@ class Observer:
         Caches of SlurmJobs and of Clusters.
     trusted
         `<namespace>/<name>` of Clusters that need no consent of a Namespace.
+    slurm
+        Clients of Clusters.
     clock, now
         Monotonic seconds, and the wall clock.
     """
@@ -69,6 +72,7 @@ class Observer:
         jobs: Store,
         clusters: Store,
         trusted: Collection[str],
+        slurm: Clients,
         *,
         clock: Callable[[], float],
         now: Callable[[], datetime],
@@ -79,6 +83,7 @@ class Observer:
         self._now = now
         self._trusted = trusted
         self._namespaces = NamespaceReader(kube, clock)
+        self._partitions = PartitionReader(slurm, clock)
         self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
 
     async def observe(self, job: wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob) -> Snapshot:
@@ -92,7 +97,12 @@ class Observer:
         found = Snapshot(self._kind, job, self._now(), self._child(job))
         if not plan.needs_cluster(found):
             return found
-        return Snapshot(self._kind, job, found.now, None, await self._cluster(job.namespace))
+        chosen = await self._cluster(job.namespace)
+        if isinstance(chosen, clusters.Chosen):
+            return Snapshot(
+                self._kind, job, found.now, None, await self._partitions.ask(chosen, job.spec.node_selector)
+            )
+        return Snapshot(self._kind, job, found.now, None, chosen)
 
     def forget_cluster(self, uid: str) -> None:
         """Forget a Cluster that is gone."""

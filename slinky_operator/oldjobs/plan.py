@@ -14,15 +14,19 @@ from slinky_api.sylabs.common import JobStatus, Word
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs import translation as submissions
 from slinky_operator.jobs.faces import status
+from slinky_operator.jobs.faces.node_selector import possible_partitions
 from slinky_operator.jobs.faces.translation import Translation, translate
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.oldjobs.clusters import Chosen
-from slinky_operator.oldjobs.snapshot import Child, Snapshot
+from slinky_operator.oldjobs.snapshot import Child, Snapshot, Unasked
 
 REFUSED_S: Final = 60.0
 """Seconds until an object without a Cluster is looked at again: nothing tells of new labels of its namespace."""
+
+UNASKED_S: Final = 10.0
+"""Seconds until a Slurm that has not answered is asked again."""
 
 _ENDS: Final = frozenset({"Succeeded", "Failed", "Unknown"})
 
@@ -66,26 +70,40 @@ def is_of_another(stored: JobStatus) -> bool:
 
 def plan(snapshot: Snapshot) -> Plan:
     """Decide on the next step."""
-    job = snapshot.job
     if snapshot.child is not None:
         return Plan(_of_child(snapshot, snapshot.child))
     if not needs_cluster(snapshot) or snapshot.cluster is None:
         return Plan(_without_child(snapshot))
+    if isinstance(snapshot.cluster, Unasked):
+        return Plan(_shown(snapshot, "Pending", Reason.SLURM_UNREACHABLE, snapshot.cluster.message), wake=UNASKED_S)
     if isinstance(snapshot.cluster, tenants.Refused):
         return Plan(_failed(snapshot, Reason.JOBS_NOT_ALLOWED, snapshot.cluster.message), wake=REFUSED_S)
+    return _new(snapshot, snapshot.cluster)
+
+
+def _new(snapshot: Snapshot, cluster: Chosen) -> Plan:
+    """Have a SlurmJob created, or refuse the object."""
+    job = snapshot.job
     try:
-        translation = translate(job.spec, snapshot.cluster.site)
-        _check(snapshot, snapshot.cluster, translation)
+        translation = translate(job.spec, cluster.site, _own_folder(snapshot))
+        _check(snapshot, cluster, translation)
     except tenants.NotGranted as error:
         return Plan(_failed(snapshot, Reason.JOBS_NOT_ALLOWED, str(error)))
     except InvalidJob as error:
-        return Plan(status.refused(error, generation=job.metadata.generation))
+        # Nothing tells of a new partition.
+        wake = REFUSED_S if possible_partitions(job.spec.node_selector, cluster.site.labels) else None
+        return Plan(status.refused(error, generation=job.metadata.generation), wake=wake)
     return Plan(
         _shown(snapshot, "Pending", "", "its SlurmJob is created"),
-        create=_child(snapshot, snapshot.cluster, translation),
-        where=f"{snapshot.cluster.namespace}/{snapshot.cluster.name}",
+        create=_child(snapshot, cluster, translation),
+        where=f"{cluster.namespace}/{cluster.name}",
         without_effect=translation.without_effect,
     )
+
+
+def _own_folder(snapshot: Snapshot) -> str:
+    """A folder that an object of the same name, before or in another namespace, does not have."""
+    return f"{snapshot.kind.child(snapshot.job.name)}-{snapshot.job.uid[:8]}"
 
 
 def _check(snapshot: Snapshot, cluster: Chosen, translation: Translation) -> None:

@@ -26,6 +26,13 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
+class Unasked:
+    """A Slurm that had to be asked which partitions it has, and has not answered."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that the plan reads."""
 
@@ -34,5 +41,5 @@ class Snapshot:
     now: datetime
     child: Child | None
     """None if there is none."""
-    cluster: Chosen | tenants.Refused | None = None
+    cluster: Chosen | tenants.Refused | Unasked | None = None
     """Where a SlurmJob would run; None where none is to be created."""

@@ -34,6 +34,7 @@ def _build(kind: OldKind) -> Callable[[Services], Built]:
             store(kind.resource),
             store(SLURMJOBS),
             store(CLUSTERS),
+            services.slurm,
             trusted=frozenset(services.settings.sylabs_clusters),
         )
         return Built(reconciler, reconciler.triggers.table())

@@ -1,13 +1,14 @@
 """A node selector as partition and features.
 
 The old operators submitted a job from, or to, the virtual node that the selector chose. Which partition that stood for
-is in a label of theirs, or the site says it; a label of which neither is known is refused, since a job that ignores it
-might run anywhere.
+is in a label of theirs, or the site says it, or the label has the name of a partition: a virtual node was called
+``slurm-<host>-<partition>``. A label of which none of that is known is refused, since a job that ignores it might run
+anywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +26,11 @@ _EVERYWHERE: Final = frozenset(
     }
 )
 """Labels that all virtual nodes had."""
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_VIRTUAL_NODE: Final = "slurm-"
+"""What names of virtual nodes began with."""
+_OWN: Final = "wlm.sylabs.io/"
 
 _LIMITS: Final = frozenset(f"wlm.sylabs.io/{name}" for name in ("nodes", "cpu-per-node", "mem-per-node", "wall-time"))
 
@@ -48,7 +54,19 @@ class Selected:
     without_effect: tuple[str, ...]
 
 
-def selected(selector: Mapping[str, str], labels: Mapping[str, Placement]) -> Selected:
+def possible_partitions(selector: Mapping[str, str], labels: Mapping[str, Placement]) -> frozenset[str]:
+    """Names of partitions that labels may stand for, if there are such: whether there are, Slurm says."""
+    return frozenset(
+        name
+        for label, value in selector.items()
+        if not _is_known(label, value, labels)
+        for name in _possible(label, value)
+    )
+
+
+def selected(
+    selector: Mapping[str, str], labels: Mapping[str, Placement], partitions: Collection[str] = ()
+) -> Selected:
     """Translate a node selector.
 
     Parameters
@@ -57,6 +75,8 @@ def selected(selector: Mapping[str, str], labels: Mapping[str, Placement]) -> Se
         Labels and the values they must have.
     labels
         What the site says about ``label=value``.
+    partitions
+        Of `possible_partitions`, those that Slurm has.
 
     Raises
     ------
@@ -67,7 +87,7 @@ def selected(selector: Mapping[str, str], labels: Mapping[str, Placement]) -> Se
     features: list[str] = []
     idle = []
     for name, value in selector.items():
-        placement = _placement(name, value, labels)
+        placement = _placement(name, value, labels, partitions)
         if placement.partition and partition not in {"", placement.partition}:
             reason = f"chooses the partitions {partition[:60]} and {placement.partition[:60]}: leave one of both"
             raise InvalidJob(_path(name), reason)
@@ -79,7 +99,22 @@ def selected(selector: Mapping[str, str], labels: Mapping[str, Placement]) -> Se
     return Selected(partition or None, _joined(features), tuple(idle))
 
 
-def _placement(name: str, value: str, labels: Mapping[str, Placement]) -> Placement:
+def _is_known(name: str, value: str, labels: Mapping[str, Placement]) -> bool:
+    return f"{name}={value}" in labels or f"{name}={value}" in _EVERYWHERE or name == _PARTITION
+
+
+def _possible(name: str, value: str) -> tuple[str, ...]:
+    """Partitions that a label may stand for, the most likely first."""
+    if name == _HOSTNAME and value.startswith(_VIRTUAL_NODE):
+        # Both the host and the partition may have dashes in their names.
+        parts = value.removeprefix(_VIRTUAL_NODE).split("-")
+        return tuple("-".join(parts[first:]) for first in range(1, len(parts)))
+    if name.startswith(_OWN) and name not in _LIMITS:
+        return (value,)
+    return ()
+
+
+def _placement(name: str, value: str, labels: Mapping[str, Placement], partitions: Collection[str]) -> Placement:
     label = f"{name}={value}"
     if label in labels:
         return labels[label]
@@ -87,13 +122,18 @@ def _placement(name: str, value: str, labels: Mapping[str, Placement]) -> Placem
         return Placement()
     if name == _PARTITION:
         return Placement(partition=value)
+    possible = _possible(name, value)
+    for one in possible:
+        if one in partitions:
+            return Placement(partition=one)
     if name in _LIMITS:
         reason = f"names a partition by its limits, which may change: write {_PARTITION}"
     elif name == "slurm.sylabs.io/integration-type":
         reason = "there is no submission by ssh: leave the label out"
     else:
+        looked = f"Slurm has no partition {possible[-1][:60]}, and " if possible else ""
         reason = (
-            f"the administrator has not said what {value[:60]} means to Slurm:"
+            f"{looked}the administrator has not said what {value[:60]} means to Slurm (spec.jobs.sylabs.labels):"
             f" write {_PARTITION}, or --constraint in the script"
         )
     raise InvalidJob(_path(name), reason)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from slinky_operator.slurm.naming import JOB_OUTPUT_FOLDER
+
 _FOLDER: Final = re.compile(r"/[A-Za-z0-9._/-]{0,200}", re.ASCII)
 
 
@@ -56,6 +58,8 @@ class Site:
         A claim in each namespace of a tenant that nodes mount too, as SlurmJobs name it; None if there is none.
     logs
         Whether each job gets a pod with its output.
+    partitions
+        Partitions that Slurm has, of those that a node selector may stand for.
 
     Raises
     ------
@@ -69,6 +73,12 @@ class Site:
     is_folder_shared: bool = False
     shared_volume: Mapping[str, str] | None = None
     logs: bool = False
+    partitions: frozenset[str] = frozenset()
+
+    @property
+    def shared_folder(self) -> str:
+        """The folder of jobs whose files are copied to where they start: all nodes of a job see it."""
+        return JOB_OUTPUT_FOLDER if self.shared_volume is None else self.shared_volume["mountPath"]
 
     def __post_init__(self) -> None:
         """Check the folder: programs read a colon in it as the end of a path."""

@@ -18,7 +18,10 @@ from slinky_api.v1alpha1.slurmjob.files import JobPrepare, JobResults
 from slinky_operator.jobs.refusal import InvalidJob
 
 _SOURCE: Final = "persistentVolumeClaim"
-_INSTEAD: Final = "write persistentVolumeClaim: a claim of this namespace is the only volume that is mounted"
+_INSTEAD: Final = (
+    "write persistentVolumeClaim: {claimName: NAME} with a claim of this namespace that has the files: no other volume "
+    "is mounted"
+)
 
 _Model = TypeVar("_Model", bound=ApiModel)
 
@@ -34,9 +37,12 @@ def prepared(prepare: Prepare | None) -> tuple[JobPrepare, ...]:
     if prepare is None:
         return ()
     claim = _claim("spec.prepare", prepare.mount, writes=False)
-    if not prepare.to.startswith("/"):
-        raise InvalidJob("spec.prepare.to", "must be an absolute path, on a volume that the nodes share")
     return (_made(JobPrepare, {"volume": claim, "path": prepare.to}, "spec.prepare.to"),)
+
+
+def is_in_folder(prepare: Prepare | None) -> bool:
+    """Whether files are copied to the folder in which the job starts."""
+    return prepare is not None and not prepare.to.startswith("/")
 
 
 def collected(results: Results | slurm.OutputResults | None) -> tuple[JobResults, ...]:

@@ -15,7 +15,7 @@ from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.faces import node_selector
 from slinky_operator.jobs.faces.container import fields_of
 from slinky_operator.jobs.faces.site import Site
-from slinky_operator.jobs.faces.transfers import collected, prepared
+from slinky_operator.jobs.faces.transfers import collected, is_in_folder, prepared
 from slinky_operator.jobs.refusal import InvalidJob
 from slurm_client.errors import InvalidDirective
 from slurm_client.notation import sbatch
@@ -24,7 +24,11 @@ OldSpec: TypeAlias = wlm.SlurmJobSpec | wlm.WlmJobSpec | slurm.SlurmJobSpec
 """The spec of an old kind."""
 
 _SCRIPT: Final = "spec.script"
-_PLACED: Final = {"spec.partition": node_selector.FIELD, "spec.features": node_selector.FIELD}
+_PLACED: Final = {
+    "spec.partition": node_selector.FIELD,
+    "spec.features": node_selector.FIELD,
+    "spec.workingDirectory": "spec.prepare.to",
+}
 _GRANTED: Final = frozenset({*_PLACED, "spec.account", "spec.qos"})
 """Fields that a script can ask for as well."""
 _OF_SCRIPT: Final = {**_PLACED, _SCRIPT: "spec.batch"}
@@ -83,7 +87,7 @@ class Translation:
         return Problem(self.old_fields.get(problem.field, problem.field), problem.reason)
 
 
-def translate(spec: OldSpec, site: Site) -> Translation:
+def translate(spec: OldSpec, site: Site, own_folder: str = "") -> Translation:
     """Translate the spec of an old kind.
 
     Parameters
@@ -92,6 +96,9 @@ def translate(spec: OldSpec, site: Site) -> Translation:
         The spec.
     site
         What the administrator has said.
+    own_folder
+        Name of a folder that no other job has: there a job starts whose files are copied to where it starts, unless its
+        script says where that is.
 
     Raises
     ------
@@ -110,11 +117,15 @@ def translate(spec: OldSpec, site: Site) -> Translation:
         prepare = None
     else:
         prepare = spec.prepare
-    selected = node_selector.selected(spec.node_selector, site.labels)
+    selected = node_selector.selected(spec.node_selector, site.labels, site.partitions)
     if selected.features is not None:
         _refuse_second_constraint(fields["script"])
+    folder = (
+        f"{site.shared_folder}/{own_folder}" if is_in_folder(prepare) and _starts_anywhere(fields["script"]) else None
+    )
+    placed = {"partition": selected.partition, "features": selected.features, "working_directory": folder}
     return Translation(
-        _spec({**fields, "partition": selected.partition, "features": selected.features}, old_fields),
+        _spec({**fields, **placed}, old_fields),
         old_fields,
         prepared(prepare),
         collected(spec.results),
@@ -143,11 +154,18 @@ def _refuse_pod(spec: slurm.SlurmJobSpec) -> None:
 
 def _refuse_second_constraint(script: str) -> None:
     """Refuse features of labels beside those of the script: the one would take the place of the other."""
+    if "--constraint" in _options(script):
+        reason = "asks for features beside --constraint of the script: write all of them there"
+        raise InvalidJob(node_selector.FIELD, reason)
+
+
+def _starts_anywhere(script: str) -> bool:
+    """Whether a script leaves open in which folder its job starts."""
+    return "--chdir" not in _options(script)
+
+
+def _options(script: str) -> frozenset[str]:
     try:
-        lines = sbatch.directives(script)
+        return frozenset(line.option for line in sbatch.directives(script))
     except InvalidDirective as error:
         raise InvalidJob("spec.batch", error.reason, error.line) from None
-    for line in lines:
-        if line.option == "--constraint":
-            reason = "asks for features beside --constraint of the script: write all of them there"
-            raise InvalidJob(node_selector.FIELD, reason)

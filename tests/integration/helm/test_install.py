@@ -264,10 +264,10 @@ def test_a_release_may_have_a_name_that_yaml_takes_for_a_truth_value(
     kubectl = control_plane.kubectl
     apply_crds(kubectl)
     run_helm(
-        control_plane, "install", "on", str(SLURM_CHART), f"--namespace={namespace}", values={"nodesets": {"y": {}}}
+        control_plane, "install", "on", str(SLURM_CHART), f"--namespace={namespace}", values={"nodesets": {"off": {}}}
     )
     (nodeset,) = kubectl.get("nodesets.slinky.slurm.net", f"--namespace={namespace}")["items"]
-    assert (nodeset["metadata"]["name"], nodeset["spec"]) == ("y", {"clusterName": "on"})
+    assert (nodeset["metadata"]["name"], nodeset["spec"]) == ("off", {"clusterName": "on"})
 
 
 def test_values_of_slinkys_chart_install_nothing(control_plane: ControlPlane, namespace: str) -> None:

@@ -46,7 +46,7 @@ async def refused(world: OldWorld, kind: OldKind, reason: str, namespace: str = 
         (WLM, {"batch": "#!/bin/sh\n#SBATCH --no-such-flag\n"}, "spec.batch: line 2: "),
         (WLM, {"nodeSelector": {"site/gpu": "a100"}}, "spec.nodeSelector[site/gpu]: "),
         (WLM, {"prepare": {"to": "/a", "mount": {"name": "a"}}}, "spec.prepare.mount.persistentVolumeClaim: "),
-        (WLM, {"prepare": {"to": ".", "mount": CLAIM}}, "spec.prepare.to: "),
+        (WLM, {"prepare": {"to": "../a", "mount": CLAIM}}, "spec.prepare.to: "),
         (WLM, {"results": {"from": "a", "mount": {"name": "a"}}}, "spec.results.mount.persistentVolumeClaim: "),
         (WLM, {"results": {"from": "../a", "mount": CLAIM}}, "spec.results.from: "),
         (IMAGE, {"image": "alpine"}, "spec.image: "),

@@ -54,6 +54,7 @@ class OldWorld(JobWorld):
                 self.stores[kind.name],
                 self.jobs,
                 self.clusters,
+                self.clients,
                 trusted=self.trusted,
                 clock=lambda: time.monotonic() + self.passed,
                 now=self.now,

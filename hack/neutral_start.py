@@ -27,6 +27,9 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 OF_THE_CALLER: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """Signals of a terminal: who has them ignored wants this process to go on, not what it starts to be deaf."""
 
+UNHEARD: Final = "NEUTRAL_START_UNHEARD"
+"""Variable with the numbers of those that were ignored: processes of pytest's that begin likewise go on, too."""
+
 LEFT_TO_PYTHON: Final = frozenset({signal.SIGPIPE, signal.SIGXFSZ})
 """Ignored by each Python, which gives them back to the programs that it starts."""
 
@@ -103,10 +106,16 @@ def _open_standard_files() -> None:
 
 def _restore_signals() -> None:
     _ = signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for one in signal.valid_signals() - LEFT_TO_PYTHON:
-        if signal.getsignal(one) is signal.SIG_IGN:
-            # A handler is not inherited by another program, as a signal that is ignored would be.
-            _ = signal.signal(one, _go_on if one in OF_THE_CALLER else signal.SIG_DFL)
+    ignored = {one for one in signal.valid_signals() - LEFT_TO_PYTHON if signal.getsignal(one) is signal.SIG_IGN}
+    before = {int(number) for number in os.environ.get(UNHEARD, "").split()}
+    unheard = {one for one in OF_THE_CALLER if one in ignored or one in before}
+    for one in ignored - unheard:
+        _ = signal.signal(one, signal.SIG_DFL)
+    for one in unheard:
+        # A handler is not inherited by another program, as a signal that is ignored would be.
+        _ = signal.signal(one, _go_on)
+    if unheard:
+        os.environ[UNHEARD] = " ".join(str(int(one)) for one in sorted(unheard))
 
 
 def _go_on(_number: int, _frame: FrameType | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 
 import pytest
@@ -31,6 +32,8 @@ neutral_start.begin()
 ours = signal.getsignal(signal.SIGHUP) not in (signal.SIG_DFL, signal.SIG_IGN)
 os.kill(os.getpid(), signal.SIGHUP)
 look = "import os, resource; print(open('/proc/self/status').read()); print(os.umask(0), os.fstat(0).st_rdev)"
+hang_up = "import os, signal; os.kill(os.getpid(), signal.SIGHUP)"
+heir = "from hack import neutral_start; neutral_start.begin(); " + hang_up
 status = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout
 fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
 print(json.dumps({
@@ -40,6 +43,8 @@ print(json.dumps({
     "umask": int(status.split()[-2]),
     "stdin": int(status.split()[-1]) == os.stat(os.devnull).st_rdev,
     "failure": subprocess.run(["false"]).returncode,
+    "heir": subprocess.run([sys.executable, "-c", heir]).returncode,
+    "other": subprocess.run([sys.executable, "-c", hang_up]).returncode,
     "files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
     "zone": time.tzname[0],
     "encoding": open(os.devnull).encoding.lower(),
@@ -61,6 +66,8 @@ def test_what_is_inherited_is_undone_for_a_program_and_for_what_it_starts(words:
         "umask": 0o022,
         "stdin": True,
         "failure": 1,
+        "heir": 0,
+        "other": -signal.SIGHUP,
         "files": OPEN_FILES,
         "zone": "UTC",
         "encoding": "utf-8",

@@ -167,6 +167,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         made = await self._plan(snapshot, memory)
         memory.keys, memory.keys_troubled = made.keys.known, made.keys.troubled
         memory.key_seen = made.keys.seen or memory.key_seen
+        memory.key_staged = made.keys.staged or memory.key_staged
         try:
             again = await act(made.actions, cluster, memory, tools)
         except succession.SupersededError as error:

@@ -392,6 +392,9 @@ class Memory:
     key_seen: SeenSecret | None = None
     """The Secret with the user's key of auth/slurm."""
 
+    key_staged: SeenSecret | None = None
+    """The Secret from which pods mount it once it is accepted."""
+
     slurmd_pods_left: tuple[tuple[str, ...], float] = ((), float("-inf"))
     """Pods of NodeSets that the API server showed when the Cluster was to be deleted, and when that was."""
 

@@ -189,7 +189,12 @@ def wanted_sources(cluster: Cluster) -> list[str]:
     """Names of the Secrets that this Cluster uses."""
     names = [
         key.secret
-        for key in (naming.slurm_key(cluster), naming.jwt_key(cluster), naming.signing_key(cluster))
+        for key in (
+            naming.slurm_key(cluster),
+            naming.mounted_key(cluster),
+            naming.jwt_key(cluster),
+            naming.signing_key(cluster),
+        )
         if key is not None
     ]
     if not cluster.spec.external:

@@ -113,7 +113,7 @@ def is_ours(obj: object, name: str) -> bool:
 
 def _of_cluster(snapshot: Snapshot, cluster: Cluster) -> Slurm | Trouble:
     name = cluster.name
-    key, server = naming.slurm_key(cluster), naming.conf_server(cluster)
+    key, server = naming.mounted_key(cluster), naming.conf_server(cluster)
     if key is None or server is None:
         lacks = " and ".join(
             field for field, found in (("auth.slurmKeyRef", key), ("controller.external", server)) if found is None

@@ -68,7 +68,7 @@ def wanted_secrets(loginset: LoginSet, cluster: Cluster | None) -> list[str]:
     found = [pod.host_key_secret(loginset)]
     if loginset.spec.authorized_keys_ref is not None:
         found.append(loginset.spec.authorized_keys_ref.name)
-    key = None if cluster is None else naming.slurm_key(cluster)
+    key = None if cluster is None else naming.mounted_key(cluster)
     return found if key is None else [*found, key.secret]
 
 

@@ -108,7 +108,15 @@ POD: Final[Fields] = {
         "affinity": {
             "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": _TERMS}},
         },
-        "volumes": Each({"name": WHOLE, "configMap": {"name": WHOLE}, **dict.fromkeys(SHARED_SOURCES, WHOLE)}),
+        "volumes": Each(
+            {
+                "name": WHOLE,
+                "configMap": {"name": WHOLE},
+                "secret": {"secretName": WHOLE},
+                "projected": {"sources": Each({"secret": {"name": WHOLE}})},
+                **dict.fromkeys(SHARED_SOURCES, WHOLE),
+            }
+        ),
         "containers": _CONTAINERS,
         "initContainers": _CONTAINERS,
     },

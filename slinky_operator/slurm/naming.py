@@ -289,6 +289,11 @@ def key_copy(cluster: str) -> str:
     return f"{cluster}-auth-copy"
 
 
+def accepted_key(cluster: str) -> str:
+    """Name of the Secret from which pods mount the key of auth/slurm if the user has given it."""
+    return f"{cluster}-auth-accepted"
+
+
 def job_logs_key(cluster: str) -> str:
     """Name of the Secret with the key of tokens for output of jobs."""
     return f"{cluster}-job-logs"
@@ -300,7 +305,7 @@ HOST_KEYS_SUFFIX: Final = "-ssh-host-keys"
 
 def key_secrets(cluster: str) -> tuple[str, ...]:
     """Names of the Secrets with keys that the operator makes for a Cluster."""
-    return slurm_key_secret(cluster), jwt_key_secret(cluster), key_copy(cluster)
+    return slurm_key_secret(cluster), jwt_key_secret(cluster), key_copy(cluster), accepted_key(cluster)
 
 
 def generated_secrets(cluster: str) -> tuple[str, ...]:
@@ -327,6 +332,18 @@ def slurm_key(cluster: Cluster) -> KeySource | None:
     if cluster.spec.external:
         return None
     return KeySource(slurm_key_secret(cluster.name), SLURM_KEY, SLURM_KEY, generated=True)
+
+
+def mounted_key(cluster: Cluster) -> KeySource | None:
+    """Where pods mount the key of auth/slurm from.
+
+    Not from a Secret of the user's, which may hold a key that daemons must not have: the operator writes the one that
+    it has accepted into a Secret of its own. For a Slurm elsewhere it accepts nothing, and mounts what the user gives.
+    """
+    key = slurm_key(cluster)
+    if key is None or key.generated or cluster.spec.external:
+        return key
+    return KeySource(accepted_key(cluster.name), key.file, key.file, generated=True)
 
 
 def jwt_key(cluster: Cluster) -> KeySource | None:

@@ -33,7 +33,7 @@ def config_map(cluster: Cluster, service: Object, version: str) -> Object:
         Of Slurm, as slurmctld has last told it; empty if it never has.
     """
     name, host = naming.controller_outside(cluster.name), naming.controller_host(cluster.name, cluster.namespace)
-    key = naming.slurm_key(cluster)
+    key = naming.mounted_key(cluster)
     assert key is not None  # noqa: S101 - a managed Cluster has one
     path = f"{naming.CONF_FOLDER}/{key.file}"
     item = key.key.replace(".", "\\.")

@@ -6,6 +6,7 @@ Its pod is in `slurmctld_pod`. Whether a running one may be replaced is decided 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import restart_keys
 from slinky_operator.slurm.exit_messages import stuck
+from slinky_operator.slurm.naming import KeySource
 
 
 def service(cluster: Cluster) -> Object:
@@ -65,6 +67,7 @@ def stateful_set(
     restart: Mapping[str, str],
     annotations: Mapping[str, str] | None = None,
     start: int = slurmctld_pod.START,
+    key: KeySource | None = None,
 ) -> Object:
     """The StatefulSet.
 
@@ -76,6 +79,8 @@ def stateful_set(
         Of the StatefulSet itself: a change does not replace its pods.
     start
         Attempts of the startup probe.
+    key
+        Where the key of auth/slurm is mounted from, if not from where new pods do.
     """
     persistence = cluster.spec.controller.persistence
     spec: dict[str, Any] = {
@@ -84,7 +89,7 @@ def stateful_set(
         # One pod needs no order, and a pod that never becomes ready must not block its own correction.
         "podManagementPolicy": "Parallel",
         "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER)},
-        "template": slurmctld_pod.template(cluster, images, restart, start),
+        "template": slurmctld_pod.template(cluster, images, restart, start, key or naming.mounted_key(cluster)),
     }
     if persistence.enabled and persistence.existing_claim is None:
         # Jobs and their history belong to the user: only the user deletes them.
@@ -160,15 +165,17 @@ class Slurmctld(Component):
         if live is None or (pod is not None and stuck(pod)):
             return made
         as_before = default_images.with_running_agent(snapshot, images)
-        for start in (slurmctld_pod.START, slurmctld_pod.START_BEFORE):
-            other = Child(STATEFULSETS, stateful_set(cluster, as_before, restart, notes, start))
+        # A pod that mounts the user's own Secret keeps it: earlier operators made it so.
+        keys = dict.fromkeys((naming.mounted_key(cluster), naming.slurm_key(cluster)))
+        for key, start in itertools.product(keys, (slurmctld_pod.START, slurmctld_pod.START_BEFORE)):
+            other = Child(STATEFULSETS, stateful_set(cluster, as_before, restart, notes, start, key))
             if slurmctld_pod.same_pod(other.body, live):
                 return other
         return made
 
     @override
     def secrets(self, cluster: Cluster) -> Iterable[str]:
-        return (one.secret for one in (naming.slurm_key(cluster), naming.jwt_key(cluster)) if one is not None)
+        return (one.secret for one in (naming.mounted_key(cluster), naming.jwt_key(cluster)) if one is not None)
 
     @override
     def takes_patches(self, cluster: Cluster) -> bool:

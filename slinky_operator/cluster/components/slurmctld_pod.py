@@ -22,6 +22,7 @@ from slinky_operator.kube.cache.managed_fields import applied_part, has_leftover
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child, applied_fields, shows
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.naming import KeySource
 from slinky_operator.slurm.pod_templates.template_rules import fitted
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
@@ -77,7 +78,9 @@ START_BEFORE: Final = 300
 """The value of earlier versions of the operator: no reason to replace a running pod."""
 
 
-def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start: int) -> dict[str, Any]:
+def template(
+    cluster: Cluster, images: Images, restart: Mapping[str, str], start: int, key: KeySource | None
+) -> dict[str, Any]:
     """Build the pod template.
 
     Parameters
@@ -86,6 +89,8 @@ def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start
         Values of keys that slurmctld reads only at start.
     start
         Attempts of the startup probe, a second apart.
+    key
+        Where the key of auth/slurm is mounted from.
 
     Raises
     ------
@@ -110,7 +115,7 @@ def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start
                 **priority(images),
                 "securityContext": pod_security(naming.SLURM_UID, volumes=True),
                 "containers": [_slurmctld(cluster, images, start, id_of), _agent(cluster, images)],
-                "volumes": _volumes(cluster),
+                "volumes": _volumes(cluster, key),
             },
             cluster,
             (naming.CONTROLLER_CONTAINER,),
@@ -211,9 +216,8 @@ def _agent(cluster: Cluster, images: Images) -> dict[str, Any]:
     }
 
 
-def _volumes(cluster: Cluster) -> list[dict[str, Any]]:
-    persistence = cluster.spec.controller.persistence
-    slurm_key, jwt_key = naming.slurm_key(cluster), naming.jwt_key(cluster)
+def _volumes(cluster: Cluster, slurm_key: KeySource | None) -> list[dict[str, Any]]:
+    persistence, jwt_key = cluster.spec.controller.persistence, naming.jwt_key(cluster)
     assert slurm_key is not None and jwt_key is not None  # noqa: PT018, S101 - a managed Cluster has both
     volumes: list[dict[str, Any]] = [
         {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": CONFIG_MODE}},

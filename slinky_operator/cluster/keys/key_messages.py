@@ -14,6 +14,9 @@ from slinky_operator.slurm.naming import KeySource
 PURPOSES: Final = {naming.SLURM_KEY: "key of auth/slurm", naming.JWT_KEY: "key of auth/jwt"}
 
 
+_GOES_ON: Final = "daemons and new pods go on with the key that was accepted before"
+
+
 def lost(cluster: Cluster, name: str, source: KeySource) -> str:
     """Neither the Secret nor the copy exists."""
     return (
@@ -31,19 +34,25 @@ def other_than_started(cluster: Cluster, name: str, source: KeySource) -> str:
     )
 
 
-def missing(cluster: Cluster, name: str, why: str) -> str:
-    """The user's Secret does not exist, or has no key in it."""
-    return (
-        f"{why}; running daemons still have the key, and no new pod can start. Put it back: it is {name} of Secret "
-        f"{naming.key_copy(cluster.name)}"
-    )
+def missing(cluster: Cluster, name: str, why: str, *, direct: bool = True) -> str:
+    """The user's Secret does not exist, or has no key in it.
+
+    Parameters
+    ----------
+    direct
+        Whether pods mount that Secret.
+    """
+    then = "running daemons still have the key, and no new pod can start" if direct else _GOES_ON
+    return f"{why}; {then}. Put it back: it is {name} of Secret {naming.key_copy(cluster.name)}"
 
 
-def changed(cluster: Cluster, source: KeySource, early_default: str = "") -> str:
+def changed(cluster: Cluster, source: KeySource, early_default: str = "", *, direct: bool = True) -> str:
     """The Secret has another key of auth/slurm than the daemons.
 
     Parameters
     ----------
+    direct
+        Whether pods mount that Secret.
     early_default
         For a key set, the id of its default key if the daemons do not have that key yet.
     """
@@ -58,9 +67,10 @@ def changed(cluster: Cluster, source: KeySource, early_default: str = "") -> str
         )
     if source.generated:
         undo = "Delete it, and the operator makes it again with the key that they have"
+    then = "so no configuration is loaded" if direct else f"so none gets it: {_GOES_ON}"
     return (
         f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is another one than the daemons run "
-        f"with, and one that read it could not authenticate to the others, so no configuration is loaded. {undo}"
+        f"with, and one that read it could not authenticate to the others, {then}. {undo}"
     )
 
 
@@ -70,6 +80,14 @@ def loading(source: KeySource, lacking: Mapping[str, str], since: datetime | Non
         f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is a new key set, which daemons have to "
         f"prove before the next one: {_lacking(lacking, since)}. slurmctld is reconfigured once kubelets have had time "
         "to mount it; slurmds read it then"
+    )
+
+
+def waits_for_proof(source: KeySource, lacking: Mapping[str, str], since: datetime | None) -> str:
+    """The same, where no daemon can read the set before it is accepted."""
+    return (
+        f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is the next step, which is taken when "
+        f"all daemons have proven to have the set before it: {_lacking(lacking, since)}"
     )
 
 
@@ -91,6 +109,11 @@ def asked_first(source: KeySource) -> str:
     )
 
 
+def staging(source: KeySource) -> str:
+    """The Secret from which pods mount the user's key is about to be written."""
+    return f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is being given to pods"
+
+
 def settling(source: KeySource, seconds: int) -> str:
     """A Secret was written a moment ago."""
     return (
@@ -109,12 +132,17 @@ def refused(source: KeySource, why: str) -> str:
     return f"{why}; no daemon is started with it. {_make(source)}"
 
 
-def refused_beside(cluster: Cluster, name: str, why: str) -> str:
-    """The same, while daemons run with an earlier key."""
-    return (
-        f"{why}; running daemons go on with the earlier key, no configuration is loaded, and no new pod can start. Put "
-        f"the earlier one back, which is {name} of Secret {naming.key_copy(cluster.name)}"
-    )
+def refused_beside(cluster: Cluster, name: str, why: str, *, direct: bool = True) -> str:
+    """The same, while daemons run with an earlier key.
+
+    Parameters
+    ----------
+    direct
+        Whether pods mount the Secret with it.
+    """
+    then = "running daemons go on with the earlier key, no configuration is loaded, and no new pod can start"
+    then = then if direct else _GOES_ON
+    return f"{why}; {then}. Put the earlier one back, which is {name} of Secret {naming.key_copy(cluster.name)}"
 
 
 def weak(source: KeySource, why: str) -> str:

@@ -3,7 +3,7 @@
 A set is accepted, and kept in the copy, when the set before it is proven: then each daemon has one of both, and each
 signs with a key that all others have, whatever their kubelets have mounted and in whatever order they read it. So
 
-1. an accepted set is mounted (`KUBELETS`), slurmctld is reconfigured, and its slurmds with it;
+1. an accepted set is staged (`staged_keys`), mounted (`KUBELETS`), and slurmctld reconfigured, its slurmds with it;
 2. each daemon is asked whether it has all keys of the set, signs with its default, and takes none that has expired;
 3. once all have proven that, the set is noted as loaded in the copy; only then another one is accepted.
 
@@ -22,10 +22,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_operator.cluster.keys import key_holders, key_sets, stored_keys
+from slinky_operator.cluster.keys import key_holders, key_sets, staged_keys, stored_keys
 from slinky_operator.cluster.memory import KeyFinding, KeyProof, SeenSecret
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.secrets import Source
 from slinky_operator.reconcile.text import cut, moment
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.key_proof import Answer, Daemon, Holder, KeySet, Verdict
@@ -141,7 +142,13 @@ def settles_in(snapshot: Snapshot, source: KeySource, version: SeenSecret | None
 
     What the Secret held in between counts, even if it was never read here. An accepted step needs no wait: daemons go
     together with it as with the one before. After a start of the operator, any recent write may have been either.
+    Where no pod mounts the user's Secret, only what somebody else has written into the staged one counts.
     """
+    staged = snapshot.memory.key_staged
+    if staged is not None and staged.suspect and snapshot.controller_pod is not None:
+        return max(0.0, _settled_at(snapshot, source, version, now, wall) - now)
+    if not staged_keys.is_direct(snapshot, source):
+        return 0.0
     found = snapshot.sources.get(source.secret)
     if found is None or version is None or snapshot.controller_pod is None or (version.changed and not version.suspect):
         return 0.0
@@ -174,9 +181,10 @@ def standing(
     wall
         The time of day.
     next_waits
-        Whether the Secret has another set, which is accepted if this one is proven, now: nothing is noted then, since
+        Whether the Secret has another set, which is accepted if this one is proven, now: nothing is noted then if
         daemons may read the other one.
     """
+    may_read_next = next_waits and staged_keys.is_direct(snapshot, source)
     mark, stored = key_sets.mark(known).encode(), stored_keys.note(snapshot)
     if not next_waits and (stored == mark + _ALL.encode() or not stored_keys.started(snapshot)):
         return Standing(note=mark + _ALL.encode())
@@ -186,7 +194,7 @@ def standing(
         lacking = {"the set that daemons have": "cannot be read here"} if next_waits else {}
         return Standing(lacking=lacking, note=stored)
     loaded = stored in {mark + one.encode() for one in (_READ, _ALL)}
-    loaded = loaded or (not next_waits and _was_read(snapshot, source, version, now, wall))
+    loaded = loaded or (not may_read_next and _was_read(snapshot, source, version, now, wall))
     found = key_holders.holders(snapshot)
     proof = snapshot.memory.key_proof
     proof = proof if proof is not None and proof.set == key_set.id else None
@@ -227,7 +235,7 @@ def standing(
         frozenset(not_reloading),
         frozenset(one.id for one in found.asked),
         proof.since if proof is not None else None,
-        note if loaded and not next_waits else stored,
+        note if loaded and not may_read_next else stored,
     )
 
 
@@ -265,7 +273,7 @@ def to_restart(
 
     A pod is deleted once: the next one is created later than that.
     """
-    written = snapshot.sources[source.secret].written_at
+    written = _written_at(snapshot, source)
     if written is None or not found.not_reloading or _settled_at(snapshot, source, version, now, wall) > now:
         return
     for pod in snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ()):
@@ -286,22 +294,36 @@ def touched_after(
 
 def _was_read(snapshot: Snapshot, source: KeySource, version: SeenSecret | None, now: float, wall: datetime) -> bool:
     """Whether slurmctld has read its keys, or was started, after kubelets have mounted this version of the Secret."""
-    last, found = snapshot.memory.loaded, snapshot.sources[source.secret]
-    pod = snapshot.controller_pod
+    if not staged_keys.is_current(snapshot, source):
+        return False
+    last, pod = snapshot.memory.loaded, snapshot.controller_pod
     of_this_pod = pod is not None and last is not None and last.pod_uid == pod["metadata"]["uid"]
     settled_at = _settled_at(snapshot, source, version, now, wall)
     if last is not None and of_this_pod and last.proven and last.since >= settled_at:
         return True
-    created = _created(snapshot)
-    return bool(created and found.written_at and created - found.written_at >= timedelta(seconds=KUBELETS))
+    created, written = _created(snapshot), _written_at(snapshot, source)
+    return bool(created and written and created - written >= timedelta(seconds=KUBELETS))
 
 
 def _settled_at(snapshot: Snapshot, source: KeySource, version: SeenSecret | None, now: float, wall: datetime) -> float:
-    """When kubelets have had time to mount this version of the Secret, in monotonic seconds.
+    """When kubelets have had time to mount what daemons' pods mount now, in monotonic seconds."""
+    if not staged_keys.is_current(snapshot, source):
+        return now + KUBELETS
+    staged = staged_keys.seen(snapshot, source, b"", now)
+    return max(
+        (
+            _mounted_at(one, version if one.name == source.secret else staged, now, wall)
+            for one in staged_keys.mounted(snapshot, source)
+        ),
+        default=float("-inf"),
+    )
+
+
+def _mounted_at(found: Source, version: SeenSecret | None, now: float, wall: datetime) -> float:
+    """When kubelets have had time to mount this version of a Secret.
 
     By the API server's clock, if that agrees with the time since which the version is known here.
     """
-    found = snapshot.sources[source.secret]
     latest = (version.at if version is not None else now) + KUBELETS
     if version is None or version.changed:
         return latest
@@ -309,6 +331,12 @@ def _settled_at(snapshot: Snapshot, source: KeySource, version: SeenSecret | Non
         return float("-inf")
     age = (wall - found.written_at).total_seconds()
     return latest if age < 0 else min(latest, now + KUBELETS - age)
+
+
+def _written_at(snapshot: Snapshot, source: KeySource) -> datetime | None:
+    """When what daemons' pods mount was last written; `None` if nothing says so."""
+    times = [one.written_at for one in staged_keys.mounted(snapshot, source)]
+    return max((one for one in times if one is not None), default=None)
 
 
 def _created(snapshot: Snapshot) -> datetime | None:

@@ -30,7 +30,7 @@ from slinky_api.events import EventReason
 from slinky_operator.cluster.accounting import stored, variants
 from slinky_operator.cluster.actions import Action, EmitEvent, KeepKeys, MakeKey, PutKeyBack, Remove, SealKey
 from slinky_operator.cluster.components import metadata
-from slinky_operator.cluster.keys import key_messages, key_sets, key_sizes, key_steps, stored_keys
+from slinky_operator.cluster.keys import key_messages, key_sets, key_sizes, key_steps, staged_keys, stored_keys
 from slinky_operator.cluster.keys.key_steps import Standing
 from slinky_operator.cluster.keys.signing import Signing
 from slinky_operator.cluster.keys.signing import look as look_at_signing
@@ -86,16 +86,31 @@ class Keys:
     seen: SeenSecret | None = None
     """The version of the Secret with the user's key of auth/slurm."""
 
+    direct: bool = True
+    """Whether a daemon may read the Secret that is judged here, instead of the accepted key only (`staged_keys`)."""
+
+    staging: Missing | None = None
+    """Why the staged Secret does not hold the accepted key of auth/slurm."""
+
+    staged: SeenSecret | None = None
+    """The version of the staged Secret."""
+
+    @property
+    def held_by_slurm(self) -> Missing | None:
+        """Why no daemon may read the key of auth/slurm: it would be one that others lack, or that is refused."""
+        is_read = self.direct or naming.SLURM_KEY not in self.known
+        return (self.slurm if is_read else None) or self.staging
+
     @property
     def held(self) -> Missing | None:
         """Why slurmctld must not reconfigure: it would read a key that others lack, or that is refused."""
         refused = self.jwt is not None and self.jwt.reason is Reason.SECRET_INVALID
-        return self.slurm or (self.jwt if refused else None) or self.settling
+        return self.held_by_slurm or (self.jwt if refused else None) or self.settling
 
     @property
     def trouble(self) -> Missing | None:
         """The trouble to report about keys that daemons mount."""
-        return self.slurm or self.jwt or self.step
+        return self.slurm or self.jwt or self.staging or self.step
 
     @property
     def troubled(self) -> bool:
@@ -120,6 +135,8 @@ class _Found:
     mountable: bool = True
     step: Missing | None = None
     standing: Standing | None = None
+    ahead: bool = False
+    """Whether the staged Secret gets a key that is accepted once it is there."""
 
 
 def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
@@ -141,26 +158,33 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
     of_jwt, changed = _of_jwt(snapshot, jwt, now)
     found = {naming.SLURM_KEY: of_slurm, naming.JWT_KEY: of_jwt}
     known = {name: one.known for name, one in found.items() if one.known}
+    direct = staged_keys.is_direct(snapshot, slurm)
     if of_slurm.known and of_slurm.standing is not None and of_slurm.standing.note:
         known[stored_keys.LOADED] = of_slurm.standing.note
     known |= _for_accounting(snapshot, known)
     signing = look_at_signing(snapshot, wall)
     keep = tuple(_keep(snapshot, {**known, **signing.kept} if known else {}, now))
+    waits = bool(keep) or of_slurm.ahead
+    stage, staging = staged_keys.follow(snapshot, slurm, of_slurm.known, now, waits=waits)
     if signing.in_use is not None:
         known[naming.SIGNING_KEY] = signing.in_use.value
+    is_right = of_slurm.mountable or not direct
     return Keys(
         known,
-        (*of_slurm.actions, *of_jwt.actions, *keep),
+        (*of_slurm.actions, *of_jwt.actions, *keep, *stage),
         of_slurm.trouble,
         of_jwt.trouble,
         changed,
-        not keep and all(one.known and one.mountable for one in found.values()),
+        not keep and staging is None and is_right and of_jwt.mountable and all(one.known for one in found.values()),
         signing,
         tuple(_weak(known, slurm, naming.SLURM_KEY)) + tuple(_weak(known, jwt, naming.JWT_KEY)),
         of_slurm.step,
         _settling(snapshot, slurm, seen, now, wall),
         of_slurm.standing,
         seen,
+        direct,
+        staging,
+        staged_keys.seen(snapshot, slurm, of_slurm.known, now),
     )
 
 
@@ -222,7 +246,9 @@ def _of_other(
     """The findings if the Secret has another key of auth/slurm than the daemons."""
     why = key_sizes.why_not(source, value)
     if why:
-        trouble = Missing(Reason.SECRET_INVALID, key_messages.refused_beside(snapshot.cluster, naming.SLURM_KEY, why))
+        direct = staged_keys.is_direct(snapshot, source)
+        words = key_messages.refused_beside(snapshot.cluster, naming.SLURM_KEY, why, direct=direct)
+        trouble = Missing(Reason.SECRET_INVALID, words)
         return _Found(known, trouble=trouble, mountable=False)
     if source.generated and snapshot.sources[source.secret].cluster_uid:
         return _put_back(snapshot, source, known, key_messages.undone(source), now)
@@ -235,9 +261,10 @@ def _of_other(
         extended = not found.lacking
     if not source.generated and _may_change(snapshot, source, known, value, wall):
         first = key_steps.first_note(known, value) if source.file == naming.SLURM_JWKS else b""
-        return _replaced(snapshot, source, value, first, extended=extended)
+        return _replaced(snapshot, source, value, first, now, extended=extended)
     early = key_sets.early_default(known, value) if source.file == naming.SLURM_JWKS else ""
-    trouble = Missing(Reason.KEY_CHANGED, key_messages.changed(snapshot.cluster, source, early))
+    words = key_messages.changed(snapshot.cluster, source, early, direct=staged_keys.is_direct(snapshot, source))
+    trouble = Missing(Reason.KEY_CHANGED, words)
     return _Found(known, trouble=trouble, mountable=False)
 
 
@@ -255,7 +282,10 @@ def _loading(
 
 def _too_early(snapshot: Snapshot, source: KeySource, known: bytes, found: Standing) -> _Found:
     """The findings if the set before has to be proven first."""
-    if found.known or not found.loaded:
+    if not staged_keys.is_direct(snapshot, source):
+        # No daemon can read it before, and nothing has to be put back.
+        trouble = Missing(Reason.KEY_PENDING, key_messages.waits_for_proof(source, found.lacking, found.since))
+    elif found.known or not found.loaded:
         words = key_messages.too_early(snapshot.cluster, source, found.lacking, found.since)
         trouble = Missing(Reason.KEY_CHANGED, words)
     else:
@@ -322,7 +352,8 @@ def _gone(snapshot: Snapshot, name: str, source: KeySource, known: bytes, now: f
         return _put_back(snapshot, source, known, key_messages.restored(name, source), now)
     trouble = check(found, source.secret, source.key, key_messages.PURPOSES[name])
     assert trouble is not None  # noqa: S101 - there is no key in it
-    words = key_messages.missing(snapshot.cluster, name, trouble.message)
+    direct = name != naming.SLURM_KEY or staged_keys.is_direct(snapshot, source)
+    words = key_messages.missing(snapshot.cluster, name, trouble.message, direct=direct)
     return _Found(known, trouble=Missing(trouble.reason, words), mountable=False)
 
 
@@ -349,12 +380,19 @@ def _is_accepted(snapshot: Snapshot, value: bytes) -> bool:
     return trial is not None and trial.accepted and trial.key == value
 
 
-def _replaced(snapshot: Snapshot, source: KeySource, value: bytes, note: bytes, *, extended: bool) -> _Found:
+def _replaced(
+    snapshot: Snapshot, source: KeySource, value: bytes, note: bytes, now: float, *, extended: bool
+) -> _Found:
     """Use the new key; a running slurmctld is replaced before the key is recorded, so that this is not forgotten."""
     pod = snapshot.controller_pod
     standing = Standing(note=note) if note else None
     if extended or pod is None:
         return _Found(value, standing=standing)
+    if not staged_keys.holds(snapshot, source, value):
+        # Its successor mounts what is there by then.
+        known = stored_keys.known(snapshot, naming.SLURM_KEY, source)
+        trouble = staged_keys.refusal(snapshot, source, now) or staged_keys.pending(source)
+        return _Found(known, (staged_keys.stage(snapshot, source, value),), trouble, mountable=False, ahead=True)
     about = pod["metadata"]
     tell = EmitEvent(snapshot.raw, EventType.NORMAL, EventReason.KEY_REPLACED, key_messages.taken(source))
     return _Found(value, (Remove(PODS, about["name"], about["uid"]), tell), standing=standing)

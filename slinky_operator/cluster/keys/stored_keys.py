@@ -42,9 +42,18 @@ def copy_in(snapshot: Snapshot) -> Source | None:
 
 
 def known(snapshot: Snapshot, name: str, source: KeySource) -> bytes:
-    """The key of the daemons, from the copy or as last seen, unless the fingerprint contradicts it."""
+    """The key of the daemons: from the copy, as last seen, or from what pods mount; unless the fingerprint contradicts.
+
+    What pods mount is there too if somebody has deleted the copy while no operator was.
+    """
     mark, copy = mark_of(snapshot, source), copy_in(snapshot)
-    found = (copy.data.get(name, b"") if copy is not None else b"", snapshot.memory.keys.get(name, b""))
+    staged = snapshot.sources.get(naming.accepted_key(snapshot.cluster.name))
+    is_staged = name == naming.SLURM_KEY and not source.generated and staged is not None and staged.cluster_uid
+    found = (
+        copy.data.get(name, b"") if copy is not None else b"",
+        snapshot.memory.keys.get(name, b""),
+        staged.data.get(source.file, b"") if is_staged and staged is not None else b"",
+    )
     return next((one for one in found if one and mark in {"", fingerprint(one)}), b"")
 
 

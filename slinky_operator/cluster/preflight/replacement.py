@@ -136,7 +136,7 @@ def _with_state(found: Replacement, state: attempts.Trial) -> Replacement:
 
 def _key_trouble(snapshot: Snapshot) -> str:
     """Why a new pod would wait for its keys; the running one has them."""
-    for key in (naming.slurm_key(snapshot.cluster), naming.jwt_key(snapshot.cluster)):
+    for key in (naming.mounted_key(snapshot.cluster), naming.jwt_key(snapshot.cluster)):
         if key is not None:
             found = check(snapshot.sources.get(key.secret), key.secret, key.key, "a new one could not mount its keys")
             if found is not None:

@@ -24,6 +24,7 @@ from slinky_operator.loginset import names
 from slinky_operator.loginset.bodies.slurm_access import Slurm
 from slinky_operator.loginset.bodies.sshd_config import PORT
 from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.image_tags import is_newer_patch, is_within
 
 ANNOTATION_IMAGE_FROM: Final = labels.LOGINSET_PREFIX + "image-from"
@@ -90,10 +91,12 @@ def image_of(loginset: LoginSet, cluster: Cluster, live: Object | None, default:
 def inputs(loginset: LoginSet, cluster: Cluster, slurm: Slurm, image: Mapping[str, str]) -> str:
     """Digest of everything that pods depend on."""
     spec = loginset.spec
+    # What the user names, from wherever pods mount it.
+    key = naming.slurm_key(cluster) or slurm.key
     parts = [
         dict(image),
         slurm.server,
-        f"{slurm.key.secret}/{slurm.key.key}",
+        f"{key.secret}/{key.key}",
         identity.of_nodes(cluster),
         spec.template,
         None if spec.resources is None else spec.resources.to_dict(),

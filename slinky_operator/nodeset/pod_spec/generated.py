@@ -61,7 +61,7 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
         ],
     }
     volumes: list[dict[str, Any]] = [{"name": SPOOL_VOLUME, "emptyDir": {}}, {"name": RUN_VOLUME, "emptyDir": {}}]
-    key = naming.slurm_key(cluster)
+    key = naming.mounted_key(cluster)
     if key is not None:
         container["volumeMounts"].append({"name": KEY_VOLUME, "mountPath": CONF_FOLDER, "readOnly": True})
         volumes.append(

@@ -230,12 +230,12 @@ def rotate(slurm: SlurmInKubernetes, job: str, step: int, keys: list[dict[str, A
     text = json.dumps({"keys": keys})
     body = {"data": {"slurm.jwks": base64.b64encode(text.encode()).decode()}}
     slurm.kube("patch", "secret", "site", "--type=merge", f"--patch={json.dumps(body)}")
+    wait_until_it_is(partial(accepted, slurm), text, "what the operator has accepted")
     for pod, (container, folder) in key_folders(slurm).items():
         # A kubelet looks again when a pod changes.
         slurm.kube("annotate", "pod", pod, f"touched={step}", "--overwrite")
         read = ("exec", pod, f"--container={container}", "--", "cat", f"{folder}/slurm.jwks")
         wait_until_it_is(partial(slurm.kube, *read), text, f"what {pod} has mounted")
-    wait_until_it_is(partial(copied, slurm), text, "what the operator has accepted")
     wait_live(slurm, edit(slurm, extraConf=f"KillWait={30 + step}"))
     # slurmd acts on slurmctld's word, and slurmctld on slurmd's.
     assert slurm.run("srun", "--overlap", f"--jobid={job}", "hostname").strip() == "compute-0"
@@ -295,6 +295,6 @@ def auth_key(name: str) -> dict[str, Any]:
     return {"kid": name, "kty": "oct", "alg": "HS256", "k": value}
 
 
-def copied(slurm: SlurmInKubernetes) -> str:
-    """What the operator says that the daemons run with."""
-    return base64.b64decode(slurm.get("secret", f"{slurm.name}-auth-copy")["data"]["slurm.key"]).decode()
+def accepted(slurm: SlurmInKubernetes) -> str:
+    """What pods mount."""
+    return base64.b64decode(slurm.get("secret", f"{slurm.name}-auth-accepted")["data"]["slurm.jwks"]).decode()

@@ -200,7 +200,7 @@ class World:
             self.node_sets[one["metadata"]["name"]] = one
 
     def snapshot(self) -> Snapshot:
-        names = {"slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy", *self.secrets}
+        names = {"slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy", "slurm-auth-accepted", *self.secrets}
         names.update(job_logs.secrets(Cluster.parse(self.raw), self.node_sets.values()))
         return Snapshot(
             cluster=Cluster.parse(self.raw),
@@ -250,6 +250,7 @@ class World:
         made = self.plan()
         self.memory.keys, self.memory.keys_troubled = made.keys.known, made.keys.troubled
         self.memory.key_seen = made.keys.seen or self.memory.key_seen
+        self.memory.key_staged = made.keys.staged or self.memory.key_staged
         for action in made.actions:
             self.log.append(action)
             self.happen(action)

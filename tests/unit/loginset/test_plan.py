@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slinky_api import labels
-from slinky_operator.kube.resources import CLUSTERS, LOGINSETS, PODS, SERVICES
+from slinky_operator.kube.resources import CLUSTERS, DEPLOYMENTS, LOGINSETS, PODS, SERVICES
 from slinky_operator.loginset.trial import ANNOTATION_CONFIG
 from tests.unit.loginset.builders import KEY, World, keys
 
@@ -183,6 +183,25 @@ async def test_an_external_slurm_needs_its_address_and_key() -> None:
     await world.settle()
     sackd = world.child("deployments")["spec"]["template"]["spec"]["initContainers"][0]
     assert "ctld.there:6817" in sackd["command"]
+
+
+async def test_pods_mount_the_accepted_key_and_those_of_an_earlier_operator_stay() -> None:
+    world = World({"auth": {"slurmKeyRef": {"name": "site", "key": "slurm.jwks"}}})
+    world.secret("site", {"slurm.jwks": b"{}"})
+    await world.settle()
+    assert not world.has("deployments")
+    words = "key slurm.jwks of Secret slurm-auth-accepted, the key of auth/slurm of Cluster slurm, does not exist yet"
+    assert words in world.condition("Ready")["message"]
+    world.secret("slurm-auth-accepted", {"slurm.jwks": b"{}"})
+    await world.settle()
+    made = world.child("deployments")
+    (volume,) = (one for one in made["spec"]["template"]["spec"]["volumes"] if one["name"] == "slurm-key")
+    assert volume["secret"]["secretName"] == "slurm-auth-accepted"
+    # Sessions of an earlier operator's pods go on.
+    volume["secret"]["secretName"] = "site"
+    before = world.kube.put(DEPLOYMENTS, made)
+    await world.settle()
+    assert world.child("deployments") == before
 
 
 async def test_pods_wait_for_the_first_configuration_of_the_cluster() -> None:

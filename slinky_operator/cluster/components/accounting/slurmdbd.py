@@ -31,10 +31,11 @@ from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SERVICES, STATEFULSETS
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
-from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.reconcile.writes.children import Child, shows
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import RUN_FOLDER, SLURMDBD_CONF
 from slinky_operator.slurm.exit_messages import last_words
+from slinky_operator.slurm.naming import KeySource
 from slinky_operator.slurm.pod_templates.template_rules import fitted
 
 _CONFIG: Final = "config"
@@ -135,6 +136,16 @@ class Slurmdbd(Component):
 
     @override
     def workload(self, materials: Materials) -> Child:
+        """The StatefulSet; a pod that mounts the user's own key keeps it until something else replaces the pod."""
+        cluster = materials.snapshot.cluster
+        key, before = naming.mounted_key(cluster), naming.slurm_key(cluster)
+        made, live = self._workload(materials, key), materials.snapshot.children.get(self.key(cluster))
+        if live is None or key == before or _shows_pod(made, live):
+            return made
+        as_before = self._workload(materials, before)
+        return as_before if _shows_pod(as_before, live) else made
+
+    def _workload(self, materials: Materials, key: KeySource | None) -> Child:
         snapshot = materials.snapshot
         cluster, name = snapshot.cluster, naming.accounting(snapshot.cluster.name)
         own = self.spec(cluster)
@@ -152,7 +163,7 @@ class Slurmdbd(Component):
                     **priority_after_slurmctld(materials, name),
                     "securityContext": pod_security(naming.SLURM_UID, volumes=True),
                     "containers": [self._container(materials)],
-                    "volumes": _volumes(cluster),
+                    "volumes": _volumes(cluster, key),
                 },
                 cluster,
                 (self.daemon,),
@@ -222,8 +233,14 @@ class Slurmdbd(Component):
         return container
 
 
-def _volumes(cluster: Cluster) -> list[dict[str, Any]]:
-    keys = [one for one in (naming.slurm_key(cluster), naming.jwt_key(cluster)) if one is not None]
+def _shows_pod(wanted: Child, live: Object) -> bool:
+    """Whether a StatefulSet has the pod of another one."""
+    template = wanted.body["spec"]["template"]
+    return shows({"spec": {"template": template}}, {"spec": {"template": live["spec"]["template"]}})
+
+
+def _volumes(cluster: Cluster, slurm_key: KeySource | None) -> list[dict[str, Any]]:
+    keys = [one for one in (slurm_key, naming.jwt_key(cluster)) if one is not None]
     return [
         {"name": _CONFIG, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
         {"name": _SECRET, "secret": {"secretName": naming.accounting(cluster.name), "defaultMode": 0o400}},

@@ -40,7 +40,7 @@ def keep_accounting(progress: Progress) -> Iterable[Action]:
     if wanted.needs_password:
         return _password(progress)
     # Versions are derived from the keys: nothing is written with a key that is not that of the daemons.
-    if keys.slurm is not None or not keys.mountable:
+    if keys.held_by_slurm is not None or not keys.mountable:
         return ()
     progress.slurmdbd = _tried(progress, wanted)
     progress.wake_up(progress.slurmdbd.wake_up)

@@ -40,7 +40,7 @@ def test_it_names_the_secret_and_file_of_a_key_set() -> None:
     world.raw["spec"] = {"controller": {"service": {"spec": {"type": "NodePort"}}}, **key_set}
     world.settle()
     assert texts(world)["key"] == (
-        "kubectl -n here get secret keys -o jsonpath='{.data.slurm\\.jwks}' | base64 -d > slurm.jwks\n"
+        "kubectl -n here get secret slurm-auth-accepted -o jsonpath='{.data.slurm\\.jwks}' | base64 -d > slurm.jwks\n"
     )
     assert "/etc/slurm/slurm.jwks" in texts(world)["steps"]
 

@@ -25,7 +25,7 @@ from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.slurm.connection.key_proof import Answer, Holder, KeySet, Verdict
 from tests.unit.cluster.world import ENVIRONMENT, WALL, World, cluster_object, node_set_object
 
-COPY, MINE = "slurm-auth-copy", "mine"
+COPY, STAGED, MINE = "slurm-auth-copy", "slurm-auth-accepted", "mine"
 EXPIRES = timedelta(hours=1)
 SLURMDS = ("compute-0", "compute-1")
 CONTROLLER = "slurmctld"
@@ -42,12 +42,14 @@ def key_set(*names: str) -> bytes:
     return json.dumps({"keys": keys}).encode()
 
 
-def pod(name: str, ip: str) -> dict[str, Any]:
+def pod(name: str, ip: str, mounts: str = MINE) -> dict[str, Any]:
     about = {"name": name, "namespace": "here", "uid": f"uid-of-{name}"}
-    return {"metadata": about, "spec": {"nodeName": "here"}, "status": {"phase": "Running", "podIP": ip}}
+    volumes = [{"name": "slurm-key", "secret": {"secretName": mounts}}]
+    spec = {"nodeName": "here", "volumes": volumes}
+    return {"metadata": about, "spec": spec, "status": {"phase": "Running", "podIP": ip}}
 
 
-def _settled() -> World:
+def _settled(mounts: str) -> World:
     spec = {"auth": {"slurmKeyRef": {"name": MINE, "key": "slurm.jwks"}}}
     world = World(cluster_object(spec), secrets={MINE: {"slurm.jwks": key_set("A")}})
     world.written[MINE] = "1", WALL - timedelta(days=1)
@@ -55,19 +57,26 @@ def _settled() -> World:
     world.settle()
     assert world.controller_pod is not None
     world.controller_pod["metadata"]["creationTimestamp"] = (WALL - timedelta(hours=12)).isoformat()
+    world.controller_pod["spec"] = {
+        "volumes": [{"name": "keys", "projected": {"sources": [{"secret": {"name": mounts}}]}}]
+    }
+    world.written[STAGED] = "1", WALL - timedelta(days=1)
     world.pods = list(SLURMDS)
-    world.running = [pod(name, f"10.0.1.{index}") for index, name in enumerate(SLURMDS)]
+    world.running = [pod(name, f"10.0.1.{index}", mounts) for index, name in enumerate(SLURMDS)]
     return world
 
 
-_BASE = _settled()
+_BASES = {mounts: _settled(mounts) for mounts in (STAGED, MINE)}
 
 
 @dataclass
 class Model:
     """A Cluster with a key set, its daemons and kubelets."""
 
-    world: World = field(default_factory=lambda: copy.deepcopy(_BASE))
+    mounts: str = STAGED
+    """The Secret that pods mount: an earlier operator has made those that mount the user's."""
+
+    world: World = field(default_factory=World)
     mounted: dict[str, bytes] = field(default_factory=dict)
     loaded: dict[str, bytes] = field(default_factory=dict)
     refresh: dict[str, float] = field(default_factory=dict)
@@ -96,6 +105,7 @@ class Model:
     separated: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.world = copy.deepcopy(_BASES[self.mounts])
         first = self.world.secrets[MINE]["slurm.jwks"]
         for name in (CONTROLLER, *SLURMDS):
             self.mounted[name] = self.loaded[name] = first
@@ -105,6 +115,11 @@ class Model:
         return self.world.secrets[COPY]["slurm.key"]
 
     @property
+    def offered(self) -> bytes:
+        """What kubelets mount next."""
+        return self.world.secrets[self.mounts]["slurm.jwks"]
+
+    @property
     def is_done(self) -> bool:
         step = self.keys.standing
         return self.keys.held is None and step is not None and not step.lacking
@@ -112,20 +127,31 @@ class Model:
     # What the user, the kubelets and the daemons do
 
     def write(self, *names: str) -> None:
-        self.version += 1
-        self.world.secrets[MINE] = {"slurm.jwks": key_set(*names)}
-        self.world.written[MINE] = str(self.version), self.world.wall
-        for index, name in enumerate(self.mounted):
-            # Kubelets that have begun to wait go on; they mount what there is by then.
-            self.refresh.setdefault(name, self.world.now + self.late * (index + 1) / len(self.mounted))
+        self._give(MINE, key_set(*names))
         self.passes(1.0)
 
     def put_back(self) -> None:
+        self._give(MINE, self.accepted)
+        self.passes(1.0)
+
+    def tamper(self) -> None:
+        """Somebody writes into the operator's own Secret."""
+        self._give(STAGED, key_set("a", "C"))
+        self.passes(1.0)
+
+    def _give(self, secret: str, text: bytes) -> None:
+        """Write a Secret; kubelets that have begun to wait go on, and mount what there is by then."""
         self.version += 1
-        self.world.secrets[MINE] = {"slurm.jwks": self.accepted}
-        self.world.written[MINE] = str(self.version), self.world.wall
-        for name in self.mounted:
-            self.refresh.setdefault(name, self.world.now + self.late)
+        self.world.secrets[secret] = {"slurm.jwks": text}
+        self.world.written[secret] = str(self.version), self.world.wall
+        if secret == self.mounts:
+            for index, name in enumerate(self.mounted):
+                self.refresh.setdefault(name, self.world.now + self.late * (index + 1) / len(self.mounted))
+
+    def start(self, name: str) -> None:
+        """A daemon starts, in another pod or as its kubelet starts its container again, with what there is now."""
+        self.loaded[name] = self.mounted[name] = self.offered
+        self.refresh.pop(name, None)
         self.passes(1.0)
 
     def kill(self) -> None:
@@ -140,7 +166,7 @@ class Model:
             self.world.wall += timedelta(seconds=one)
             for name, at in list(self.refresh.items()):
                 if at <= self.world.now:
-                    self.mounted[name] = self.world.secrets[MINE]["slurm.jwks"]
+                    self.mounted[name] = self.offered
                     del self.refresh[name]
             self._pass()
             self._check()
@@ -158,6 +184,7 @@ class Model:
             actions = self._plan(snapshot)
             self.world.memory.keys = self.keys.known
             self.world.memory.key_seen = self.keys.seen or self.world.memory.key_seen
+            self.world.memory.key_staged = self.keys.staged or self.world.memory.key_staged
             again = False
             for action in actions:
                 self._happen(action)
@@ -183,11 +210,16 @@ class Model:
             self.replaced_pods.append(action.name)
             if action.name != "slurm-controller-0":
                 return
-            self.loaded[CONTROLLER] = self.mounted[CONTROLLER] = self.world.secrets[MINE]["slurm.jwks"]
+            self.loaded[CONTROLLER] = self.mounted[CONTROLLER] = self.offered
             return
         elif isinstance(action, TouchPod):
-            self.mounted[CONTROLLER] = self.world.secrets[MINE]["slurm.jwks"]
+            self.mounted[CONTROLLER] = self.offered
             self.refresh.pop(CONTROLLER, None)
+        elif isinstance(action, KeepKeys) and action.body["metadata"]["name"] == STAGED:
+            if self.loses == "stage":
+                self.loses, self.world.memory = "", Memory("cluster-uid")
+                return
+            self._give(STAGED, base64.b64decode(action.body["data"]["slurm.jwks"]))
         if name == self.loses:
             # It is done, and the operator ends before it can remember that; or it is not done at all.
             self.loses = ""

@@ -13,7 +13,17 @@ from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_operator.cluster.keys import key_holders
 from slinky_operator.cluster.memory import Jobs
 from slinky_operator.cluster.slurm_connection import Missing
-from tests.unit.cluster.keys.key_model import CONTROLLER, EXPIRES, SLURMDS, Model, key_set, pod
+from tests.unit.cluster.keys.key_model import (
+    CONTROLLER,
+    COPY,
+    EXPIRES,
+    MINE,
+    SLURMDS,
+    STAGED,
+    Model,
+    key_set,
+    pod,
+)
 
 A, AB, BA, B = ("A",), ("A", "b"), ("a-", "B"), ("B",)
 
@@ -60,7 +70,7 @@ def test_a_rotation_needs_nothing_but_its_three_steps_and_one_reconfigure_for_ea
 
 def test_the_second_step_before_the_first_is_read_is_refused_and_says_who_lacks_it_and_what_to_write() -> None:
     """This order separated slurmctld from every slurmd: the first step went with a configuration that was refused."""
-    model = Model(refused_text=True, wants_reload=True)
+    model = Model(MINE, refused_text=True, wants_reload=True)
     model.passes(3)
     model.write(*AB)
     model.passes(5)
@@ -89,6 +99,97 @@ def test_the_second_step_before_the_first_is_read_is_refused_and_says_who_lacks_
     assert not model.separated
 
 
+def test_an_early_step_waits_until_the_one_before_is_proven_and_nothing_has_to_be_put_back() -> None:
+    model = Model(refused_text=True, wants_reload=True)
+    model.passes(3)
+    model.write(*AB)
+    model.write(*BA)
+    model.passes(5, 5)
+    assert model.accepted == key_set(*AB)
+    trouble = refusal(model)
+    assert trouble.reason == "KeyPending"
+    assert "is the next step, which is taken when all daemons have proven to have the set before it" in trouble.message
+    assert "slurmd of compute-0 does not have key b" in trouble.message
+    model.refused_text = False
+    model.passes(3)
+    assert not a_text_waits(model), "no configuration waits for it"
+    until_done(model)
+    assert {*model.loaded.values()} == {key_set(*BA)}
+    assert not model.separated
+
+
+def test_while_a_set_is_refused_daemons_that_start_get_the_accepted_one_and_configurations_go_live() -> None:
+    """A pod that started mounted the refused set, and was separated from all others."""
+    model = Model()
+    model.passes(3)
+    model.write("a", "C")
+    model.passes(5)
+    assert refusal(model).reason == "KeyChanged"
+    assert "so none gets it: daemons and new pods go on with the key that was accepted before" in refusal(model).message
+    for name in (*SLURMDS, CONTROLLER):
+        model.start(name)
+    model.wants_reload = True
+    model.wait()
+    assert not a_text_waits(model)
+    assert {*model.loaded.values()} == {key_set(*A)}
+    assert model.keys.mountable
+    assert not model.separated
+    # Daemons that mount the user's Secret are separated by it.
+    direct = Model(MINE)
+    direct.write("a", "C")
+    direct.start(SLURMDS[0])
+    assert direct.separated
+
+
+def test_a_key_of_the_users_that_is_gone_or_no_key_set_stops_nothing() -> None:
+    for left in ({}, {"slurm.jwks": b"{}"}):
+        model = Model()
+        model.passes(3)
+        model.world.secrets[MINE] = left
+        model.wants_reload = True
+        model.passes(3, 3)
+        assert "daemons and new pods go on with the key that was accepted before" in refusal(model).message
+        assert not a_text_waits(model)
+        assert model.keys.mountable
+        model.start(SLURMDS[0])
+        assert not model.separated
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["same-operator", "another"])
+def test_what_pods_mount_is_written_again_if_somebody_deletes_or_changes_it(restart: bool) -> None:
+    model = Model()
+    model.write(*AB)
+    until_done(model)
+    del model.world.secrets[STAGED]
+    if restart:
+        model.kill()
+    model.passes(3)
+    assert model.offered == key_set(*AB)
+    until_done(model)
+    model.tamper()
+    model.wants_reload = True
+    if restart:
+        model.kill()
+    model.passes(3, 3)
+    assert model.offered == key_set(*AB)
+    assert restart or a_text_waits(model), "a kubelet may have mounted the other one in between"
+    model.wait()
+    assert not a_text_waits(model)
+    until_done(model)
+
+
+def test_the_accepted_key_is_known_from_what_pods_mount_if_the_copy_is_lost() -> None:
+    model = Model()
+    model.write(*AB)
+    until_done(model)
+    model.write("a", "C")
+    del model.world.secrets[COPY]
+    model.kill()
+    model.passes(3)
+    assert model.accepted == key_set(*AB)
+    assert refusal(model).reason == "KeyChanged"
+
+
 def test_a_refused_text_does_not_keep_a_step_from_the_daemons() -> None:
     model = Model(refused_text=True, wants_reload=True)
     model.write(*AB)
@@ -100,7 +201,7 @@ def test_a_refused_text_does_not_keep_a_step_from_the_daemons() -> None:
 
 
 def test_a_set_that_was_refused_and_put_back_unseen_is_not_carried_by_a_configuration() -> None:
-    model = Model()
+    model = Model(MINE)
     model.passes(3)
     # Kubelets have mounted it before the operator reads the Secret again.
     for name in model.mounted:
@@ -177,7 +278,7 @@ def test_a_key_that_expired_in_an_earlier_set_does_not_show_a_later_switch() -> 
 
 
 def test_a_configuration_need_not_wait_for_kubelets_with_an_accepted_step() -> None:
-    model = Model()
+    model = Model(MINE)
     model.passes(3)
     model.write(*AB)
     model.passes(3)
@@ -283,14 +384,23 @@ EVENTS: dict[str, Callable[[Model], None]] = {
     "lose touch": lambda one: setattr(one, "loses", "TouchPod"),
 }
 
+STARTS: dict[str, Callable[[Model], None]] = {
+    "a slurmd starts": lambda one: one.start(SLURMDS[0]),
+    "slurmctld starts": lambda one: one.start(CONTROLLER),
+    "stage is lost": lambda one: setattr(one, "loses", "stage"),
+}
+"""What may happen as well where pods mount the staged Secret."""
 
-def walked(order: tuple[str, ...], late: float) -> Model:
-    model = Model(late=late)
+EVERYTHING = {**EVENTS, **STARTS}
+
+
+def walked(order: tuple[str, ...], late: float, mounts: str) -> Model:
+    model = Model(mounts, late=late)
     for event in order:
         if event == "late node" and SLURMDS[1] in model.away:
             # What it has mounted meanwhile is the kubelet's; it has heard of nothing.
             model.passes(1)
-        EVENTS[event](model)
+        EVERYTHING[event](model)
         model.passes(2, 4)
     return model
 
@@ -311,18 +421,22 @@ def finishes(model: Model) -> None:
     assert {*model.loaded.values()} == {key_set(*BA)}
 
 
-@pytest.mark.parametrize("first", sorted(EVENTS))
-def test_every_order_of_three_events_keeps_all_daemons_together(first: str) -> None:
-    for rest in itertools.product(sorted(EVENTS), repeat=2):
-        model = walked((first, *rest), late=100.0)
+@pytest.mark.parametrize("first", sorted(EVERYTHING))
+@pytest.mark.parametrize("mounts", [STAGED, MINE])
+def test_every_order_of_three_events_keeps_all_daemons_together(first: str, mounts: str) -> None:
+    events = EVERYTHING if mounts == STAGED else EVENTS
+    for rest in itertools.product(sorted(events), repeat=2 if first in events else 0):
+        model = walked((first, *rest) if first in events else (), late=100.0, mounts=mounts)
         assert not model.separated, (first, *rest)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_long_random_orders_keep_all_daemons_together_and_can_be_finished(seed: int) -> None:
+@pytest.mark.parametrize("mounts", [STAGED, MINE])
+def test_long_random_orders_keep_all_daemons_together_and_can_be_finished(seed: int, mounts: str) -> None:
     chance = random.Random(seed)  # noqa: S311 - a replayable walk
-    order = tuple(chance.choice(sorted(EVENTS)) for _ in range(14))
-    model = walked(order, late=chance.choice([1.0, 40.0, 110.0]))
+    events = sorted(EVERYTHING if mounts == STAGED else EVENTS)
+    order = tuple(chance.choice(events) for _ in range(14))
+    model = walked(order, late=chance.choice([1.0, 40.0, 110.0]), mounts=mounts)
     assert not model.separated, order
     finishes(model)
     assert not model.separated, order

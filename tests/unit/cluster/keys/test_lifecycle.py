@@ -32,6 +32,7 @@ from tests.unit.cluster.rollout import settled, until
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
 SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
+STAGED = "slurm-auth-accepted"
 OF_USERS = {"auth": {"slurmKeyRef": {"name": "mine"}, "jwtKeyRef": {"name": "mine", "key": "jwt.key"}}}
 
 
@@ -223,7 +224,12 @@ def test_a_changed_slurm_key_of_the_users_is_not_loaded_while_slurmds_have_the_e
     done = world.settle()
     removed = of(Remove, done)[0]
     assert removed.name == "slurm-controller-0"
-    assert done.index(removed) < done.index(of(KeepKeys, done)[0])
+    # What its successor mounts is there before it; and the copy is the last, so that nothing of this is forgotten.
+    staged, copied = (
+        next(one for one in of(KeepKeys, done) if one.body["metadata"]["name"] == name) for name in (STAGED, COPY)
+    )
+    assert done.index(staged) < done.index(removed) < done.index(copied)
+    assert world.secrets[STAGED] == {"slurm.key": b"n" * 64}
     assert ("Normal", "KeyReplaced") in events(done)
     assert world.secrets[COPY]["slurm.key"] == b"n" * 64
     assert world.raw["status"]["isReady"] is True

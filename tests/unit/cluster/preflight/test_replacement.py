@@ -228,11 +228,14 @@ def test_a_secret_that_is_not_there_replaces_nothing() -> None:
     world.raw["spec"] = {"auth": {"slurmKeyRef": {"name": "nosuch", "key": "slurm.key"}}}
     for _ in range(4):
         world.step()
-    assert "nosuch" not in str(stateful_set(world))
+    assert "slurm-auth-accepted" not in str(stateful_set(world))
     assert "there is no Secret nosuch" in world.condition("Degraded")["message"]
     world.secrets["nosuch"] = {"slurm.key": b"k" * 128}
     world.settle()
-    assert "nosuch" in str(stateful_set(world))
+    # What pods mount has the key that is in it, and not the Secret itself.
+    assert "slurm-auth-accepted" in str(stateful_set(world))
+    assert "nosuch" not in str(stateful_set(world))
+    assert world.secrets["slurm-auth-accepted"] == world.secrets["nosuch"]
 
 
 def test_a_key_that_needs_a_restart_gets_it_while_a_template_is_held_back() -> None:

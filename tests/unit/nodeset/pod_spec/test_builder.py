@@ -254,6 +254,17 @@ def test_what_confinement_decides_cannot_be_in_a_template(container: dict[str, A
     assert "confinement" in caught.value.problems[0].reason
 
 
+def test_a_key_of_the_users_is_mounted_once_it_is_accepted_and_replaces_no_pod() -> None:
+    given = {"auth": {"slurmKeyRef": {"name": "site", "key": "site.jwks"}}}
+    made = build(of=cluster(**given))
+    (volume,) = (one for one in made["spec"]["volumes"] if one["name"] == generated.KEY_VOLUME)
+    assert volume["secret"]["secretName"] == "c-auth-accepted"
+    assert volume["secret"]["items"] == [{"key": "slurm.jwks", "path": "slurm.jwks"}]
+    assert revision.of(nodeset(), cluster(**given)) == revision.of(nodeset(), cluster())
+    there = {"server": "http://there:6820", "token": {"secretRef": "t"}, "controller": {"external": {"host": "there"}}}
+    assert "'site'" in str(build(of=cluster(**there, **given))["spec"]["volumes"])
+
+
 def test_confinement_needs_a_cluster_that_the_operator_runs() -> None:
     elsewhere = cluster(
         server="http://there:6820",

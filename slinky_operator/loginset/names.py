@@ -14,6 +14,7 @@ COMPONENT_TRIAL: Final = "login-trial"
 
 LOGIN: Final = "login"
 SACKD: Final = "sackd"
+KEY_PROOF: Final = naming.KEY_PROOF_CONTAINER
 TRIAL: Final = "sshd"
 """Containers."""
 

@@ -24,6 +24,7 @@ from slinky_operator.loginset.needs import HostKeys, Trouble
 from slinky_operator.loginset.observe import Snapshot
 from slinky_operator.loginset.trial import Outcome
 from slinky_operator.reconcile.writes.children import Child, is_current
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
 LOOK_AGAIN: Final = 60.0
@@ -39,6 +40,8 @@ class Defaults:
     image: str
     pull_policy: str = ""
     sssd: SssdImage = SssdImage("slinky/sssd")  # noqa: RUF009 - frozen
+    agent: str = ""
+    """The operator's own image, for what runs beside sackd."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ def _keep(snapshot: Snapshot, defaults: Defaults, keys: HostKeys, progress: _Pro
     if isinstance(slurm, Slurm) and snapshot.cluster is not None and keys.trouble is None and users is None:
         image = objects.image_of(loginset, snapshot.cluster, snapshot.deployment, defaults.image, defaults.pull_policy)
         try:
-            template = pod.template(loginset, snapshot.cluster, slurm, image, defaults.sssd)
+            template = pod.template(loginset, snapshot.cluster, slurm, image, defaults.sssd, _agent(snapshot, defaults))
         except RefusedFragment as error:
             progress.troubles.append(Trouble(Reason.TEMPLATE_REFUSED, f"spec.template.{error}"))
     if template is None or image is None or not isinstance(slurm, Slurm) or snapshot.cluster is None:
@@ -223,6 +226,15 @@ def _refusal(
             return under_way
         case Outcome.UNDECIDED:
             return Trouble(Reason.SSHD_CONFIG_UNTRIED, verdict.words) if verdict.words else under_way
+
+
+def _agent(snapshot: Snapshot, defaults: Defaults) -> dict[str, str]:
+    """The image of the program that proves which keys sackd has; none where no keys are replaced one by one."""
+    cluster = snapshot.cluster
+    key = None if cluster is None or cluster.spec.external else naming.mounted_key(cluster)
+    if key is None or key.file != naming.SLURM_JWKS or not defaults.agent:
+        return {}
+    return {"image": defaults.agent, **({"imagePullPolicy": defaults.pull_policy} if defaults.pull_policy else {})}
 
 
 def _notes(obj: Object) -> dict[str, str]:

@@ -47,6 +47,7 @@ def _build(services: Services) -> Built:
         settings.image_login,
         settings.image_pull_policy,
         SssdImage(settings.image_sssd, settings.image_pull_policy),
+        settings.image_agent,
     )
     secrets = SecretReader(services.kube)
     reconciler = LoginSetReconciler(services.kube, services.recorder, caches, secrets, defaults)

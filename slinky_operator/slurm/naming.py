@@ -32,6 +32,9 @@ EXPORTER_PORT: Final = 8080
 JOB_LOGS_PORT: Final = 6881
 """Where the server beside slurmd serves output of jobs."""
 
+KEY_PROOF_PORT: Final = 6882
+"""Where the program beside sackd tells which keys sackd has."""
+
 SRUN_PORTS: Final = (60001, 60063)
 """`SrunPortRange`: where srun listens for the steps it started, first and last."""
 
@@ -99,6 +102,7 @@ SLURMD: Final = "slurmd"
 """What slurmd pods say of themselves in `LABEL_DAEMON`."""
 
 JOB_LOGS_CONTAINER: Final = "job-logs"
+KEY_PROOF_CONTAINER: Final = "key-proof"
 RESTAPI_CONTAINER: Final = "slurmrestd"
 ACCOUNTING_CONTAINER: Final = "slurmdbd"
 DATABASE_CONTAINER: Final = "mariadb"

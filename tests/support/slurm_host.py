@@ -201,6 +201,30 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         )
         self.wait_for(lambda: accepts(port), f"{name} accepts connections")
 
+    @property
+    def sack_socket(self) -> Path:
+        """The socket of sackd."""
+        return self.folder / "run-sackd" / "sack.socket"
+
+    def start_sackd(self) -> None:
+        """Start sackd, as in a login pod; commands beside it (``run_beside``) have their messages signed by it."""
+        run = self.sack_socket.parent
+        run.mkdir(exist_ok=True)
+        os.chown(run, SLURM_UID, SLURM_UID)
+        self.sack_socket.unlink(missing_ok=True)
+        # slurmd has a socket of this name too.
+        self.binds["/run/slurm"] = run
+        try:
+            self.spawn(
+                "sackd",
+                ["sackd", "-D", "-f", "/etc/slurm/slurm.conf"],
+                userspec=f"{SLURM_UID}:{SLURM_UID}",
+                environment={"RUNTIME_DIRECTORY": "/run/slurm"},
+            )
+        finally:
+            del self.binds["/run/slurm"]
+        self.wait_for(self.sack_socket.exists, "sackd listens")
+
     def add_node(
         self,
         name: str,

@@ -8,8 +8,9 @@ slurmd in a pod             asked, from the moment in which its pod is on a Node
 slurmd on a machine         asked at the address that slurmctld shows, except while its node is DOWN, FUTURE or powered
                             down: then no job of it can be lost
 slurmdbd                    asked, wherever it runs
-sackd of a login pod        cannot be asked: it starts again when its kubelet has mounted another set, so its pod must
-                            be Ready; the time that kubelets need has passed before slurmctld's reconfigure counts
+sackd of a login pod        asked, by the program beside it, until the pod has ended; it starts again by itself when its
+                            kubelet has mounted another set. Pods of an earlier operator have no such program: they
+                            must be Ready, and the time that kubelets need has passed before the reconfigure counts
 ==========================  ===========================================================================================
 
 An administrator may vouch for what the operator cannot reach, on machines and in a slurmdbd elsewhere: the annotation
@@ -68,8 +69,16 @@ def holders(snapshot: Snapshot) -> Holders:
     if snapshot.cluster.spec.nodes and not _answers(snapshot):
         unproven["the machines"] = "are not known while Slurm does not answer"
     for pod in snapshot.login_pods:
-        if _runs(pod) and not _is_ready(pod):
-            unproven[f"sackd of {pod['metadata']['name']}"] = "cannot be asked, and its pod is not Ready"
+        name, host = f"sackd of {pod['metadata']['name']}", _address(pod)
+        if not _runs(pod):
+            continue
+        if not _tells_keys(pod):
+            unproven |= {} if _is_ready(pod) else {name: "cannot be asked, and its pod is not Ready"}
+        elif host:
+            identity = f"{name} {pod['metadata'].get('uid', '')} {host}"
+            asked.append(Holder(identity, name, Daemon.SACKD, host, naming.KEY_PROOF_PORT, reloads=False))
+        else:
+            unproven[name] = "has no address yet"
     return Holders(tuple(asked), unproven)
 
 
@@ -114,6 +123,12 @@ def _runs(pod: Object) -> bool:
 
 def _address(pod: Object | None) -> str:
     return str(((pod or {}).get("status") or {}).get("podIP") or "")
+
+
+def _tells_keys(pod: Object) -> bool:
+    """Whether a program beside sackd tells which keys it has."""
+    sidecars = (pod.get("spec") or {}).get("initContainers") or ()
+    return any(one.get("name") == naming.KEY_PROOF_CONTAINER for one in sidecars)
 
 
 def _is_ready(pod: Object) -> bool:

@@ -49,6 +49,12 @@ TMP: Final = "tmp"
 
 MOUNTED: Final = "/etc/slurm-login"
 
+_OWN: Final = {
+    names.SACKD: "Slurm's commands need it",
+    names.KEY_PROOF: "without it no key of Slurm can be replaced",
+}
+"""Sidecars of the operator's, and what they are for."""
+
 _SCHEDULING: Final = (
     "nodeSelector",
     "tolerations",
@@ -68,7 +74,12 @@ def grace_of(loginset: LoginSet) -> int:
 
 
 def template(
-    loginset: LoginSet, cluster: Cluster, slurm: Slurm, image: Mapping[str, str], sssd: SssdImage
+    loginset: LoginSet,
+    cluster: Cluster,
+    slurm: Slurm,
+    image: Mapping[str, str],
+    sssd: SssdImage,
+    agent: Mapping[str, str],
 ) -> dict[str, Any]:
     """Build the template, with the user's own merged over it.
 
@@ -80,6 +91,8 @@ def template(
         `image`, and `imagePullPolicy` if there is one.
     sssd
         The image of SSSD, for Clusters whose users are in a directory.
+    agent
+        `image` and `imagePullPolicy` of the program that proves which keys sackd has; empty without one.
 
     Raises
     ------
@@ -103,6 +116,8 @@ def template(
         },
     }
     generated["spec"] = _with_users(generated["spec"], cluster, sssd)
+    if agent:
+        generated["spec"]["initContainers"].append(_key_proof(agent))
     given = spec.template or {}
     for field, advice in (
         ("terminationGracePeriodSeconds", "set sessionGracePeriod instead"),
@@ -112,9 +127,11 @@ def template(
             raise RefusedFragment(f"spec.{field}", advice)
     merged = fitted(generated, given, names.LOGIN)
     sidecars = {one["name"]: one for one in merged["spec"].get("initContainers") or ()}
-    wanted, found = _sackd(slurm.server, image), sidecars.get(names.SACKD, {})
-    if any(found.get(field) != wanted[field] for field in ("command", "restartPolicy")):
-        raise RefusedFragment(f"spec.initContainers[{names.SACKD}]", "is the operator's: Slurm's commands need it")
+    for wanted in generated["spec"]["initContainers"]:
+        name, found = wanted["name"], sidecars.get(wanted["name"], {})
+        if name not in _OWN or all(found.get(field) == wanted[field] for field in ("command", "restartPolicy")):
+            continue
+        raise RefusedFragment(f"spec.initContainers[{name}]", f"is the operator's: {_OWN[name]}")
     return merged
 
 
@@ -204,6 +221,28 @@ def _sackd(server: str, image: Mapping[str, str]) -> dict[str, Any]:
             {"name": KEY, "mountPath": naming.CONF_FOLDER, "readOnly": True},
             {"name": RUN_SLURM, "mountPath": f"{naming.RUN_FOLDER}/slurm"},
         ],
+    }
+
+
+def _key_proof(agent: Mapping[str, str]) -> dict[str, Any]:
+    """The program that asks sackd, for the operator, which keys it has; it ends after the sessions, as sackd does."""
+    socket = f"{naming.RUN_FOLDER}/slurm/sack.socket"
+    return {
+        "name": names.KEY_PROOF,
+        **agent,
+        "restartPolicy": "Always",
+        "command": ["python", "-m", "slinky_operator.agent.sack", socket, str(naming.KEY_PROOF_PORT)],
+        "ports": [{"name": "key-proof", "containerPort": naming.KEY_PROOF_PORT, "protocol": "TCP"}],
+        "resources": {"requests": {"cpu": "5m", "memory": "24Mi"}, "limits": {"memory": "64Mi"}},
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": naming.NOBODY,
+            "runAsGroup": naming.NOBODY,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": RUN_SLURM, "mountPath": f"{naming.RUN_FOLDER}/slurm", "readOnly": True}],
     }
 
 

@@ -9,10 +9,12 @@ daemon      message                     answer to a key that it has
 slurmctld   `REQUEST_PING`              a code, unsigned: the key that slurmctld itself signs with does not show
 slurmd      `REQUEST_PING`              signed with its own default key
 slurmdbd    `REQUEST_PERSIST_INIT`      a code, unsigned
+sackd       the token alone             by the program beside it (`agent.sack`), which also tells the default key
 ==========  ==========================  ========================================================================
 
 The answer to a key that a daemon does not have, or that has expired, is an error (`SLURM_PROTOCOL_AUTHENTICATION_ERROR`
-or any of slurmdbd); slurmd of 24.11 closes the connection without a word. sackd answers nobody.
+or any of slurmdbd); slurmd of 24.11 closes the connection without a word. sackd itself answers nobody over the network,
+but each process of its pod at its socket.
 
 The token is bound to its kind of message, which changes nothing, and names no user, so that a stolen one gives
 no rights; slurmd signs what it answers to a ping of SlurmUser only. It lasts an hour, since clocks may differ.
@@ -62,9 +64,10 @@ class Daemon(Enum):
     SLURMCTLD = auto()
     SLURMD = auto()
     SLURMDBD = auto()
+    SACKD = auto()
 
 
-_MESSAGES: Final = {Daemon.SLURMCTLD: 1008, Daemon.SLURMD: 1008, Daemon.SLURMDBD: 6500}
+_MESSAGES: Final = {Daemon.SLURMCTLD: 1008, Daemon.SLURMD: 1008, Daemon.SLURMDBD: 6500, Daemon.SACKD: 1008}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,8 @@ def request(daemon: Daemon, key: SharedKey, wall: float) -> bytes:
     if daemon is Daemon.SLURMDBD:
         # Type of connection 1, of a client without a port that slurmdbd could call back.
         flags, first, body = _TO_SLURMDBD, struct.pack("!H", kind), struct.pack("!HIHH", _VERSION, 0, 1, 0)
+    if daemon is Daemon.SACKD:
+        return b"GET /verify/" + _token(key, kind, NOBODY, wall) + b" HTTP/1.1\r\n\r\n"
     header = struct.pack("!HHHIHHH", _VERSION, flags, kind, len(body), 0, 0, 0)
     token = _token(key, kind, SLURM_UID if daemon is Daemon.SLURMD else NOBODY, wall)
     message = first + header + struct.pack("!II", _AUTH_SLURM, len(token) + 1) + token + b"\0" + body
@@ -172,6 +177,8 @@ def understood(daemon: Daemon, answer: bytes) -> Answer:
     try:
         if daemon is Daemon.SLURMDBD:
             return _of_slurmdbd(answer)
+        if daemon is Daemon.SACKD:
+            return _of_sackd(answer)
         _, flags, kind, _, forwarded, returned, family = struct.unpack_from("!HHHIHHH", answer, 4)
         start = 4 + struct.calcsize("!HHHIHHH") + {_NO_ADDRESS: 0, _IPV4: 6, _IPV6: 22}[family]
         if forwarded or returned:
@@ -239,6 +246,22 @@ def _of_slurmdbd(answer: bytes) -> Answer:
         raise NotUnderstood("it is no code of slurmdbd")
     _, code = struct.unpack_from("!HI", answer, 10 + length)
     return Answer(Verdict.REFUSED if code else Verdict.ACCEPTED)
+
+
+def _of_sackd(answer: bytes) -> Answer:
+    """By the program beside sackd, in a pod that users of Slurm log in to."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise NotUnderstood("it is no JSON") from error
+    if head.split(b" ", 2)[1:2] != [b"200"] or not isinstance(said, dict):
+        why = said.get("error") if isinstance(said, dict) else None
+        return Answer(Verdict.UNKNOWN, why=why if isinstance(why, str) else "an answer that is not understood")
+    accepted, kid = said.get("accepted"), said.get("signsWith")
+    if not isinstance(accepted, bool) or not isinstance(kid, str):
+        raise NotUnderstood("it does not say what sackd takes")
+    return Answer(Verdict.ACCEPTED, kid) if accepted else Answer(Verdict.REFUSED)
 
 
 def _token(key: SharedKey, kind: int, uid: int, wall: float) -> bytes:

@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.long, pytest.mark.usefixtur
 
 RENEWALS = 4
 LIFETIME = "60s"
+LOGIN = "--selector=app.kubernetes.io/component=login"
 USER = "daemon"
 """Somebody who is known in every image."""
 
@@ -265,11 +266,12 @@ def runs_on_node(slurm: SlurmInKubernetes, *command: str) -> bool:
 
 
 def login_pod(slurm: SlurmInKubernetes) -> str:
-    (pod,) = slurm.get("pods", "--selector=app.kubernetes.io/component=login")["items"]
+    (pod,) = slurm.get("pods", LOGIN)["items"]
     return str(pod["metadata"]["name"])
 
 
 def test_the_key_of_slurm_is_rotated_under_a_running_job(slurm: SlurmInKubernetes) -> None:
+    wait_for("the login pod", lambda: bool(slurm.get("pods", LOGIN)["items"]), PATIENCE)
     uids = {pod: uid(slurm, pod) for pod in key_folders(slurm)}
     (first,) = json.loads(base64.b64decode(slurm.get("secret", "site")["data"]["slurm.jwks"]))["keys"]
     second = auth_key("second")
@@ -281,6 +283,28 @@ def test_the_key_of_slurm_is_rotated_under_a_running_job(slurm: SlurmInKubernete
     slurm.release(job, "compute-0")
     slurm.wait_job(job, "COMPLETED")
     assert {pod: uid(slurm, pod) for pod in uids} == uids
+
+
+def test_pods_that_start_beside_a_refused_key_set_have_the_accepted_one(slurm: SlurmInKubernetes) -> None:
+    before = slurm.get("secret", "site")["data"]["slurm.jwks"]
+    refused = json.dumps({"keys": [auth_key("third")]}).encode()
+    put = f"--patch={json.dumps({'data': {'slurm.jwks': base64.b64encode(refused).decode()}})}"
+    slurm.kube("patch", "secret", "site", "--type=merge", put)
+    slurm.kube("delete", "pod", "compute-0", login_pod(slurm), "--grace-period=5")
+
+    def login() -> str:
+        """Whether a user's job starts, by sackd and slurmd of new pods."""
+        try:
+            command = ("exec", login_pod(slurm), "--container=login", "--", "srun", "hostname")
+            return slurm.kube(*command).strip()
+        except (KubectlFailed, ValueError):
+            return ""
+
+    wait_for("srun from a new login pod on a new slurmd", lambda: login() == "compute-0", PATIENCE)
+    wait_live(slurm, edit(slurm, extraConf="KillWait=40"))
+    slurm.wait_event(slurm.name, "KeyChanged", "daemons and new pods go on with the key that was accepted before")
+    slurm.kube("patch", "secret", "site", "--type=merge", f"--patch={json.dumps({'data': {'slurm.jwks': before}})}")
+    slurm.wait_ready()
 
 
 def uid(slurm: SlurmInKubernetes, pod: str) -> str:

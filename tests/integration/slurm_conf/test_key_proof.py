@@ -14,6 +14,7 @@ from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.slurm.connection.key_proof import Answer, Daemon, SharedKey, Verdict, ask
 from tests.integration.slurm_conf.test_key_sets import NODE, begin, default, key, put
 from tests.support.accounting_host import AccountingHost
+from tests.support.key_proof_program import beside_sackd
 from tests.support.mariadb_host import MariadbHost
 
 pytestmark = pytest.mark.timeout(300)
@@ -86,6 +87,35 @@ async def test_each_daemon_shows_which_keys_it_has_read(slurm: AccountingHost) -
     slurm.wait_for(lambda: slurm.node_is_up(NODE), "both sign with the new key")
     assert await asked(slurm, Daemon.SLURMD, b) == Answer(Verdict.ACCEPTED, "b")
     assert (await asked(slurm, Daemon.SLURMCTLD, a)).verdict is Verdict.REFUSED
+
+
+async def test_sackd_shows_by_its_socket_which_keys_it_has_read(slurm: AccountingHost) -> None:
+    a, b = key("a"), key("b")
+    begin(slurm, a)
+    slurm.start_sackd()
+    with beside_sackd(slurm) as port:
+
+        async def verdict(one: dict[str, Any]) -> Answer:
+            shared = SharedKey(one["kid"], base64.b64decode(one["k"]))
+            return await ask(Daemon.SACKD, "127.0.0.1", port, shared, time.time())
+
+        assert await verdict(a) == Answer(Verdict.ACCEPTED, "a")
+        for other in (b, {**b, "kid": "a"}):
+            assert await verdict(other) == Answer(Verdict.REFUSED)
+        # What is mounted is not what is loaded: it is started again for a key, as in its pod.
+        put(slurm, a, b)
+        assert await verdict(b) == Answer(Verdict.REFUSED)
+        past = {**a, "exp": int(time.time()) - 1}
+        for step, answers in (
+            ((a, b), (Answer(Verdict.ACCEPTED, "a"), Answer(Verdict.ACCEPTED, "a"))),
+            ((a, default(b)), (Answer(Verdict.ACCEPTED, "b"), Answer(Verdict.ACCEPTED, "b"))),
+            ((past, default(b)), (Answer(Verdict.REFUSED), Answer(Verdict.ACCEPTED, "b"))),
+        ):
+            put(slurm, *step)
+            slurm.stop("sackd")
+            assert (await verdict(b)).verdict is Verdict.UNKNOWN
+            slurm.start_sackd()
+            assert (await verdict(a), await verdict(b)) == answers
 
 
 async def test_a_default_that_only_slurmctld_has_read_shows_in_what_slurmd_says(slurm: AccountingHost) -> None:

@@ -100,7 +100,21 @@ def test_slurmdbd_is_asked_wherever_it_runs(world: World) -> None:
     assert (elsewhere.host, elsewhere.port, elsewhere.elsewhere, elsewhere.reloads) == ("dbd.site", 6819, True, False)
 
 
-def test_a_login_pod_counts_once_it_is_ready() -> None:
+def test_sackd_is_asked_by_the_program_beside_it_until_its_sessions_have_ended() -> None:
+    world = World(cluster_object())
+    one = pod("login-0", "10.0.3.1")
+    one["spec"]["initContainers"] = [{"name": "sackd"}, {"name": "key-proof"}]
+    one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    world.login_pods = [one]
+    (asked,) = [one for one in holders(world.snapshot()).asked if one.daemon is Daemon.SACKD]
+    assert (asked.name, asked.host, asked.port, asked.reloads) == ("sackd of login-0", "10.0.3.1", 6882, False)
+    one["status"] = {"phase": "Pending"}
+    assert holders(world.snapshot()).unproven["sackd of login-0"] == "has no address yet"
+    one["status"] = {"phase": "Failed"}
+    assert "sackd of login-0" not in holders(world.snapshot()).unproven
+
+
+def test_a_login_pod_of_an_earlier_operator_counts_once_it_is_ready() -> None:
     world = World(cluster_object())
     one = pod("login-0", "10.0.3.1")
     world.login_pods = [one]

@@ -9,10 +9,12 @@ import json
 import struct
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import jwt
 import pytest
 
+from slinky_operator.agent import sack
 from slinky_operator.slurm.connection.key_proof import (
     LONGEST_ANSWER,
     Answer,
@@ -37,6 +39,10 @@ def framed(flags: int, kind: int, rest: bytes, family: int = 0) -> bytes:
 def signed(head: object) -> bytes:
     token = base64.urlsafe_b64encode(json.dumps(head).encode()).rstrip(b"=") + b".e30.x"
     return framed(0, 1016, struct.pack("!II", 103, len(token) + 1) + token + b"\0")
+
+
+def told(status: int, body: object) -> bytes:
+    return f"HTTP/1.1 {status} Words\r\nContent-Length: 9\r\n\r\n{json.dumps(body)}".encode()
 
 
 @pytest.mark.parametrize(
@@ -65,6 +71,9 @@ def test_a_question_is_bound_to_its_kind_and_gives_no_right(daemon: Daemon, kind
         (Daemon.SLURMCTLD, framed(0x44, 8001, bytes(4)), Answer(Verdict.ACCEPTED)),
         (Daemon.SLURMDBD, bytes(4) + struct.pack("!HIHIH", 1433, 0, 0, 0, 0), Answer(Verdict.ACCEPTED)),
         (Daemon.SLURMDBD, bytes(4) + struct.pack("!HI3sHIH", 1433, 3, b"no\0", 0, 1, 0), Answer(Verdict.REFUSED)),
+        (Daemon.SACKD, told(200, {"accepted": True, "signsWith": "b"}), Answer(Verdict.ACCEPTED, "b")),
+        (Daemon.SACKD, told(200, {"accepted": False, "signsWith": "a"}), Answer(Verdict.REFUSED)),
+        (Daemon.SACKD, told(503, {"error": "sackd is away"}), Answer(Verdict.UNKNOWN, why="sackd is away")),
     ],
 )
 def test_an_answer_is_understood(daemon: Daemon, answer: bytes, expected: Answer) -> None:
@@ -76,6 +85,9 @@ def test_an_answer_is_understood(daemon: Daemon, answer: bytes, expected: Answer
     "answer",
     [
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        told(200, {"accepted": 1, "signsWith": "a"}),
+        told(200, {"accepted": True}),
+        b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 3000,
         b"\0\0\0\x02",
         framed(0, 1016, struct.pack("!II", 103, 2**32 - 1)),
         framed(0, 1016, struct.pack("!II", 101, 9) + b"x" * 9),
@@ -87,6 +99,10 @@ def test_an_answer_is_understood(daemon: Daemon, answer: bytes, expected: Answer
 def test_what_no_daemon_answers_is_no_proof(daemon: Daemon, answer: bytes) -> None:
     with pytest.raises(NotUnderstood):
         understood(daemon, answer)
+
+
+def test_the_question_to_sackd_is_one_that_the_program_beside_it_takes() -> None:
+    assert sack.answer(request(Daemon.SACKD, KEY, 1000.0), Path("/nowhere")).startswith(b"HTTP/1.1 503 ")
 
 
 async def asked(serve: Serve, patience: float = 0.2) -> Answer:

@@ -15,6 +15,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -112,10 +113,12 @@ def _exchange(path: Path, kind: int, body: bytes) -> bytes:
     said = b""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
+            until = time.monotonic() + SECONDS
             connection.settimeout(SECONDS)
             connection.connect(str(path))
             connection.sendall(message)
             while len(said) < LONGEST:
+                connection.settimeout(max(0.001, until - time.monotonic()))
                 chunk = connection.recv(LONGEST - len(said))
                 if not chunk:
                     break

@@ -207,7 +207,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         return self.folder / "run-sackd" / "sack.socket"
 
     def start_sackd(self) -> None:
-        """Start sackd, as in a login pod; commands beside it (``run_beside``) have their messages signed by it."""
+        """Start sackd, as in a login pod; `login` runs commands whose messages it signs."""
         run = self.sack_socket.parent
         run.mkdir(exist_ok=True)
         os.chown(run, SLURM_UID, SLURM_UID)
@@ -221,9 +221,15 @@ PartitionName=all Nodes=ALL Default=YES State=UP
                 userspec=f"{SLURM_UID}:{SLURM_UID}",
                 environment={"RUNTIME_DIRECTORY": "/run/slurm"},
             )
+            if "login" not in self.daemons:
+                self.spawn("login", ["sleep", "infinity"])
         finally:
             del self.binds["/run/slurm"]
         self.wait_for(self.sack_socket.exists, "sackd listens")
+
+    def login(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as in a login pod, whose sackd may be starting again."""
+        return self.run_beside("login", *command, check=False)
 
     def add_node(
         self,

@@ -51,6 +51,10 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     # Servers: requests have a size and a deadline
     "slinky_operator/agent/connections.py": ({"socket"}, "connections, bytes and seconds are limited"),
     "slinky_operator/agent/server.py": ({"socket", "create_server"}, "connections, bytes and seconds are limited"),
+    "slinky_operator/agent/sack.py": (
+        {"socket", "create_server"},
+        "the same; LONGEST and SECONDS for an answer of sackd, at its socket",
+    ),
     "slinky_operator/joblogs/server.py": ({"socket"}, "connections, bytes and seconds are limited"),
     "slinky_operator/joblogs/opening.py": ({"socket"}, "a channel between two processes of one pod"),
     "slinky_operator/joblogs/command.py": ({"socket", "create_server"}, "listens for the server"),

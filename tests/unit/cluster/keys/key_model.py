@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import base64
 import copy
+import hashlib
 import json
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Self
 
 from slinky_operator.cluster.actions import Action, AskForKeys, KeepKeys, ReadKeys, Reload, Remove, TouchPod
 from slinky_operator.cluster.keys import key_sets, key_steps, lifecycle
@@ -40,6 +42,30 @@ def key_set(*names: str) -> bytes:
         one |= {"use": "default"} if name.rstrip("-").isupper() else {}
         keys.append(one | ({"exp": int((WALL + EXPIRES).timestamp())} if name.endswith("-") else {}))
     return json.dumps({"keys": keys}).encode()
+
+
+_REMEMBERED: Final = frozenset(
+    {"keys", "keys_asked", "key_trial", "key_proof", "key_seen", "key_staged", "loaded", "touched", "denied"}
+)
+"""What rules about keys read of what the operator remembers."""
+
+_OLD: Final = 2000.0
+"""Seconds after which an age makes no difference."""
+
+
+def _aged(value: Any, now: float, wall: datetime) -> Any:
+    """The same with ages in the place of moments."""
+    if isinstance(value, float):
+        return round(min(now - value, _OLD), 1)
+    if isinstance(value, datetime):
+        return min((wall - value).total_seconds(), _OLD)
+    if is_dataclass(value) and not isinstance(value, type):
+        return [type(value).__name__, *(_aged(getattr(value, one.name), now, wall) for one in fields(value))]
+    if isinstance(value, Mapping):
+        return sorted((str(key), _aged(one, now, wall)) for key, one in value.items())
+    if isinstance(value, list | tuple | frozenset):
+        return [_aged(one, now, wall) for one in value]
+    return value
 
 
 def pod(name: str, ip: str, mounts: str = MINE) -> dict[str, Any]:
@@ -123,6 +149,42 @@ class Model:
     def is_done(self) -> bool:
         step = self.keys.standing
         return self.keys.held is None and step is not None and not step.lacking
+
+    def fork(self) -> Self:
+        """Another one that goes on from here; what a walk never changes is shared."""
+        other = copy.copy(self)
+        world = copy.copy(self.world)
+        other.world = world
+        world.memory = copy.copy(self.world.memory)
+        for name in ("keys", "denied", "own_writes", "last_events"):
+            setattr(world.memory, name, dict(getattr(self.world.memory, name)))
+        for name in ("secrets", "owners", "written", "children"):
+            setattr(world, name, dict(getattr(self.world, name)))
+        world.log = []
+        for name in ("mounted", "loaded", "refresh"):
+            setattr(other, name, dict(getattr(self, name)))
+        other.away, other.replaced_pods, other.separated = {*self.away}, [*self.replaced_pods], [*self.separated]
+        return other
+
+    def fingerprint(self) -> str:
+        """Tells apart what may go on differently: all that is known, with ages instead of times."""
+        world, memory, now, wall = self.world, self.world.memory, self.world.now, self.world.wall
+        known = {one.name: getattr(memory, one.name) for one in fields(memory)}
+        told = {name: value for name, value in known.items() if name in _REMEMBERED}
+        for name, secret in (("key_seen", MINE), ("key_staged", STAGED)):
+            if told[name] is not None:
+                is_current = told[name].version == world.written.get(secret, ("",))[0]
+                told[name] = replace(told[name], version=str(is_current))
+        versions = {name: (wall - at) // timedelta(seconds=1) for name, (_, at) in world.written.items() if at}
+        parts = (
+            [sorted(one.items()) for one in (self.mounted, self.loaded, versions)],
+            sorted((name, round(at - now, 1)) for name, at in self.refresh.items()),
+            sorted(self.away),
+            (self.wants_reload, self.refused_text, self.loses),
+            sorted((name, sorted(data.items())) for name, data in world.secrets.items()),
+            _aged(told, now, wall),
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     # What the user, the kubelets and the daemons do
 

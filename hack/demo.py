@@ -28,6 +28,8 @@ SLURM = "26.05"
 STAGES = ("Kubernetes", "Slurm", "operator")
 NAMESPACE = "slurm"
 SAMPLES = PROJECT / "config" / "samples"
+SAMPLES_NEED = ("mariadb",)
+"""Sets of images that samples use beside Slurm's."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with step("load them into both Nodes"):
                 cluster.load_images(archives)
             preparation.wait_for("operator")
+            if not options.plain:
+                with step("load what samples need, too"):
+                    for archives in images.ensure(SAMPLES_NEED, say).values():
+                        cluster.load_images(archives)
         if options.plain:
             _plain(cluster)
         else:
@@ -79,6 +85,7 @@ def lanes(*, operated: bool) -> list[list[tuple[str, Build]]]:
     ]
     if operated:
         debian_13.append(("operator", lambda: images.ensure(["operator"], say)))
+        debian_13.append(("operator", lambda: images.ensure(SAMPLES_NEED, say)))
     return [
         [("Kubernetes", lambda: build.ensure(build.KUBERNETES, build.HELM, build.PROVISIONER))],
         [("Slurm", lambda: images.ensure([f"slurm-{SLURM}"], say))],

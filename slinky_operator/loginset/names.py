@@ -16,9 +16,12 @@ LOGIN: Final = "login"
 SACKD: Final = "sackd"
 KEY_PROOF: Final = naming.KEY_PROOF_CONTAINER
 TRIAL: Final = "sshd"
+PAM: Final = "pam"
 """Containers."""
 
-SCRIPTS: Final = ("serve.sh", "drain.sh", "sackd.sh")
+SCRIPTS: Final = ("serve.sh", "drain.sh", "sackd.sh", "pam.sh")
+MAKE_HOME: Final = "make-home.sh"
+"""Key of the ConfigMap with the program that makes home folders."""
 
 
 def workload(name: str) -> str:

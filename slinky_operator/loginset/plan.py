@@ -24,7 +24,7 @@ from slinky_operator.loginset.needs import HostKeys, Trouble
 from slinky_operator.loginset.observe import Snapshot
 from slinky_operator.loginset.trial import Outcome
 from slinky_operator.reconcile.writes.children import Child, is_current
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import home_folders, naming
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
 LOOK_AGAIN: Final = 60.0
@@ -201,7 +201,8 @@ def _try_config(
         progress.config = _refusal(snapshot, found, config, progress, wall)
         if progress.config is not None:
             return False
-    progress.write(objects.config_map(loginset, config.text, {trial.ANNOTATION_TRIED: wanted}), live)
+    homes = home_folders.folder_of(cluster.spec)
+    progress.write(objects.config_map(loginset, config.text, {trial.ANNOTATION_TRIED: wanted}, homes), live)
     return True
 
 

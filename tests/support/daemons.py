@@ -175,13 +175,19 @@ class Daemons:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def run_beside(
-        self, name: str, *command: str, check: bool = True, stdin: str | None = None, timeout: float = 60
+        self,
+        name: str,
+        *command: str,
+        check: bool = True,
+        stdin: str | None = None,
+        timeout: float = 60,
+        processes: bool = False,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command as root in the tree as a daemon sees it."""
+        """Run a command as root in the tree as a daemon sees it; on request it sees its processes, too."""
         beside = _children(self.daemons[name].process.pid)
         if not beside:
             raise DaemonError(f"{name} has ended\n{self.logs()}")
-        enter = ["nsenter", "--target", str(beside[0]), "--mount", "--root", "--"]
+        enter = ["nsenter", "--target", str(beside[0]), "--mount", "--root", *(["--pid"] if processes else []), "--"]
         result = subprocess.run(
             [*enter, "sh", "-c", 'cd / && exec "$@"', "sh", *command],
             env=self._environment(),

@@ -51,6 +51,9 @@ class Action(Enum):
     NOT_RUN = "not run"
 
 
+WHOLE_SITE = "A whole site"
+"""Heading of the README that a test of samples follows, in a Kubernetes that has the operator."""
+
 RUNNING = (Action.RUN, Action.REPEAT, Action.TERMINAL)
 
 

@@ -103,6 +103,7 @@ BY_PATH: Mapping[str, Any] = {
     "identity.homes.claimName": "changed",
     "identity.homes.volume": {"nfs": {"server": "there", "path": "/"}},
     "identity.homes.mountPath": "/changed",
+    "identity.homes.create": True,
     "partitions[].name": "changed",
     "partitions[].nodeSets": ["compute"],
     "partitions[].nodes": ["metal"],

@@ -24,7 +24,7 @@ from slinky_operator.loginset import names
 from slinky_operator.loginset.bodies.slurm_access import Slurm
 from slinky_operator.loginset.bodies.sshd_config import PORT
 from slinky_operator.reconcile.writes.children import Child
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import home_folders, naming
 from slinky_operator.slurm.image_tags import is_newer_patch, is_within
 
 ANNOTATION_IMAGE_FROM: Final = labels.LOGINSET_PREFIX + "image-from"
@@ -104,6 +104,9 @@ def inputs(loginset: LoginSet, cluster: Cluster, slurm: Slurm, image: Mapping[st
         None if spec.ssh_host_keys_ref is None else spec.ssh_host_keys_ref.name,
         None if spec.session_grace_period is None else spec.session_grace_period.total_seconds(),
     ]
+    homes = None if cluster.spec.identity is None else cluster.spec.identity.homes
+    if homes is not None and homes.create is not None:
+        parts.append(homes.create)
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -160,7 +163,7 @@ def budget(loginset: LoginSet) -> Child:
     return Child(PODDISRUPTIONBUDGETS, {"metadata": metadata(loginset, names.workload(loginset.name)), "spec": spec})
 
 
-def config_map(loginset: LoginSet, text: str, notes: Mapping[str, str]) -> Child:
+def config_map(loginset: LoginSet, text: str, notes: Mapping[str, str], homes: str) -> Child:
     """The ConfigMap: what sshd reads, and the scripts.
 
     Parameters
@@ -169,11 +172,15 @@ def config_map(loginset: LoginSet, text: str, notes: Mapping[str, str]) -> Child
         sshd_config.
     notes
         Its annotations.
+    homes
+        Folder in which home folders are made; empty if none are.
     """
     data = {
         "sshd_config": text,
         "root_authorized_keys": loginset.spec.root_ssh_authorized_keys,
         **{name: _script(name) for name in names.SCRIPTS},
+        # Always there, since pods that were made while homes were created mount it: without a folder it does nothing.
+        names.MAKE_HOME: home_folders.program(homes),
     }
     return Child(CONFIGMAPS, {"metadata": metadata(loginset, names.workload(loginset.name), notes), "data": data})
 

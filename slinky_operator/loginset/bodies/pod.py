@@ -23,7 +23,7 @@ from slinky_operator.identity.pod import SssdImage
 from slinky_operator.loginset import names
 from slinky_operator.loginset.bodies.slurm_access import Slurm
 from slinky_operator.loginset.bodies.sshd_config import HOST_KEY_FOLDER, PID_FILE, PORT
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import home_folders, naming
 from slinky_operator.slurm.naming import KeySource
 from slinky_operator.slurm.pod_templates.template_rules import fitted
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
@@ -46,6 +46,7 @@ KEY: Final = "slurm-key"
 RUN: Final = "run"
 RUN_SLURM: Final = "run-slurm"
 TMP: Final = "tmp"
+PAM: Final = "login-pam"
 
 MOUNTED: Final = "/etc/slurm-login"
 
@@ -118,6 +119,8 @@ def template(
     generated["spec"] = _with_users(generated["spec"], cluster, sssd)
     if agent:
         generated["spec"]["initContainers"].append(_key_proof(agent))
+    if home_folders.folder_of(cluster.spec):
+        generated["spec"] = _making_homes(generated["spec"], image)
     given = spec.template or {}
     for field, advice in (
         ("terminationGracePeriodSeconds", "set sessionGracePeriod instead"),
@@ -197,6 +200,34 @@ def _with_users(spec: Mapping[str, Any], cluster: Cluster, sssd: SssdImage) -> d
     sackd = [one for one in merged["containers"] if one["name"] == names.SACKD]
     others = [one for one in merged["containers"] if one["name"] != names.SACKD]
     return {**merged, "initContainers": [*(merged.get("initContainers") or ()), *sackd], "containers": others}
+
+
+def _making_homes(spec: Mapping[str, Any], image: Mapping[str, str]) -> dict[str, Any]:
+    """The same with a line in the image's files of PAM that makes a user's home when a session begins."""
+    first = {
+        "name": names.PAM,
+        **image,
+        "command": ["sh", f"{MOUNTED}/scripts/pam.sh"],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": _root(()),
+        "volumeMounts": [
+            {"name": SCRIPTS, "mountPath": f"{MOUNTED}/scripts", "readOnly": True},
+            {"name": PAM, "mountPath": "/pam"},
+        ],
+    }
+    mount = {"name": PAM, "mountPath": "/etc/pam.d", "readOnly": True}
+    return {
+        **spec,
+        "initContainers": [*spec["initContainers"], first],
+        "containers": [
+            {**one, "volumeMounts": [*one["volumeMounts"], mount]} if one["name"] == names.LOGIN else one
+            for one in spec["containers"]
+        ],
+        "volumes": [
+            *spec["volumes"],
+            {"name": PAM, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+        ],
+    }
 
 
 def _sackd(server: str, image: Mapping[str, str]) -> dict[str, Any]:
@@ -290,7 +321,7 @@ def _volumes(loginset: LoginSet, key: KeySource) -> list[dict[str, Any]]:
     key_file = [{"key": key.key, "path": key.file}]
     return [
         {"name": CONFIG, "configMap": {"name": config, "items": _files("sshd_config", "root_authorized_keys")}},
-        {"name": SCRIPTS, "configMap": {"name": config, "items": _files(*names.SCRIPTS)}},
+        {"name": SCRIPTS, "configMap": {"name": config, "items": _files(*names.SCRIPTS, names.MAKE_HOME)}},
         {"name": HOST_KEYS, "secret": {"secretName": host_key_secret(loginset), "defaultMode": 0o400}},
         {"name": KEY, "secret": {"secretName": key.secret, "defaultMode": 0o440, "items": key_file}},
         {"name": RUN, "emptyDir": {"medium": "Memory"}},

@@ -11,7 +11,7 @@ from typing import Final, Self
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
-from slinky_operator.slurm import naming, node_features
+from slinky_operator.slurm import home_folders, naming, node_features
 from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.containers import ContainerConf
 from slinky_operator.slurm.conf.future_nodes import FutureNodes
@@ -115,6 +115,9 @@ class ConfInputs:
     containers: ContainerConf | None = None
     """How nodes run containers; `None` for no oci.conf of the operator's."""
 
+    homes: str = ""
+    """Folder in which nodes make home folders; empty if they make none."""
+
     token_keys: TokenKeys = TokenKeys()  # noqa: RUF009 - frozen
     """The public keys of tokens."""
 
@@ -187,6 +190,7 @@ class ConfInputs:
             owns_accounting=spec.accounting is not None and spec.accounting.enabled,
             texts=gather(spec, sources or {}),
             containers=ContainerConf(spec.containers.mounts) if spec.containers is not None else None,
+            homes=home_folders.folder_of(spec),
             token_keys=token_keys.gather(spec, sources or {}, own_keys),
         )
 

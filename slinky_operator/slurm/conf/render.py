@@ -27,7 +27,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from slinky_api.errors import Problem
 from slinky_api.v1alpha1.fields import MAX_ORDINALS
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import home_folders, naming
 from slinky_operator.slurm.conf import containers, future_nodes, states
 from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, is_default, partitions_in, says_default
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
@@ -124,14 +124,7 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
     undefined = sorted({name for one in inputs.partitions for name in one.node_sets if name not in known | {"ALL"}})
     declared = {*undefined, *inputs.kept_node_sets} - known
     lines += [f"NodeSet={name} Feature={name}" for name in sorted(declared)]
-    files = contents(inputs.texts) | dict(inputs.kept_files)
-    problems += (*check(inputs.texts), *inputs.token_keys.missing, *inputs.token_keys.problems)
-    if inputs.token_keys.text:
-        files[key_set.FILE] = inputs.token_keys.text
-    if inputs.containers is not None:
-        if containers.OCI_CONF in files:
-            problems.append(Problem("spec.containers", containers.TWICE))
-        files[containers.OCI_CONF] = containers.text(inputs.containers)
+    files = _files(inputs, problems)
     main, rest = _keys(_with_room(inputs, lines), problems, node_sets, files)
     default = any(is_default(line) for line in lines) or defaults
     everything = f"PartitionName={ALL_PARTITION} Nodes=ALL Default={'NO' if default else 'YES'} State=UP"
@@ -145,7 +138,7 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
     shown |= {name: line.get("Nodes") for name, line in kept.items()}
     sections = [
         _Section("The cluster", tuple(map(str, main))),
-        _Section("Scripts", tuple(str(one.directive) for one in in_order(inputs.texts.scripts))),
+        _Section("Scripts", tuple(map(str, _scripts(inputs)))),
         _Section("From extraConf", tuple(map(str, rest))),
         _Section("Nodes outside Kubernetes", outside.lines),
         _Section("NodeSets and their partitions", tuple(_stated(line, by_hand) for line in lines)),
@@ -173,6 +166,28 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
 def hash_of(files: Mapping[str, str]) -> str:
     """Hash over files and their names, in hexadecimal, 32 digits."""
     return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _files(inputs: ConfInputs, problems: list[Problem]) -> dict[str, str]:
+    """The files beside slurm.conf by name, but for those of templates."""
+    files = contents(inputs.texts) | dict(inputs.kept_files)
+    problems += (*check(inputs.texts), *inputs.token_keys.missing, *inputs.token_keys.problems)
+    if inputs.token_keys.text:
+        files[key_set.FILE] = inputs.token_keys.text
+    if inputs.containers is not None:
+        if containers.OCI_CONF in files:
+            problems.append(Problem("spec.containers", containers.TWICE))
+        files[containers.OCI_CONF] = containers.text(inputs.containers)
+    if inputs.homes:
+        if home_folders.PROLOG in files:
+            problems.append(Problem("spec.identity.homes.create", home_folders.TWICE))
+        files[home_folders.PROLOG] = home_folders.program(inputs.homes)
+    return files
+
+
+def _scripts(inputs: ConfInputs) -> list[Directive]:
+    own = [home_folders.LINE] if inputs.homes else []
+    return [*own, *(one.directive for one in in_order(inputs.texts.scripts))]
 
 
 def _partition_line(name: str, nodes: str, words: Sequence[Directive]) -> str:

@@ -49,7 +49,7 @@ def test_whole_site(installed: Installation, tmp_path: Path) -> None:
     reached("two nodes are idle")
     wait_for("login pods", lambda: is_true("loginset", alice.loginset, "Ready"), LONGEST, poll=0.2)
     reached("login pods are Ready")
-    job = "cd /; srun -N2 id -un"
+    job = "srun -N2 id -un"
     wait_for("a job", lambda: alice.attempt(job, checked="accept-new").returncode == 0, LONGEST, poll=0.2)
     reached("a user has logged in by ssh, and `srun -N2` has run")
     width = max(len(name) for name, _ in rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,8 +10,11 @@ import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
+from hack.localkube.programs import build, debian
 from hack.operator_install import Installation
-from tests.support.logins import visitor
+from tests.support.documents import WHOLE_SITE, agrees, blocks
+from tests.support.logins import Visitor
+from tests.support.shell import Shell
 from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -89,19 +92,39 @@ def test_login_pods_ask_for_the_keys_of_their_users(apply: Apply) -> None:
 
 
 def test_a_whole_site_is_one_page(apply: Apply, tmp_path: Path) -> None:
-    slurm = apply("hpc", "whole-site.yaml")
-    alice = visitor(slurm, tmp_path, "alice")
-    key = json.dumps({"stringData": {"alice": alice.public_key}})
-    slurm.kube("patch", "secret", "login-keys", f"--patch={key}")
-    slurm.wait_ready()
+    """The README's commands, from the page to the output of a job, and then what else the site has."""
+    slurm = apply("hpc")
+    debian.ensure({"ssh": "openssh-client"})
+    (tmp_path / "config").symlink_to(PROJECT / "config")
+    environment = {
+        "PATH": f"{build.tool('kubectl').parent}:{os.environ['PATH']}",
+        "KUBECONFIG": str(slurm.kubectl.kubeconfig),
+        "HOME": str(tmp_path),
+    }
+    commands, shown, first, output = (one for one in blocks("README.md") if one.heading == WHOLE_SITE)
+    with Shell(tmp_path, tmp_path, environment) as shell:
+        for told, expected in ((commands, shown), (first, output)):
+            # A namespace of its own in place of the page's.
+            own = told.text.replace("-n hpc ", f"-n {slurm.namespace} ").replace("kubectl create namespace hpc\n", "")
+            printed = shell.run(own, told.place, PATIENCE)
+            if told is commands:
+                printed = f"namespace/hpc created\n{printed}"
+            assert agrees(expected, printed), printed
+    (tmp_path / "key").symlink_to(tmp_path / "alice.key")
+    alice = Visitor(slurm, tmp_path, "alice")
     said(slurm, "cluster", "hpc", "AccountingReady", "AsExpected")
     said(slurm, "token", "alices-portal", "Ready", "AsExpected", "token of alice")
     slurm.wait_idle_nodes("cpu-0", "cpu-1", "short-0")
-    alice.wait_ready()
-    wait_for("alice's key in the pod", lambda: alice.attempt("true", checked="accept-new").returncode == 0, PATIENCE)
-    lines = alice.say("cd /; srun --label -N2 -n2 id").splitlines()
+    wait_for("a way to the pod", lambda: alice.attempt("true", checked="accept-new").returncode == 0, PATIENCE)
+    lines = alice.say("srun --label -N2 -n2 id").splitlines()
     who = "uid=2001(alice) gid=2100(lab) groups=2100(lab)"
     assert sorted(lines) == [f"0: {who}", f"1: {who}"]
+    assert alice.say("stat -c '%U %a %n' ~; ls slurm-*") == "alice 700 /home/alice\nslurm-1.out\n"
+    # Without a login either: bob has none, and a program submits for him.
+    job = "sbatch --parsable --wait --chdir=/home/bob --output=out --wrap 'id -un'"
+    as_bob = ("setpriv", "--reuid=2002", "--regid=2100", "--clear-groups", "sh", "-c", f"cd / && {job}")
+    slurm.kube("exec", f"deployment/{alice.deployment}", "--container=login", "--", *as_bob)
+    assert slurm.run("cat", "/home/bob/out", pod="short-0") == "bob\n"
     recorded = "sacct --allusers --allocations --noheader --parsable2 --format=user,state"
     wait_for("the record of the job", lambda: "alice|COMPLETED" in alice.say(recorded), PATIENCE)
 

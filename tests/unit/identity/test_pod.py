@@ -105,6 +105,9 @@ def test_a_node_is_replaced_for_another_source_but_not_for_another_config_map() 
         )
     ]
     assert all(left != right for place, left in enumerate(found) for right in found[:place])
+    # A prolog makes homes, which reaches running nodes.
+    made, not_made = ({"claimName": "a", "create": create} for create in (True, False))
+    assert pod.of_nodes(cluster(passwd=one, homes=made)) == pod.of_nodes(cluster(passwd=one, homes=not_made))
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_each_stage_of_the_demo_finds_what_it_needs(ready: set[str], operated: b
     needed = {
         "Kubernetes": {"helm", "kubernetes", "local-path-provisioner", "busybox", "packages"},
         "Slurm": {"slurm-26.05"},
-        "operator": {"operator"} if operated else set(),
+        "operator": {"operator", *demo.SAMPLES_NEED} if operated else set(),
     }
     with Preparation(demo.lanes(operated=operated), demo.STAGES) as preparation:
         for stage in demo.STAGES:

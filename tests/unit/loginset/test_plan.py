@@ -307,3 +307,38 @@ async def test_the_users_of_the_cluster_are_those_of_sackd_and_of_sessions() -> 
         assert "identity-sockets" in {one["name"] for one in container["volumeMounts"]}
     assert "/home" in {one["mountPath"] for one in pod["containers"][0]["volumeMounts"]}
     assert "/home" not in {one["mountPath"] for one in pod["initContainers"][1]["volumeMounts"]}
+
+
+async def test_a_login_makes_a_missing_home_where_the_cluster_wants_it() -> None:
+    homes = {"claimName": "homes", "mountPath": "/people"}
+    passwd = {"passwd": {"configMapRef": {"name": "people"}}}
+    world = World({"identity": {**passwd, "homes": homes}})
+    await world.settle()
+    pod = world.child("deployments")["spec"]["template"]["spec"]
+    assert [one["name"] for one in pod["initContainers"]] == ["sackd", "pam"]
+    mounts = {one["mountPath"]: one for one in pod["containers"][0]["volumeMounts"]}
+    # Users work beside these files, and sshd does what is in them as root.
+    assert mounts["/etc/pam.d"]["readOnly"] is True
+    assert "/people" not in {one["mountPath"] for one in pod["initContainers"][1]["volumeMounts"]}
+    data = world.child("configmaps")["data"]
+    assert 'perl - "/people"' in data["make-home.sh"]
+    for switched_off in ({**passwd, "homes": {**homes, "create": False}}, {"homes": homes}):
+        world = World({"identity": switched_off})
+        await world.settle()
+        pod = world.child("deployments")["spec"]["template"]["spec"]
+        assert [one["name"] for one in pod["initContainers"]] == ["sackd"]
+        # Pods made before still have the program, and it does nothing.
+        assert 'perl - ""' in world.child("configmaps")["data"]["make-home.sh"]
+
+
+async def test_login_pods_of_an_earlier_operator_stay_until_homes_create_is_set() -> None:
+    """Without the field the digest of what pods depend on is that of before: no session ends for a new default."""
+    passwd, claim = {"configMapRef": {"name": "people"}}, {"claimName": "homes"}
+
+    async def digest(**homes: bool) -> str:
+        world = World({"identity": {"passwd": passwd, "homes": {**claim, **homes}}})
+        await world.settle()
+        notes: dict[str, str] = world.child("deployments")["metadata"]["annotations"]
+        return notes["loginset.slinky.slurm.net/inputs"]
+
+    assert len({await digest(), await digest(create=True), await digest(create=False)}) == 3

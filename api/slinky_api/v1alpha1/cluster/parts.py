@@ -170,6 +170,9 @@ class Homes(ApiModel):
     """Another volume source, as in a pod, for example nfs with server and path."""
     mount_path: HomesFolder = "/home"
     """Folder in the pods."""
+    create: bool | None = None
+    """Whether a user's missing home folder is made, at the first login and before the first job on a node. Unless it is
+    set, that is so where users come from passwd."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_operator.slurm.conf import (
     ConfInputs,
@@ -23,6 +25,8 @@ from slinky_operator.slurm.conf import (
     parse_words,
     render,
 )
+from slinky_operator.slurm.conf.render import Rendered
+from tests.unit.cluster.world import cluster_object
 
 BASE = ConfInputs("here_slurm", "slurm-controller-0", "slurm-controller-0.slurm-controller.here.svc")
 
@@ -334,3 +338,23 @@ def test_a_rendered_file_is_read_again() -> None:
 def test_words_are_read_as_they_are_written(pairs: list[tuple[str, str]]) -> None:
     words = tuple(Directive(key, value) for key, value in {key.lower(): value for key, value in pairs}.items())
     assert parse_words(" ".join(map(str, words))) == words
+
+
+def test_homes_are_made_before_other_prologs_run() -> None:
+    passwd = {"configMapRef": {"name": "people"}}
+    homes = {"claimName": "homes", "mountPath": "/people"}
+    scripts = {"a": "#!/bin/sh\n"}
+
+    def rendered(identity: dict[str, Any], **more: Any) -> Rendered:
+        spec = {"identity": identity, "prologScripts": scripts, **more}
+        return render(ConfInputs.of(Cluster.parse(cluster_object(spec)), ()))
+
+    found = rendered({"passwd": passwd, "homes": homes})
+    lines = found.files["slurm.conf"].splitlines()
+    assert [line for line in lines if line.startswith("Prolog")] == ["Prolog=homes-prolog", "Prolog=prolog-a"]
+    assert 'perl - "/people"' in found.files["homes-prolog"]
+    for none in ({"homes": homes}, {"passwd": passwd}, {"passwd": passwd, "homes": {**homes, "create": False}}):
+        assert "homes-prolog" not in rendered(none).files
+    assert "homes-prolog" in rendered({"homes": {**homes, "create": True}}).files
+    taken = rendered({"passwd": passwd, "homes": homes}, configFiles={"homes-prolog": "#!/bin/sh\n"})
+    assert [str(one.field) for one in taken.problems] == ["spec.identity.homes.create"]

@@ -232,6 +232,15 @@ class Jobs:
 
     counts: JobCounts | None
 
+    failed: frozenset[str] | None = None
+    """Jobs that have failed, as far as they were seen; None before the first answer."""
+
+    unopened: str = ""
+    """Which files of jobs that have failed since the count before could not be opened."""
+
+    listed_at: float | None = None
+    """When all jobs were last read for the reasons why they wait."""
+
 
 @dataclass(frozen=True, slots=True)
 class AccountingAnswer:

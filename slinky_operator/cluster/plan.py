@@ -41,7 +41,7 @@ from slinky_operator.cluster.steps.site.identity import ask_directory, keep_user
 from slinky_operator.cluster.steps.site.job_logs import keep_job_logs_key
 from slinky_operator.cluster.steps.site.monitoring import keep_monitors
 from slinky_operator.cluster.steps.site.outside import tell_outside
-from slinky_operator.cluster.steps.slurm import answers, connect, count_jobs, jobs_due
+from slinky_operator.cluster.steps.slurm import answers, connect, count_jobs, jobs_due, tell_of_jobs
 from slinky_operator.cluster.steps.teardown import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
 from slinky_operator.cluster.steps.writes import refused
 from slinky_operator.reconcile.text import named
@@ -66,6 +66,7 @@ MANAGED: Final[tuple[Step, ...]] = (
     load_changed_key,
     load_key_set,
     count_jobs,
+    tell_of_jobs,
     ask_accounting,
     ask_directory,
     keep_accounts,
@@ -83,6 +84,7 @@ ELSEWHERE: Final[tuple[Step, ...]] = (
     connect,
     load_changed_key,
     count_jobs,
+    tell_of_jobs,
 )
 """Steps for a Cluster whose daemons are external."""
 

@@ -36,7 +36,7 @@ def count_jobs(jobs: Iterable[JobStateEntry]) -> JobCounts:
         counts["total"] += 1
         base = "completing" if "COMPLETING" in job.state.flags else job.state.base.lower()
         counts[base if base in counts and base != "total" else "other"] += 1
-    return JobCounts(**counts)
+    return JobCounts.model_validate(counts)
 
 
 def _column(node: Node) -> str:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Final
 
 from slinky_operator.cluster import slurm_connection
-from slinky_operator.cluster.actions import Action, CountJobs, Disconnect, Hurry, UseReplicas
+from slinky_operator.cluster.actions import Action, CountJobs, Disconnect, EmitEvent, Hurry, UseReplicas
 from slinky_operator.cluster.components import daemons
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.replicas import replicas
+from slinky_operator.cluster.report import unopened_files
 from slinky_operator.cluster.slurm_connection import Missing
 from slinky_operator.cluster.steps.progress import Progress
+from slinky_operator.kube.events import EventType
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 
 COUNT_JOBS_EVERY: Final = 5.0
@@ -49,6 +51,14 @@ def count_jobs(progress: Progress) -> Iterator[Action]:
     """Count jobs if Slurm answers and the last count is old enough."""
     if answers(progress.snapshot) and jobs_due(progress.snapshot, progress.now) <= 0:
         yield CountJobs()
+
+
+def tell_of_jobs(progress: Progress) -> Iterator[Action]:
+    """Report, once, jobs that have ended because a file of theirs could not be opened."""
+    snapshot = progress.snapshot
+    words = snapshot.memory.jobs.unopened if snapshot.memory.jobs is not None else ""
+    if words and snapshot.memory.last_events.get(unopened_files.REASON) != words:
+        yield EmitEvent(snapshot.raw, EventType.WARNING, unopened_files.REASON, words)
 
 
 def answers(snapshot: Snapshot) -> bool:

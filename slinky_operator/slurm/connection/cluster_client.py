@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from slinky_operator.slurm import node_references
+from slinky_api.v1alpha1.cluster.status import WaitingReason
+from slinky_operator.slurm import node_references, waiting_reasons
 from slinky_operator.slurm.connection.contact import (
     LONGEST_PAUSE,
     Contact,
@@ -29,6 +30,7 @@ from slinky_operator.slurm.jobs import Jobs
 from slurm_client import SlurmClient, errors
 from slurm_client.models import Job, Node
 from slurm_client.operations.base import Listing
+from slurm_client.slices import sliced
 from slurm_client.watch import NodeEvent, Pace, Watch
 
 logger = logging.getLogger(__name__)
@@ -73,6 +75,8 @@ class ClusterClient:
         self.endpoint = endpoint
         self.fingerprint = fingerprint
         """What the entry was made from; another one makes another entry."""
+        self.waiting: tuple[WaitingReason, ...] = ()
+        """Why jobs waited when all of them were last read, for whatever reason."""
         self._tell = tell
         self._tell_contact = tell_contact
         self._closed = False
@@ -132,16 +136,21 @@ class ClusterClient:
         return await self._jobs.holding()
 
     async def _ask_jobs(self) -> Sequence[Job]:
-        return await self.client.all_jobs(timeout=self.endpoint.timeout)
+        found = await self.client.all_jobs(timeout=self.endpoint.timeout)
+        self.waiting = waiting_reasons.of([job async for job in sliced(found) if job.is_pending])
+        return found
 
     async def _ask_jobs_briefly(self) -> Sequence[Job]:
         """All jobs; where a list of them is too large, those that hold nodes, which are few where many wait."""
         timeout = self.endpoint.timeout
         if time.monotonic() >= self._lists_jobs_from:
             try:
-                return tuple(await self.client.jobs(timeout=timeout))
+                found = tuple(await self.client.jobs(timeout=timeout))
             except errors.TooLarge:
                 self._lists_jobs_from = time.monotonic() + LIST_AGAIN
+            else:
+                self.waiting = waiting_reasons.of([job async for job in sliced(found) if job.is_pending])
+                return found
         found = await self.client.all_jobs(holding_nodes=True, timeout=timeout)
         return (*found, node_references.UNKNOWN)
 

@@ -10,7 +10,9 @@ import pytest
 
 from hack import ports
 from hack.images.rootfs import ensure
+from slinky_operator.cluster.report import unopened_files
 from slinky_operator.slurm import home_folders
+from slurm_client import SlurmClient
 from tests.support.daemons import Daemons
 from tests.support.slurm_host import SlurmHost
 
@@ -188,3 +190,17 @@ def test_the_first_job_of_a_user_writes_its_output_into_a_home_that_was_missing(
     assert output.read_text().split() == ["/home/alice", "alice"]
     assert slurm.shown("alice") == (ALICE, LAB, 0o700)
     assert "drain" not in host.run("sinfo", "--noheader", "--format=%T").stdout
+
+
+async def test_a_job_whose_output_cannot_be_opened_is_found_among_states_and_named(slurm: Homes) -> None:
+    host = slurm.daemons
+    assert isinstance(host, SlurmHost)
+    as_alice = ("setpriv", f"--reuid={ALICE}", f"--regid={LAB}", "--clear-groups")
+    words = ("sbatch", "--parsable", "--chdir=/home/alice", "--output=/nowhere/out", "--wrap=id")
+    job = host.run(*as_alice, *words).stdout.strip()
+    host.wait_for(lambda: host.job_state(int(job)) == "FAILED", "the end of the job")
+    async with SlurmClient(host.url, host.token()) as client:
+        found = unopened_files.failed(await client.job_states(), frozenset())
+        assert found.ask == (job,)
+        said = unopened_files.words([await client.job(int(job))])
+    assert said.startswith(f"Slurm could not open a file of job {job} of alice on n-0 (output /nowhere/out).")

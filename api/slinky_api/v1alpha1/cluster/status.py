@@ -27,6 +27,15 @@ class NodeCounts(ApiModel):
     """Nodes in any other state."""
 
 
+class WaitingReason(ApiModel):
+    """Jobs that wait for one reason."""
+
+    reason: str
+    """Slurm's word, such as Resources or Priority."""
+    jobs: int
+    """Pending jobs; tasks of an array that wait together are one."""
+
+
 class JobCounts(ApiModel):
     """Slurm jobs that have not ended, by state."""
 
@@ -42,6 +51,9 @@ class JobCounts(ApiModel):
     """Completing jobs."""
     other: int = 0
     """Jobs in any other state."""
+    waiting: tuple[WaitingReason, ...] = ()
+    """Why jobs are pending, the eight most frequent reasons first; from the last list of all jobs, which is up to a
+    minute old, and older where there are more than 1,000 jobs and nothing else has read them."""
 
 
 class RefusedNodeSet(ApiModel):

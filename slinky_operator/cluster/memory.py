@@ -269,6 +269,8 @@ class KeyTrial:
 
     accepted: bool
     attempts: int
+    why: str = ""
+    """Slurm's words about the last token that it has refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The part of the plan that loads a changed key of auth/jwt into slurmctld. Pure.
 
-Only slurmctld has that key. It reads it when it starts and with each reconfigure, from what its kubelet has mounted by
-then. Only a token can show that: one signed with the new key is tried, and once slurmctld accepts it, the earlier key
-is dropped.
+slurmctld reads it when it starts and with each reconfigure, from what its kubelet has mounted by then. Only a token can
+show that: one signed with the new key is tried, and once slurmctld accepts it, the earlier key is dropped. The trial is
+a call that slurmctld answers by itself: slurmdbd has the key too, reads it at its start only, and is restarted for it
+once slurmctld has it, or has been by somebody else before.
 """
 
 from __future__ import annotations

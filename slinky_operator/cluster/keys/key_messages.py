@@ -175,6 +175,15 @@ def pending(source: KeySource, why: str) -> str:
     )
 
 
+def slurmdbd_reads_later(source: KeySource) -> str:
+    """slurmctld has the key of auth/jwt, and slurmdbd has not."""
+    return (
+        f"{PURPOSES[naming.JWT_KEY]}: slurmctld has read the new {source.key} of Secret {source.secret}, and "
+        "slurmdbd's pod is replaced, since slurmdbd reads it at its start only. Until then calls about accounting "
+        "and partitions fail for every token"
+    )
+
+
 def pending_elsewhere(source: KeySource) -> str:
     """The same, if slurmctld is external."""
     return (

@@ -12,8 +12,9 @@ were lost, or restored from a backup.
 - A key set of the user's changes in steps, each of which all daemons have to prove before the next (`key_steps`).
 - A user's key that Slurm cannot use safely, or at all, is refused before a daemon reads it (`key_sizes`); one that
   daemons run with already is only reported.
-- A changed key of auth/jwt is loaded into slurmctld, the only daemon that has it. Until then tokens are signed with the
-  earlier one, and with whichever slurmctld accepts (`key_loading`).
+- A changed key of auth/jwt is loaded into slurmctld. Until then tokens are signed with the earlier one, and with
+  whichever slurmctld accepts (`key_loading`). slurmdbd reads it after slurmctld, with a pod of its own
+  (`accounting.stored`).
 - A private key of tokens has rules of its own (`signing`).
 """
 
@@ -75,7 +76,7 @@ class Keys:
     """What is wrong with keys that daemons run with: a new Cluster would be refused with them."""
 
     step: Missing | None = None
-    """Which daemons have not proven yet to have the key set of auth/slurm that was accepted last."""
+    """Which daemons are not known yet to have the key set of auth/slurm, or the key of auth/jwt, accepted last."""
 
     settling: Missing | None = None
     """Why slurmctld must not reconfigure for a while: kubelets may have mounted what a Secret held before."""
@@ -178,7 +179,7 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
         not keep and staging is None and is_right and of_jwt.mountable and all(one.known for one in found.values()),
         signing,
         tuple(_weak(known, slurm, naming.SLURM_KEY)) + tuple(_weak(known, jwt, naming.JWT_KEY)),
-        of_slurm.step,
+        of_slurm.step or of_jwt.step,
         _settling(snapshot, slurm, seen, now, wall),
         of_slurm.standing,
         seen,
@@ -309,15 +310,27 @@ def _of_jwt(snapshot: Snapshot, source: KeySource, now: float) -> tuple[_Found, 
     if not value:
         return _gone(snapshot, naming.JWT_KEY, source, known, now), b""
     if value == known or _is_accepted(snapshot, value):
-        return _Found(value), b""
+        late = value == known and stored_keys.slurmdbd_is_behind(snapshot)
+        step = Missing(Reason.KEY_PENDING, key_messages.slurmdbd_reads_later(source)) if late else None
+        return _Found(value, step=step), b""
     refused = key_sizes.why_not(source, value)
     if refused:
         words = key_messages.refused_beside(snapshot.cluster, naming.JWT_KEY, refused)
         # It is tried all the same: a slurmctld that its kubelet has restarted has read it.
         return _Found(known, trouble=Missing(Reason.SECRET_INVALID, words), mountable=False), value
-    loaded = snapshot.memory.loaded
-    why = loaded.why if loaded is not None and not loaded.proven else ""
-    return _Found(known, trouble=Missing(Reason.KEY_PENDING, key_messages.pending(source, why))), value
+    return _Found(
+        known, trouble=Missing(Reason.KEY_PENDING, key_messages.pending(source, _hangs_at(snapshot, value)))
+    ), value
+
+
+def _hangs_at(snapshot: Snapshot, value: bytes) -> str:
+    """What has not worked so far on the way of a key to slurmctld."""
+    loaded, trial = snapshot.memory.loaded, snapshot.memory.key_trial
+    if loaded is not None and not loaded.proven:
+        return loaded.why
+    if trial is None or trial.key != value or trial.attempts <= 1:
+        return ""
+    return f"{trial.attempts} tokens signed with it were refused, the last with: {trial.why}"
 
 
 def _first(snapshot: Snapshot, name: str, source: KeySource, value: bytes, now: float) -> _Found:

@@ -7,6 +7,8 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
+from slinky_operator.cluster.accounting import stored, variants
+from slinky_operator.cluster.components.accounting.mariadb import ANNOTATION_MOUNTS
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.slurm_connection import Missing
 from slinky_operator.reconcile.secrets import Source
@@ -105,6 +107,14 @@ def ran(snapshot: Snapshot) -> bool:
 def is_ours(snapshot: Snapshot, source: Source) -> bool:
     """Whether a Secret is labelled as this Cluster's."""
     return source.cluster_uid == snapshot.cluster.uid
+
+
+def slurmdbd_is_behind(snapshot: Snapshot) -> bool:
+    """Whether a pod of slurmdbd has started with earlier keys than it must have read, and is to be replaced."""
+    keys = stored.slurmdbd_digest(snapshot).partition("-")[2]
+    pods = snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ())
+    started = [(pod["metadata"].get("annotations") or {}).get(ANNOTATION_MOUNTS, "") for pod in pods]
+    return variants.runs_slurmdbd(snapshot.cluster) and any(one and one.partition("-")[2] != keys for one in started)
 
 
 def denied(snapshot: Snapshot, secret: str, now: float) -> Missing | None:

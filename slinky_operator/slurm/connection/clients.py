@@ -157,11 +157,14 @@ class ClientMap:
         self._entries[uid] = entry
         return entry
 
-    async def accepts(self, uid: str, token: TokenProvider) -> bool:
-        """Whether a Cluster's Slurm takes a token other than the one it is asked with; no answer counts as none."""
+    async def why_refused(self, uid: str, token: TokenProvider) -> str:
+        """Why a Cluster's slurmctld does not take another token than the one it is asked with; empty if it does.
+
+        No answer counts as a refusal.
+        """
         entry = self._entries.get(uid)
         if entry is None:
-            return False
+            return "there is no connection with Slurm"
         endpoint = entry.endpoint
         routes = ReplicaTransport(self._transport(endpoint), entry.replicas.urls)
         transport = FencedTransport(routes, self._fence, (entry.namespace, entry.name))
@@ -176,14 +179,14 @@ class ClientMap:
             owner=entry.namespace,
         )
         try:
-            # Unlike a ping, which is answered whatever the token.
-            _ = await client.partitions()
+            # A ping is answered whatever the token, and a list of partitions only by a slurmdbd that takes it too.
+            _ = await client.licenses()
         except errors.SlurmError as error:
             logger.info("%s/%s does not take another key yet: %s", entry.namespace, entry.name, type(error).__name__)
-            return False
+            return str(error) or type(error).__name__
         finally:
             await client.close()
-        return True
+        return ""
 
     async def close(self, uid: str) -> None:
         """Close the entry of a Cluster, if there is one."""

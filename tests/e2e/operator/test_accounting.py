@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -175,6 +176,31 @@ def wait_message(slurm: SlurmInKubernetes, cluster: str, reason: str, words: str
         return found["reason"] == reason and re.search(words, found["message"]) is not None
 
     wait_for(f"AccountingReady of {cluster} is {reason}: {words}", shown, PATIENCE)
+
+
+def test_another_key_of_tokens_reaches_slurmctld_and_slurmdbd_and_ends_neither_job_nor_database(
+    slurm: SlurmInKubernetes,
+) -> None:
+    def uid(pod: str) -> str:
+        return str(slurm.get("pod", pod)["metadata"]["uid"])
+
+    held, uids = slurm.hold(NODE), {one: uid(one) for one in (DATABASE, CONTROLLER, DBD)}
+    new = b"another key of auth/jwt, 32 bytes"
+    data = {"data": {"jwt.key": base64.b64encode(new).decode()}}
+    slurm.kube("patch", "secret", "slurm-auth-jwt", "--type=merge", f"--patch={json.dumps(data)}")
+    wait_for("slurmdbd's pod is replaced", lambda: uid(DBD) != uids[DBD], PATIENCE)
+    wait_accounting(slurm)
+    slurm.wait_ready()
+    with (
+        port_forward(slurm.kubectl, slurm.namespace, "service/slurm-restapi", 6820) as port,
+        SyncSlurmClient(f"http://127.0.0.1:{port}", MintedToken(new)) as client,
+    ):
+        # slurmrestd asks both daemons for these, with this token.
+        assert client.db.clusters()
+        assert client.partitions()
+    assert (uid(DATABASE), uid(CONTROLLER)) == (uids[DATABASE], uids[CONTROLLER])
+    slurm.release(held, NODE)
+    wait_recorded(slurm, "COMPLETED", held)
 
 
 def test_users_accounts_and_limits_are_those_of_slurmdbd(slurm: SlurmInKubernetes) -> None:

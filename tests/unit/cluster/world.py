@@ -297,7 +297,9 @@ class World:
                 before = self.memory.key_trial
                 attempts = before.attempts if before is not None and before.key == action.key else 0
                 taken = self.accepts in {None, action.key}
-                self.memory.key_trial = KeyTrial(action.key, self.now, taken, attempts + 1)
+                self.memory.key_trial = KeyTrial(
+                    action.key, self.now, taken, attempts + 1, "" if taken else "Protocol authentication error"
+                )
             case Write():
                 self._written(action)
             case KeepMonitor():

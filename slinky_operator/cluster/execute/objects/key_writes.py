@@ -20,6 +20,7 @@ from slinky_operator.cluster.memory import Denied, KeyTrial, Memory
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, STATEFULSETS
+from slinky_operator.reconcile.text import cut
 from slurm_client import MintedToken
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,9 @@ _REFUSALS: Final = (errors.Invalid, errors.Forbidden, errors.BadRequest)
 
 PASSWORD_SIZE: Final = 24
 """Random bytes of a password, which is twice as many hexadecimal digits."""
+
+WORDS: Final = 200
+"""Maximum characters that are kept of why a token was refused."""
 
 KeyAction: TypeAlias = MakeKey | MakePassword | PutKeyBack | SealKey | KeepKeys | ReadKeys | TryKey
 
@@ -114,11 +118,11 @@ async def _keep(action: KeepKeys, cluster: Cluster, memory: Memory, tools: Tools
 async def _try_key(action: TryKey, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
     """Check whether slurmctld accepts a token signed with a key; an error is not an answer."""
     token = MintedToken(action.key, lifetime=action.lifetime)
-    accepted = await tools.clients.accepts(cluster.uid, token)
+    why = cut(await tools.clients.why_refused(cluster.uid, token), WORDS)
     before = memory.key_trial
     attempts = before.attempts if before is not None and before.key == action.key else 0
-    memory.key_trial = KeyTrial(action.key, tools.clock(), accepted, attempts + 1)
-    return accepted
+    memory.key_trial = KeyTrial(action.key, tools.clock(), not why, attempts + 1, why)
+    return not why
 
 
 async def _create(body: Object, key: str, value: bytes, cluster: Cluster, memory: Memory, tools: Tools) -> bool:

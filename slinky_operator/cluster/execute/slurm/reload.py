@@ -1,9 +1,13 @@
 """Sends slurmctld a reconfigure, once, and checks whether it has read its files.
 
-An answer alone proves nothing, and neither does a missing one: slurmctld's list of partitions contains the time of the
-answer, and a query for changes since a time returns nothing unless there are some; reading the configuration counts as
-a change (Slurm 24.11 and 26.05). What is sent is remembered by slurmctld's time before it, so that whatever the answer
-is, only the check is repeated.
+An answer alone proves nothing, and neither does a missing one: slurmctld's lists contain the time of the answer, and a
+query for partitions that have changed since a time returns nothing unless there are some; reading the configuration
+counts as a change (Slurm 24.11 and 26.05). What is sent is remembered by slurmctld's time before it, so that whatever
+the answer is, only the check is repeated.
+
+slurmrestd asks slurmdbd for each list of partitions, with the caller's token. One that is away, or has another key of
+auth/jwt than slurmctld, delays the check alone: the time before is that of the list of reservations, which slurmctld
+answers by itself, and the reconfigure may be what brings both together.
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
             found = await slurm.partitions(last.asked, timeout=TIMEOUT)
         else:
             for _ in range(ATTEMPTS):
-                asked = (await slurm.partitions(timeout=TIMEOUT)).last_update
+                asked = (await slurm.reservations(timeout=TIMEOUT)).last_update
                 last, refusal = await _tell(slurm, replace(last, asked=asked, since=clock(), lost=False))
                 if last.lost:
                     return replace(last, at=clock())

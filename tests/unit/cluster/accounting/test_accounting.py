@@ -263,6 +263,32 @@ def test_a_step_of_a_key_set_restarts_slurmdbd_if_it_must_have_the_key_and_never
     assert dbds[3] == dbds[2]
 
 
+def test_a_key_of_tokens_reaches_slurmctld_then_slurmdbd_and_the_database_never_restarts() -> None:
+    world = started({"auth": {"jwtKeyRef": {"name": "mine"}}}, {"mine": {"jwt_hs256.key": b"j" * 32}})
+    before = [copy.deepcopy(template(world, key)) for key in (DATABASE, DBD)]
+    pod = {"metadata": {"name": "slurm-accounting-0", "annotations": before[1]["metadata"]["annotations"]}}
+    world.daemon_pods = {"accounting": (pod,)}
+    world.accepts, world.secrets["mine"] = b"j" * 32, {"jwt_hs256.key": b"n" * 32}
+    for _ in range(40):
+        world.step()
+    assert [template(world, key) for key in (DATABASE, DBD)] == before
+    found = world.condition("Progressing")
+    assert found["reason"] == "KeyPending"
+    assert "tokens signed with it were refused, the last with: Protocol authentication error" in found["message"]
+    world.accepts = b"n" * 32
+    world.now += 60
+    for _ in range(40):
+        world.step()
+    assert world.secrets["slurm-auth-copy"]["jwt.key"] == b"n" * 32
+    database, dbd = (template(world, key) for key in (DATABASE, DBD))
+    assert database == before[0]
+    assert dbd != before[1]
+    assert "slurmctld has read the new jwt_hs256.key" in world.condition("Progressing")["message"]
+    pod["metadata"]["annotations"] = dbd["metadata"]["annotations"]
+    world.step()
+    assert world.condition("Progressing")["reason"] != "KeyPending"
+
+
 def test_an_operator_of_an_earlier_release_has_left_no_salt_and_nothing_restarts() -> None:
     world = started({})
     before = [copy.deepcopy(template(world, key)) for key in (DATABASE, DBD)]

@@ -296,8 +296,21 @@ async def test_the_trial_of_another_token_has_the_room_of_its_namespace(slurm: F
     clients = ClientMap(OpenFence(), intake=intake)
     entry = await put(clients, slurm.url)
     await until(lambda: entry.contact.state is ContactState.READY)
-    assert await clients.accepts("u", StaticToken("other"))
-    slurm.faults.add("/partitions/", body='{"partitions": [], "x": "' + "x" * 200_000 + '"}', times=None)
-    assert not await clients.accepts("u", StaticToken("other"))
+    assert not await clients.why_refused("u", StaticToken("other"))
+    slurm.faults.add("/licenses/", body='{"licenses": [], "x": "' + "x" * 200_000 + '"}', times=None)
+    assert await clients.why_refused("u", StaticToken("other"))
     await clients.close_all()
     assert intake.taken == 0
+
+
+async def test_a_token_is_tried_by_what_slurmctld_answers_without_slurmdbd(slurm: FakeSlurmrestd) -> None:
+    clients = ClientMap(OpenFence())
+    entry = await put(clients, slurm.url)
+    await until(lambda: entry.contact.state is ContactState.READY)
+    # slurmrestd asks slurmdbd for these, which has another key.
+    slurm.faults.add("/partitions/", status=511, times=None)
+    slurm.faults.add("/slurmdb/", status=502, times=None)
+    assert not await clients.why_refused("u", StaticToken("other"))
+    slurm.faults.add("/licenses/", status=511, times=None)
+    assert await clients.why_refused("u", StaticToken("other"))
+    await clients.close_all()

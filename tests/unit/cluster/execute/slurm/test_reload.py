@@ -14,10 +14,11 @@ from slinky_operator.cluster.execute.slurm.reload import UNREAD, reload
 from slinky_operator.cluster.memory import Loaded
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import errors
-from slurm_client.models import Partition
+from slurm_client.models import Partition, Reservation
 from slurm_client.operations.base import Listing
 
 BUSY = errors.ControllerDown("the server answered 504")
+NO_SLURMDBD = errors.Unauthorized("Protocol authentication error: Slurmdb query failed")
 REFUSED = errors.ServerError("slurm_reconfigure() failed: Unspecified error (-1)")
 
 
@@ -32,6 +33,7 @@ class Slurmctld:
     told: list[float] = field(default_factory=list)
     read_at: float = 0.0
     node_sets: str = "ALL"
+    slurmdbd_agrees: Callable[[], bool] = lambda: True
 
     async def reconfigure(self, **_: float) -> None:
         self.told.append(self.now)
@@ -41,9 +43,16 @@ class Slurmctld:
         if error is not None:
             raise error
 
+    async def reservations(self, **_: float) -> Listing[Reservation]:
+        if self.busy:
+            raise BUSY
+        return Listing((), last_update=int(self.now))
+
     async def partitions(self, update_time: int | None = None, **_: float) -> Listing[Partition] | None:
         if self.busy:
             raise BUSY
+        if not self.slurmdbd_agrees():
+            raise NO_SLURMDBD
         if update_time is not None and update_time > self.read_at:
             return None
         return Listing((Partition(name="all", node_sets=self.node_sets),), last_update=int(self.now))
@@ -142,3 +151,21 @@ async def test_a_partition_is_compared_by_its_node_sets(shown: str, nodes: str, 
     said = await reload(client, action, lambda: slurmctld.now)
     assert said.proven is proven
     assert said.why == ("" if proven else "slurmctld shows other nodes for partition all")
+
+
+async def test_a_slurmdbd_with_another_key_of_tokens_delays_the_proof_and_not_the_reconfigure() -> None:
+    # It has been restarted before slurmctld has read the key: only the reconfigure brings both together.
+    slurmctld = Slurmctld()
+    slurmctld.slurmdbd_agrees = lambda: bool(slurmctld.told)
+    assert (await slurmctld.ask()).proven
+    # It has the earlier key until it is restarted, after slurmctld.
+    slurmctld = Slurmctld()
+    slurmctld.slurmdbd_agrees = lambda: False
+    said = await slurmctld.ask()
+    for _ in range(3):
+        assert (said.lost, said.proven, "Slurmdb query failed" in said.why) == (True, False, True)
+        slurmctld.now += 10
+        said = await slurmctld.ask(said)
+    slurmctld.slurmdbd_agrees = lambda: True
+    assert (await slurmctld.ask(said)).proven
+    assert len(slurmctld.told) == 1

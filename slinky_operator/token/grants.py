@@ -23,8 +23,8 @@ PRIVILEGED: Final = frozenset({"root", "slurm"})
 LONGEST: Final = timedelta(hours=24)
 """Longest life of a token, if its grant does not say."""
 
-OF_EXPORTER: Final = timedelta(minutes=15)
-"""Life of the token of a Cluster's exporter."""
+OF_EXPORTER: Final = timedelta(hours=24)
+"""Life of the token of a Cluster's exporter, renewed after half of it: the operator may be away for 12 hours."""
 
 _DEFAULT: Final = (TokenGrant(),)
 

@@ -36,8 +36,11 @@ CHECK_EACH_S: Final = 0.1
 SOON_S: Final = 2.0
 """The same while the Secret of an earlier Token of the name is about to be collected."""
 
-LIFE: Final = timedelta(minutes=15)
-"""Life of a token, if the Token does not say."""
+LIFE: Final = timedelta(hours=24)
+"""Life of a token, if the Token does not say: programs run unattended, and the operator may be away for half of it."""
+
+LIFE_ONCE: Final = timedelta(minutes=15)
+"""The same of one that is not renewed."""
 
 MOST: Final = 250
 """Tokens of one Cluster in one namespace that are served, the oldest first."""
@@ -251,4 +254,5 @@ def _life(snapshot: Snapshot) -> timedelta:
     token = snapshot.token
     assert snapshot.cluster is not None  # noqa: S101 - asked before
     longest = grants.longest_life(snapshot.cluster, token.namespace, token.spec.username) or LIFE
-    return timedelta(seconds=int((token.spec.lifetime or min(LIFE, longest)).total_seconds()))
+    usual = LIFE if token.spec.refresh else LIFE_ONCE
+    return timedelta(seconds=int((token.spec.lifetime or min(usual, longest)).total_seconds()))

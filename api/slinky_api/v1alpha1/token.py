@@ -104,8 +104,8 @@ class TokenSpec(ApiModel):
     """The Slurm user that the token stands for; the Cluster must grant it to the Token's namespace."""
     lifetime: Lifetime | None = None
     """Life of the token, at least 30s; the Cluster sets the maximum. A pod sees a changed Secret up to two minutes
-    later, so a token that pods mount should live for 5m or more. Default: 15m, or the Cluster's maximum if that is
-    shorter."""
+    later, so a token that pods mount should live for 5m or more. While the operator is away nothing is renewed.
+    Default: 24h, or 15m with refresh: false, or the Cluster's maximum if that is shorter."""
     refresh: bool = True
     """Whether the token is renewed, at half of its life. Otherwise it ends once, and stays ended."""
     secret_ref: KeyRef | None = None

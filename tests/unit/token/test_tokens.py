@@ -26,7 +26,7 @@ OTHER_TOKEN = {
 def world() -> TokenWorld:
     made = TokenWorld()
     made.cluster()
-    made.token()
+    made.token(lifetime="15m")
     return made
 
 
@@ -293,6 +293,16 @@ async def test_names_of_secrets_of_clusters_are_kept(world: TokenWorld, name: st
     await world.step()
     assert world.kube.writes == []
     assert world.ready()[1] == "SecretNameReserved"
+
+
+async def test_one_that_does_not_say_outlives_half_a_day_without_an_operator(world: TokenWorld) -> None:
+    world.token()
+    await world.step()
+    claims = world.claims()
+    assert claims is not None
+    assert claims.life == timedelta(hours=24)
+    world.now += timedelta(hours=12)
+    assert claims.expires > world.now
 
 
 async def test_one_that_is_not_renewed_ends_once_and_is_restored_with_the_same_end(world: TokenWorld) -> None:

@@ -201,7 +201,7 @@ def test_a_pod_that_does_not_start_is_told() -> None:
 
 def test_the_user_is_granted_to_the_clusters_own_namespace_and_no_other() -> None:
     cluster = Cluster.parse(cluster_object({**spec(username="metrics"), "auth": {"tokens": [{"usernames": ["bob"]}]}}))
-    assert grants.longest_life(cluster, "here", "metrics") == timedelta(minutes=15)
+    assert grants.longest_life(cluster, "here", "metrics") == timedelta(hours=24)
     assert grants.longest_life(cluster, "other", "metrics") is None
     assert grants.longest_life(cluster, "here", "nobody") is None
     off = Cluster.parse(cluster_object({"metrics": {"exporter": {"username": "metrics"}}}))

@@ -73,7 +73,7 @@ def bring_in(  # noqa: PLR0911 - one for each step
     live = (good or current or {}).get("data") or {}
     preflight = decision.trial(snapshot, change.images, candidate, live, now, wall)
     jobs = _with_jobs(change, live, preflight, now, wall)
-    trial = jobs.after(preflight)
+    trial = _with_later(change, jobs.after(preflight), now, wall)
     if trial.stage is Stage.PASSED:
         return _passed(change, write, trial, now)
     if trial.stage in {Stage.UNDER_WAY, Stage.STUCK}:
@@ -90,6 +90,31 @@ def bring_in(  # noqa: PLR0911 - one for each step
         hold = holding(snapshot, change.inputs, found, trial.message, alone=alone)
         return draft.refused(trial.message, *trial.actions, hold, *busy)
     return draft.refused(trial.message, *trial.actions, *busy, wake_up=load.wake_up)
+
+
+def later_part(change: Change, now: float, wall: datetime) -> Trial:
+    """The trial of what is wanted in the end, if keys of slurm.conf keep their running value for now.
+
+    A value that no daemon takes would otherwise be found when the last job has ended, in a maintenance window.
+    """
+    draft, snapshot = change.draft, change.snapshot
+    if not draft.kept.keys or draft.wanted.hash == draft.candidate.hash:
+        return Trial(Stage.PASSED)
+    live = (change.stored.good or change.stored.current or {}).get("data") or {}
+    found = decision.trial(snapshot, change.images, draft.wanted, live, now, wall)
+    return (
+        replace(found, message=f"what waits for jobs cannot be used then: {found.message}")
+        if (found.stage is Stage.REFUSED)
+        else found
+    )
+
+
+def _with_later(change: Change, trial: Trial, now: float, wall: datetime) -> Trial:
+    """A trial that has passed, followed by that of what waits; one that cannot be made delays nothing."""
+    later = later_part(change, now, wall) if trial.stage is Stage.PASSED else trial
+    if trial.stage is not Stage.PASSED or later.stage in {Stage.PASSED, Stage.STUCK}:
+        return trial
+    return replace(later, actions=(*trial.actions, *later.actions))
 
 
 def _reason(trial: Trial) -> Reason:

@@ -10,7 +10,7 @@ from slinky_operator.cluster.actions import Action, Write
 from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.config import addresses, loading, manual_changes, membership
 from slinky_operator.cluster.config.addresses import Addresses
-from slinky_operator.cluster.config.change import Change
+from slinky_operator.cluster.config.change import Change, later_part
 from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.config.held_nodesets import next_suspect
 from slinky_operator.cluster.config.slurm_use import asks_in, use
@@ -88,13 +88,18 @@ def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollo
                 return draft.waiting(words, *store, *tidy, *look_up.actions, wake_up=look_up.due)
             retry = [] if draft.known_status.applied_hash != candidate.hash else next_suspect(snapshot)
             leaving = membership.leaving(snapshot, candidate)
-            beside = Trial(Stage.PASSED)
-            if knows:
+            later = later_part(change, now, wall) if knows else Trial(Stage.PASSED)
+            refused = later.stage is Stage.REFUSED and draft.known_status.applied_hash == candidate.hash
+            beside = later
+            if knows and later.stage is Stage.PASSED:
                 beside = single_trial.again(snapshot, change.images, candidate, now, wall)
             look = manual_changes.LOOK_EVERY if candidate.by_hand else None
             wake_up = _soonest(beside.wake_up, asks_in(snapshot, now) if draft.kept.asks else None, look_up.due, look)
             actions = (*beside.actions, *change.asking, *retry, *leaving, *look_up.actions)
-            return draft.live(*store, *actions, wake_up=wake_up)
+            done = (*store, *actions)
+            return (
+                draft.refused(later.message, *done, wake_up=wake_up) if refused else draft.live(*done, wake_up=wake_up)
+            )
 
 
 def _soonest(*times: float | None) -> float | None:

@@ -30,6 +30,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.conf.programs import Programs
 from slinky_operator.slurm.exit_messages import short, stuck
 
 TRY_AGAIN: Final = 30.0
@@ -76,12 +77,18 @@ def kinds_of(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[Sl
 
 
 def made(
-    snapshot: Snapshot, images: Images, tried: Sequence[SlurmdKind], rendered: Rendered, node: str = ""
+    snapshot: Snapshot,
+    images: Images,
+    tried: Sequence[SlurmdKind],
+    rendered: Rendered,
+    node: str = "",
+    programs: Programs = Programs(),  # noqa: B008 - frozen
 ) -> Preflight:
     """Build the preflight of a configuration, with slurmctld's running pod."""
     live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
     running = None if live is None else live["spec"]["template"]["spec"]
-    return preflight(snapshot.cluster, images, tried, rendered.files, rendered.hash, running=running, node=node)
+    files, digest = rendered.files, rendered.hash
+    return preflight(snapshot.cluster, images, tried, files, digest, running=running, node=node, programs=programs)
 
 
 def attempt(  # noqa: C901, PLR0911 - one for each stage

@@ -23,6 +23,7 @@ from slinky_operator.cluster.preflight import attempts
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.keys.reach import beyond_slurmds
+from slinky_operator.slurm.conf.programs import programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ def trial(
     stock = SlurmdKind(images.slurmd)
     if not tried and stock.key not in left_out:
         tried = (stock,)
-    first = attempts.made(snapshot, images, tried, rendered)
+    looked_for = programs(rendered.files, running)
+    first = attempts.made(snapshot, images, tried, rendered, programs=looked_for)
     last = attempts.attempt(snapshot, first, found, now, wall)
     passed = [first.name]
     at_risk = [kind for kind in found if kind.node and kind.key in left_out]
@@ -68,7 +70,7 @@ def trial(
             return last
         if left_out[kind.key].everywhere:
             continue
-        alone = attempts.made(snapshot, images, (kind,), rendered, kind.node)
+        alone = attempts.made(snapshot, images, (kind,), rendered, kind.node, looked_for)
         last = attempts.attempt(snapshot, alone, found, now, wall, passed)
         passed.append(alone.name)
     if last.stage is not Stage.PASSED:

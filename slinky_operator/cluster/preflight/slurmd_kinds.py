@@ -58,6 +58,8 @@ def _add(found: dict[str, SlurmdKind], kind: SlurmdKind) -> None:
         node_sets=tuple(dict.fromkeys((*known.node_sets, *kind.node_sets))),
         pull_secrets=tuple(dict.fromkeys((*known.pull_secrets, *kind.pull_secrets))),
         node=known.node or kind.node,
+        # What is known of a NodeSet's container holds for its pods too; of a pod alone nothing is.
+        volumes=_both(known.volumes, kind.volumes) if kind.node_sets and not kind.node else known.volumes,
     )
 
 
@@ -69,7 +71,14 @@ def _of_node_set(node_set: NodeSet, images: Images) -> SlurmdKind:
     base = confinement.security_context() if confined else security.slurmd()
     context = security.agreeing(merge(base, given or {}), given or {}) if given or confined else None
     image = own.get("image") or node_set.spec.image or images.slurmd
-    return SlurmdKind(image, context, (node_set.name,), _pull_secrets(spec), confined=confined)
+    # A command, or a hook, of the user's may write programs when a container starts.
+    unknown = any(own.get(key) for key in ("command", "args", "lifecycle"))
+    volumes = None if unknown else tuple(str(one.get("mountPath") or "/") for one in own.get("volumeMounts") or ())
+    return SlurmdKind(image, context, (node_set.name,), _pull_secrets(spec), confined=confined, volumes=volumes)
+
+
+def _both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))
 
 
 def _running(pods: Iterable[Object]) -> Iterable[SlurmdKind]:

@@ -5,6 +5,7 @@ Nodes of pods that are starting, or that Slurm does not know, are not included: 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +21,9 @@ from slurm_client.models import Node
 ORDER: Final = (Reason.NODE_DOWN, Reason.INVALID_REGISTRATION, Reason.NODE_NOT_RESPONDING, Reason.FOREIGN_DRAIN)
 """Order of the reasons if there are several."""
 
+_FAILED: Final = re.compile(r"(?i)(prolog|epilog)\b.*\b(?:error|fail)")
+"""Slurm's reason for a node on which a program of slurm.conf has failed, or is missing: nobody but a person ends it."""
+
 _LONGEST: Final = 200
 """Maximum characters of a node's reason."""
 
@@ -34,7 +38,7 @@ class OutOfService:
     @property
     def text(self) -> str:
         """Name, state, and Slurm's reason with who set it and when."""
-        return f"{self.node.name} ({_state(self.node)}{why(self.node)})"
+        return f"{self.node.name} ({_state(self.node)}{why(self.node)}{_way_back(self.node)})"
 
 
 def nodes(snapshot: Snapshot, found: Assessment) -> list[OutOfService]:
@@ -58,6 +62,15 @@ def why(node: Node) -> str:
     since = f"since {stamp(node.reason_changed_at)}" if node.reason_changed_at is not None else ""
     tail = " ".join(filter(None, (by, since)))
     return f"{text}, {tail}" if text and tail else text
+
+
+def _way_back(node: Node) -> str:
+    """What ends a drain that Slurm has set because a program failed; empty for any other."""
+    found = _FAILED.match(node.reason)
+    if found is None:
+        return ""
+    program = found[1].capitalize()
+    return f"; correct {program}= or its script, then scontrol update NodeName={node.name} State=RESUME"
 
 
 def names(listed: Sequence[OutOfService]) -> tuple[str, ...]:

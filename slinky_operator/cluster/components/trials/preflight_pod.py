@@ -27,6 +27,7 @@ from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.derive import FOLDER, derive
+from slinky_operator.slurm.conf.programs import Programs, not_below
 from slinky_operator.slurm.pod_templates import confinement, security
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
@@ -89,9 +90,31 @@ done
 
 WATCH: Final = watch(PATIENCE)
 
+_LACKS: Final = """\
+# Fails for a program that is there, and for one in a folder that only others may search.
+is_missing() {
+  [ -x "$1" ] && return 1
+  if [ -e "$1" ]; then
+    case "$(ls -ldL "$1" | cut -c1-10)" in *[xst]*) return 1 ;; *) return 0 ;; esac
+  fi
+  above=$1
+  while above=${above%/*} && [ -n "$above" ]; do [ -e "$above" ] && break; done
+  [ -z "$above" ] || [ -x "$above" ]
+}
+lacks=$(printf '%s\\n' "${PROGRAMS-}" | while IFS= read -r one; do
+  [ -n "$one" ] && is_missing "${one#*=}" && printf '%s\\n' "error: $one: no such program in this daemon's image"
+done)
+"""
+"""Lines of a shell that look for the programs of slurm.conf, each a line `Key=/path` of PROGRAMS."""
+
 _SLURMCTLD: Final = f"""\
 umask 027
 cd {FOLDER} && mkdir state || exit 2
+{_LACKS}if [ -n "$lacks" ]; then
+  touch refused
+  printf '%s\\n' "$lacks" | head -c 4000 > /dev/termination-log
+  exit 1
+fi
 head -c 128 /dev/urandom > slurm.key && head -c 32 /dev/urandom > {naming.JWT_KEY} && chmod 600 ./*.key || exit 2
 ( slurmctld -D > slurmctld.log 2>&1; echo $? > slurmctld.end; mv slurmctld.end slurmctld.ended ) &
 set -- slurmctld "Running as primary controller" refused
@@ -109,6 +132,11 @@ until [ -e ready ]; do
   [ -e refused ] && exit 0
   sleep 0.05
 done
+{_LACKS}if [ -n "$lacks" ]; then
+  touch "told-$NAME"
+  printf '%s\\n' "$lacks" | head -c 4000 > /dev/termination-log
+  exit 1
+fi
 """
 
 _AS_NODE: Final = '--conf "Feature=preflight CPUs=1 RealMemory=1 Port=$PORT"'
@@ -152,6 +180,9 @@ class SlurmdKind:
     confined: bool = False
     """Whether it confines its jobs by cgroups, and so has files of its own."""
 
+    volumes: tuple[str, ...] | None = field(default=None, compare=False)
+    """Folders of volumes in its container; `None` if files of its image may be elsewhere, or it is not known."""
+
     @property
     def key(self) -> str:
         """Identifies the kind."""
@@ -194,6 +225,7 @@ def preflight(
     *,
     running: Mapping[str, Any] | None = None,
     node: str = "",
+    programs: Programs = Programs(),  # noqa: B008 - frozen
 ) -> Preflight:
     """Build the preflight of a configuration.
 
@@ -207,12 +239,14 @@ def preflight(
         Spec of slurmctld's running pod; of a new one if none runs.
     node
         The only Node it may run on; empty for any.
+    programs
+        Programs to look for in the images.
     """
     tried = list(kinds[:MOST_SLURMDS])
     own_context = any(kind.security is not None for kind in tried)
     derived = derive(files, "root" if own_context else "slurm")
     template = running or _template(cluster, images)
-    spec = pod_spec(cluster, template, images, tried, own_context=own_context)
+    spec = pod_spec(cluster, template, images, tried, own_context=own_context, programs=programs)
     body: Object = {"metadata": {}, "spec": placed(spec, node) if node else spec}
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
     name = naming.preflight(cluster.name, named.digest[:10])
@@ -252,7 +286,13 @@ def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
 
 
 def pod_spec(
-    cluster: Cluster, template: Mapping[str, Any], images: Images, kinds: Sequence[SlurmdKind], *, own_context: bool
+    cluster: Cluster,
+    template: Mapping[str, Any],
+    images: Images,
+    kinds: Sequence[SlurmdKind],
+    *,
+    own_context: bool,
+    programs: Programs = Programs(),  # noqa: B008 - frozen
 ) -> dict[str, Any]:
     """Build the spec of a preflight's pod.
 
@@ -262,6 +302,8 @@ def pod_spec(
         Spec of slurmctld's pod.
     own_context
         Whether a slurmd has its own security context, so that the pod cannot have one for all.
+    programs
+        Programs to look for in the images.
     """
     own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
     ours = {slurmctld_pod.STATE, slurmctld_pod.CONFIG, slurmctld_pod.KEYS, slurmctld_pod.RUN, *identity.VOLUMES}
@@ -273,6 +315,9 @@ def pod_spec(
     ]
     kept = {one["name"] for one in volumes}
     mounts = [one for one in own.get("volumeMounts") or () if one["name"] in kept]
+    folders = [
+        one["mountPath"] for one in own.get("volumeMounts") or () if one["name"] not in {*kept, slurmctld_pod.CONFIG}
+    ]
     host, service = naming.controller_pod(cluster.name), naming.controller_host(cluster.name, cluster.namespace)
     spec = {key: value for key, value in template.items() if key not in _NOT_COPIED}
     secrets = dict.fromkeys(
@@ -298,12 +343,19 @@ def pod_spec(
                 naming.CONTROLLER_CONTAINER,
                 {key: own[key] for key in ("image", "imagePullPolicy") if key in own},
                 _SLURMCTLD,
-                {"SLURMDS": str(len(kinds))},
+                {"SLURMDS": str(len(kinds)), **_looked_for(not_below(programs.slurmctld, folders))},
                 mounts,
                 slurmctld_security(),
             ),
             *(
-                _slurmd(kind, number, f"{service}:{naming.SLURMCTLD_PORT}", images, own_context=own_context)
+                _slurmd(
+                    kind,
+                    number,
+                    f"{service}:{naming.SLURMCTLD_PORT}",
+                    images,
+                    own_context=own_context,
+                    programs=() if kind.volumes is None else not_below(programs.slurmd, kind.volumes),
+                )
                 for number, kind in enumerate(kinds)
             ),
         ],
@@ -321,7 +373,9 @@ def slurmctld_security() -> dict[str, Any]:
     return {**locked_down(), "runAsNonRoot": True, "runAsUser": naming.SLURM_UID, "runAsGroup": naming.SLURM_UID}
 
 
-def _slurmd(kind: SlurmdKind, number: int, server: str, images: Images, *, own_context: bool) -> dict[str, Any]:
+def _slurmd(
+    kind: SlurmdKind, number: int, server: str, images: Images, *, own_context: bool, programs: Sequence[str]
+) -> dict[str, Any]:
     image: dict[str, Any] = {"image": kind.image}
     if images.pull_policy and kind.image == images.slurmd:
         image["imagePullPolicy"] = images.pull_policy
@@ -331,12 +385,20 @@ def _slurmd(kind: SlurmdKind, number: int, server: str, images: Images, *, own_c
         f"slurmd-{number}",
         image,
         _SLURMD_CONFINED if kind.confined else _SLURMD,
-        {**variables, **({"PREPARE": confinement.FIRST_PROCESS} if kind.confined else {})},
+        {
+            **variables,
+            **({"PREPARE": confinement.FIRST_PROCESS} if kind.confined else {}),
+            **_looked_for(programs),
+        },
         [{"name": CONFIG, "mountPath": confinement.GIVEN_FOLDER, "readOnly": True}] if kind.confined else [],
         dict(context) if own_context else slurmctld_security(),
         run=f"{_RUN}-{number + 1}",
         config=False,
     )
+
+
+def _looked_for(programs: Sequence[str]) -> dict[str, str]:
+    return {"PROGRAMS": "\n".join(programs)} if programs else {}
 
 
 def _container(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from slinky_operator.cluster.actions import (
     StartPreflight,
     TouchPod,
 )
+from slinky_operator.cluster.in_use.removals import JobUse
 from slinky_operator.cluster.memory import Memory
 from tests.unit.cluster.rollout import PARTITION, settled, until
-from tests.unit.cluster.world import node_set_object
+from tests.unit.cluster.world import World, node_set_object
 
 
 def test_a_change_is_tried_before_the_configmap_changes_and_its_preflight_leaves_nothing() -> None:
@@ -193,3 +195,48 @@ def test_holding_is_told_by_an_action_that_names_the_reason() -> None:
     hold = until(world, HoldBackNodeSets)
     assert hold.held["bad"].proven
     assert "banana" in hold.held["bad"].why
+
+
+def waiting(world: World) -> None:
+    """Let a change of keys wait for a job."""
+    world.use = replace(
+        world.use, jobs=(JobUse(17, frozenset({"all"}), frozenset({"compute-0"}), frozenset(), holding=True),)
+    )
+
+
+def test_a_wrong_value_that_waits_for_jobs_is_refused_at_once_and_the_rest_stays_as_it_is() -> None:
+    world = settled()
+    waiting(world)
+    world.refuses = lambda text: "Invalid PrologFlags Bogus" if "PrologFlags=Bogus" in text else ""
+    before = world.slurm_conf
+    world.raw["spec"] = {"extraConf": "PrologFlags=Bogus"}
+    world.settle()
+    found = world.condition("ConfigApplied")
+    assert found["reason"] == "ConfigRefused"
+    assert found["message"].startswith("what waits for jobs cannot be used then: slurmctld refuses it: ")
+    assert world.condition("Degraded")["reason"] == "ConfigRefused"
+    assert world.slurm_conf == before
+    assert not world.preflights
+    # The same beside a change that does not wait.
+    world.raw["spec"] = {"extraConf": "PrologFlags=Bogus\nKillWait=7"}
+    world.settle()
+    assert world.condition("ConfigApplied")["reason"] == "ConfigRefused"
+    assert world.slurm_conf == before
+
+
+def test_a_value_that_waits_and_is_right_waits_and_the_rest_is_applied() -> None:
+    world = settled()
+    waiting(world)
+    world.raw["spec"] = {"extraConf": "PrologFlags=Alloc\nKillWait=7"}
+    world.settle()
+    assert "KillWait=7" in world.slurm_conf
+    assert "PrologFlags" not in world.slurm_conf
+    assert "PrologFlags stays unset until no job runs" in world.condition("ConfigApplied")["message"]
+    assert not world.preflights
+    tried = len(world.tried)
+    world.settle()
+    assert len(world.tried) == tried, "once for each configuration"
+    world.use = replace(world.use, jobs=())
+    world.now += 600
+    world.settle()
+    assert "PrologFlags=Alloc" in world.slurm_conf

@@ -164,6 +164,14 @@ def test_a_drain_of_somebody_else_is_shown_with_who_set_it_and_degrades_nothing(
     assert (told.status.nodes.drained, told.status.nodes.idle) == (1, 1)
 
 
+@pytest.mark.parametrize("reason", ["Prolog error", "Epilog error", "epilog failed"])
+def test_a_drain_that_slurm_has_set_for_a_failed_program_says_the_way_back(reason: str) -> None:
+    node = a_node(0, "IDLE+DRAIN", reason=reason, reason_set_by="slurm")
+    shown = condition(report(seen(a_pod(0), nodes=(node,)), {"a-0": Ready(reason)}), "NodesOutOfService")
+    key = reason.split(maxsplit=1)[0].capitalize()
+    assert f"correct {key}= or its script, then scontrol update NodeName=a-0 State=RESUME" in shown.message
+
+
 def test_a_drained_node_is_counted_once_and_a_drain_with_jobs_is_draining() -> None:
     nodes = (foreign(0), foreign(1, "MIXED+DRAIN"), a_node(2, "ALLOCATED"))
     told = report(seen(a_pod(0), a_pod(1), a_pod(2), nodes=nodes))

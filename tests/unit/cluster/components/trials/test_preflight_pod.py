@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.trials.preflight_pod import Preflight, SlurmdKind, preflight
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds
+from slinky_operator.slurm.conf.programs import Programs, programs
+from slinky_operator.slurm.exit_messages import short
 from slinky_operator.slurm.pod_templates import confinement
 from tests.unit.cluster.world import cluster_object, node_set_object
 
@@ -116,3 +123,87 @@ def test_a_confined_slurmd_is_tried_with_its_cgroups_and_files() -> None:
     assert "-f /run/slurm/conf/slurm.conf" in container["command"][2]
     # slurmctld beside it has no more rights than without.
     assert spec["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def looked_for(made: Preflight) -> dict[str, str]:
+    """The programs that each container looks for."""
+    return {
+        one["name"]: value["value"]
+        for one in made.pod.body["spec"]["containers"]
+        for value in one["env"]
+        if value["name"] == "PROGRAMS"
+    }
+
+
+def test_programs_are_looked_for_in_the_image_of_the_daemon_that_runs_them_unless_a_volume_has_them() -> None:
+    files = {"slurm.conf": "Prolog=/opt/prolog\nEpilog=/site/bin/epilog\nPrologSlurmctld=/opt/ctld\nTaskProlog=named\n"}
+    mounts = [{"name": "site", "mountPath": "/site"}]
+
+    def container(**more: Any) -> dict[str, Any]:
+        return {"template": {"spec": {"containers": [{"name": "slurmd", **more}]}}}
+
+    found = [
+        NodeSet.parse(node_set_object("a", {"image": "a:1"})),
+        NodeSet.parse(node_set_object("b", {"image": "b:1", **container(volumeMounts=mounts)})),
+        NodeSet.parse(node_set_object("c", {"image": "c:1", **container(command=["sh", "-c", "make them"])})),
+    ]
+    tried = kinds(found, IMAGES)
+    assert [one.image for one in tried] == ["a:1", "b:1", "c:1"]
+    made = preflight(Cluster.parse(cluster_object()), IMAGES, tried, files, "d", programs=programs(files, {}))
+    assert looked_for(made) == {
+        "slurmctld": "PrologSlurmctld=/opt/ctld",
+        "slurmd-0": "Prolog=/opt/prolog\nEpilog=/site/bin/epilog",
+        "slurmd-1": "Prolog=/opt/prolog",
+    }
+    # Nothing is looked for in a slurmd of which nothing is known.
+    stock = preflight(
+        Cluster.parse(cluster_object()), IMAGES, (SlurmdKind("x"),), files, "d", programs=programs(files, {})
+    )
+    assert [*looked_for(stock)] == ["slurmctld"]
+
+
+def test_slurmctlds_volumes_that_a_preflight_has_not_are_left_out() -> None:
+    files = {"slurm.conf": "PrologSlurmctld=/claimed/program\n"}
+    spec = {
+        "containers": [{"name": "slurmctld", "volumeMounts": [{"name": "more", "mountPath": "/claimed"}]}],
+        "volumes": [{"name": "more", "persistentVolumeClaim": {"claimName": "more"}}],
+    }
+    cluster = Cluster.parse(cluster_object({"controller": {"template": {"spec": spec}}}))
+    made = preflight(cluster, IMAGES, (), files, "d", programs=programs(files, {}))
+    assert not looked_for(made)
+
+
+@pytest.mark.parametrize("container", ["slurmctld", "slurmd-0"])
+def test_a_program_that_is_not_there_is_refused_by_name(tmp_path: Path, container: str) -> None:
+    there, plain = tmp_path / "there", tmp_path / "plain"
+    for one, mode in ((there, 0o755), (plain, 0o644)):
+        one.write_text("#!/bin/sh\n")
+        one.chmod(mode)
+    (tmp_path / "folder").mkdir()
+    files = {"slurm.conf": f"Prolog={tmp_path}/gone\nEpilog={there}\nPrologSlurmctld={plain}\nTaskProlog=/no/such/x\n"}
+    tried = kinds([NodeSet.parse(node_set_object("a"))], IMAGES)
+    made = preflight(Cluster.parse(cluster_object()), IMAGES, tried, files, "d", programs=programs(files, {}))
+    (found,) = (one for one in made.pod.body["spec"]["containers"] if one["name"] == container)
+    script = found["command"][-1].replace("/preflight", str(tmp_path / "folder"))
+    script = script.replace("/dev/termination-log", str(tmp_path / "said"))
+    (tmp_path / "folder" / "ready").touch()
+    environment = {one["name"]: one["value"] for one in found["env"]}
+    ended = subprocess.run(["/bin/sh", "-c", script], env={**environment, "PATH": os.environ["PATH"]}, check=False)
+    assert ended.returncode == 1
+    said = (tmp_path / "said").read_text()
+    wanted = {
+        "slurmctld": f"error: PrologSlurmctld={plain}: no such program in this daemon's image\n",
+        "slurmd-0": f"error: Prolog={tmp_path}/gone: no such program in this daemon's image\n"
+        "error: TaskProlog=/no/such/x: no such program in this daemon's image\n",
+    }
+    assert said == wanted[container]
+    assert short(said)
+    assert (tmp_path / "folder" / ("refused" if container == "slurmctld" else "told-preflight-0")).exists()
+
+
+def test_a_program_that_is_no_news_and_ends_no_job_holds_nothing_up() -> None:
+    text = "Prolog=/opt/prolog\nTaskProlog=/opt/task\nHealthCheckProgram=/opt/check\nEpilog=/opt/*.sh\n"
+    assert programs({"slurm.conf": text}, {"slurm.conf": text}) == Programs((), ("Prolog=/opt/prolog",))
+    assert programs({"slurm.conf": text}, {}).slurmd == (
+        "Prolog=/opt/prolog", "TaskProlog=/opt/task", "HealthCheckProgram=/opt/check"
+    )  # fmt: skip

@@ -270,6 +270,26 @@ def test_another_ref_is_another_key() -> None:
     assert world.raw["status"]["isReady"] is True
 
 
+def test_a_generated_key_gives_way_to_a_key_set_once_no_slurmd_is_left() -> None:
+    world = settled()
+    world.pods = ["compute-0"]
+    jwk = {"kid": "a", "kty": "oct", "alg": "HS256", "k": base64.b64encode(b"a" * 32).decode()}
+    key_set = json.dumps({"keys": [jwk]}).encode()
+    world.secrets["mine"] = {"slurm.jwks": key_set}
+    world.raw["spec"] = {"auth": {"slurmKeyRef": {"name": "mine", "key": "slurm.jwks"}}}
+    done = world.settle()
+    assert not [one for one in of(Write, done) if one.child.resource.kind == "StatefulSet"]
+    assert not of(Remove, done)
+    assert world.condition("Degraded")["reason"] == "KeyChanged"
+    assert world.secrets[COPY]["slurm.key"] == b"k" * 128
+    world.pods = []
+    done = world.settle()
+    assert of(Remove, done)[0].name == "slurm-controller-0"
+    assert [one for one in of(Write, done) if one.child.resource.kind == "StatefulSet"]
+    assert world.secrets[COPY]["slurm.key"] == key_set
+    assert world.condition("Degraded")["status"] == "False"
+
+
 # The key of auth/jwt
 
 

@@ -41,12 +41,12 @@ VARIABLES: Final = {
 
 _SPOIL: Final = """
 import json, os, resource, signal, sys
-variables, *command = json.loads(sys.argv[1])
+variables, nice, *command = json.loads(sys.argv[1])
 for name in ("HUP", "INT", "QUIT", "PIPE", "CHLD", "ALRM", "USR1"):
     signal.signal(signal.Signals["SIG" + name], signal.SIG_IGN)
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR2])
 os.umask(0o077)
-os.nice(10)
+os.nice(nice)
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
 os.close(0)
@@ -54,7 +54,7 @@ os.execvpe(command[0], command, {**os.environ, **variables})
 """
 
 
-def run(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def run(command: Sequence[str], variables: Mapping[str, str], *, nice: int = 10) -> subprocess.CompletedProcess[str]:
     """Run a command from the top of the tree, and return what it printed on both of its outputs.
 
     Parameters
@@ -63,8 +63,10 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Comp
         Program and arguments.
     variables
         Beside those that each such start has.
+    nice
+        How far it gives way to others; on a busy machine it may hardly run at all.
     """
-    orders = json.dumps([{**VARIABLES, **variables}, *command])
+    orders = json.dumps([{**VARIABLES, **variables}, nice, *command])
     # A pytest that is started begins its own run, and is no worker of this one.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(

@@ -90,5 +90,6 @@ def test_no_proxy_stands_before_what_is_near() -> None:
 
 def test_sensitive_tests_pass_however_pytest_is_started() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "--numprocesses=2", "-p", "no:cacheprovider", *SENSITIVE]
-    done = hostile_start.run(command, {"LC_ALL": "C"})
+    # These tests wait for programs, with patience, but not for ever: they get their share of a busy machine.
+    done = hostile_start.run(command, {"LC_ALL": "C"}, nice=0)
     assert done.returncode == 0, done.stdout

@@ -45,6 +45,14 @@ SOON_S: Final = 0.2
 LACKING_S: Final = (15.0, 30.0, 60.0, 120.0, 300.0)
 """Seconds until the next look whether the volumes of a job exist now: after the first look, the second and so on."""
 
+RARELY: Final = timedelta(minutes=40)
+"""Pause from which on a refused job is called one that may never run: a pause of an hour, and a quarter shorter."""
+
+RARE: Final = (
+    "; a job that Slurm refuses so often may never run. Change what Slurm refuses and set suspend to true and then to "
+    "false, which submits it at once, or delete the SlurmJob"
+)
+
 BEGINNING_S: Final = 10.0
 """Seconds that the write before a submission may take: `late_calls.SETTLED` counts from its beginning."""
 
@@ -227,7 +235,10 @@ class Submitter:
             until = self._refuse(job, memory, passing=slurm_calls.may_pass(error))
             pause = (until - self._now()).total_seconds()
             told = until.replace(microsecond=0).isoformat()
-            why = (Reason.SUBMISSION_REFUSED, f"Slurm refuses the job ({memory.refusals}), next try {told}: {words}")
+            message = f"Slurm refuses the job ({memory.refusals}), next try {told}: {words}"
+            if timedelta(seconds=pause) >= RARELY:
+                message += RARE
+            why = (Reason.SUBMISSION_REFUSED, message)
             self._recorder.warning(obj, Reason.SUBMISSION_REFUSED, words)
         # What was begun before, and has no answer, may still lead to a job.
         before = job.status.model_copy(update={"user": begun.user})

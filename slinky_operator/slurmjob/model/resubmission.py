@@ -1,9 +1,10 @@
 """When a job that Slurm has refused is submitted again. Pure, but for what it remembers.
 
 Mostly a refusal is for good: the pauses grow, up to a day. Where it may pass by itself (a limit that other jobs use up,
-nodes or a partition that are not there yet, a key that is being changed), they grow to a quarter of an hour. Pauses
-differ at random, and each minute of a namespace has room for so many submissions: jobs that were refused together, or
-that a new leader finds refused, do not come again together.
+nodes or a partition that are not there yet, a key that is being changed), they stay at a quarter of an hour for the
+first hour, and grow to four hours: by then nobody waits for it, and most such jobs can never run. Pauses differ at
+random, and each minute of a namespace has room for so many submissions: jobs that were refused together, or that a new
+leader finds refused, do not come again together.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ MOST: Final = 30
 PAUSES_S: Final = (10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0)
 """Seconds until the next submission, after the first refusal, the second and so on."""
 
-LONGEST_PASSING_S: Final = 900.0
-"""The longest of them after a refusal that may pass by itself."""
+PASSING_S: Final = (*PAUSES_S[:4], *[900.0] * 4, *[3600.0] * 3, 4 * 3600.0)
+"""The same after refusals that may pass by themselves: 17 submissions on the first day, and 6 on each other."""
 
 JITTER: Final = 0.25
 """By which part a pause is longer or shorter, at most."""
@@ -61,9 +62,8 @@ class Resubmissions:
         passing
             Whether it may pass by itself.
         """
-        seconds = PAUSES_S[min(refusals, len(PAUSES_S) - 1)]
-        if passing:
-            seconds = min(seconds, LONGEST_PASSING_S)
+        pauses = PASSING_S if passing else PAUSES_S
+        seconds = pauses[min(refusals, len(pauses) - 1)]
         return timedelta(seconds=seconds * (1 - JITTER + 2 * JITTER * self._luck()))
 
     def reserve(self, namespace: str, now: datetime, pause: timedelta) -> datetime:

@@ -139,8 +139,18 @@ def test_what_may_change_does(jobs: Jobs, spec: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    "dependency",
+    [{"name": "a"}, {"type": "afterok", "name": "a"}, {"type": "afternotok", "name": "a"}, {"type": "singleton"}],
+    ids=str,
+)
+def test_each_shape_of_a_dependency_is_taken(jobs: Jobs, dependency: dict[str, str]) -> None:
+    jobs.create(dependsOn=[dependency]).raise_for_status()
+
+
+@pytest.mark.parametrize(
     ("spec", "field"),
     [
+        ({"dependsOn": [{}]}, "spec.dependsOn[0]"),
         ({"clusterName": None}, "spec.clusterName"),
         ({"script": ""}, "spec.script"),
         ({"user": "root"}, "spec.user"),

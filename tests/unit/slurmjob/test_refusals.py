@@ -228,8 +228,20 @@ def test_pauses_grow_to_a_day_or_a_quarter_of_an_hour_and_differ() -> None:
     for count, pause in enumerate((*PAUSES_S, PAUSES_S[-1])):
         assert early.pause(count).total_seconds() == pytest.approx(0.75 * pause)
         assert late.pause(count).total_seconds() == pytest.approx(1.25 * pause)
-        assert early.pause(count, passing=True).total_seconds() <= 900
     assert PAUSES_S[-1] == 86_400
+
+
+@pytest.mark.parametrize("passing", [True, False])
+def test_a_job_that_can_never_run_is_submitted_a_few_times_a_day(passing: bool) -> None:
+    plan, day = Resubmissions(30, lambda: 0.0), timedelta(days=1)
+    at, tries = timedelta(0), []
+    while at < 3 * day:
+        at += plan.pause(len(tries), passing=passing)
+        tries.append(at)
+    assert sum(one < day for one in tries) <= 18
+    assert sum(2 * day <= one < 3 * day for one in tries) <= 8
+    # What passes within the first hour is not waited for any longer than before.
+    assert sum(one < timedelta(hours=1) for one in tries) >= 5
 
 
 def test_a_minute_of_a_namespace_has_room_for_so_many() -> None:

@@ -59,7 +59,7 @@ class JobDependency(ApiModel):
         json_schema_extra={
             "x-kubernetes-validations": [
                 cel(
-                    "(self.type == 'singleton') != has(self.name)",
+                    "(has(self.type) && self.type == 'singleton') != has(self.name)",
                     "names a SlurmJob, unless its type is singleton",
                     field=".name",
                 )

@@ -16,6 +16,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.cluster.preflight.slurmdbd_conf import KEEPS
 from slinky_operator.cluster.report import slurmctld_addresses
+from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import SLURM_CONF
@@ -96,10 +97,30 @@ def _starting(snapshot: Snapshot, daemon: str, component: str) -> str:
     name = naming.daemon(snapshot.cluster.name, component)
     owner = snapshot.children.get(("StatefulSet", name))
     # A pod that is being deleted counts until it has gone.
+    lost = next(filter(None, map(lost_node, snapshot.daemon_pods.get(component) or ())), "")
+    if lost:
+        return f"{daemon}: {lost}"
     if owner is None or snapshot.daemon_pods.get(component) or (owner.get("status") or {}).get("replicas"):
         return f"{daemon} is starting"
     namespace = snapshot.cluster.namespace
     return f"{daemon} has no pod; if that lasts, kubectl -n {namespace} describe statefulset {name} says why"
+
+
+def lost_node(pod: Object) -> str:
+    """That the Node of a pod does not answer; empty if it does.
+
+    Kubernetes then says that the pod is not ready, while its containers stay as their kubelet has last shown them.
+    """
+    status = pod.get("status") or {}
+    ready: Object = next((one for one in status.get("conditions") or () if one.get("type") == "Ready"), {})
+    containers = status.get("containerStatuses") or ()
+    if ready.get("status") != "False" or not containers or not all(one.get("ready") for one in containers):
+        return ""
+    node, name = (pod.get("spec") or {}).get("nodeName", ""), pod["metadata"]["name"]
+    return (
+        f"Node {node} of pod {name} does not answer, NotReady since {ready.get('lastTransitionTime', '')}. Once "
+        f"the machine is switched off, kubectl delete node {node} lets another one start the pod"
+    )
 
 
 def _of_slurm(snapshot: Snapshot) -> tuple[Word, Reason, str]:

@@ -17,8 +17,8 @@ from slinky_operator.nodeset.model.actions import PodStatusPatch
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition
 from slinky_operator.nodeset.slurm_nodes import registration
+from slinky_operator.slurm import job_ends
 from slurm_client.models import Job, Node
-from slurm_client.models.values import Infinite
 
 FOREIGN_DRAIN: Final = "ForeignDrain"
 """Reason of the condition on a pod whose node somebody else has drained."""
@@ -100,9 +100,8 @@ def _deadline(state: pod_state.State) -> str | None:
     """When the last job ends by its limit; empty if there is none, None if it is not known."""
     match state:
         case pod_state.Draining() if state.jobs:
-            ends = [None if isinstance(job.time_limit, Infinite) else job.end_time for job in state.jobs]
-            known = [end for end in ends if end is not None]
-            return _stamp(max(known)) if len(known) == len(ends) else ""
+            end = job_ends.last(state.jobs)
+            return "" if end is None else _stamp(end)
         case pod_state.Draining() | pod_state.Drained() | pod_state.Ready() | pod_state.Misregistered():
             return ""
         case _:

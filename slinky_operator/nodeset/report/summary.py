@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
@@ -21,8 +20,8 @@ from slinky_operator.nodeset.report.troubles import Trouble, is_waiting
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.failures import LONGEST_SUMMARY, Failure
 from slinky_operator.reconcile.text import cut, named
+from slinky_operator.slurm import job_ends
 from slurm_client.models import Job
-from slurm_client.models.values import Infinite
 
 LONGEST: Final = LONGEST_SUMMARY
 """Maximum characters of the whole text."""
@@ -160,7 +159,8 @@ def _held(jobs: dict[int, Job]) -> str:
     """How many jobs are waited for, and until when at most."""
     if not jobs:
         return ""
-    ends = [None if isinstance(job.time_limit, Infinite) else job.end_time for job in jobs.values()]
-    known: list[datetime] = [end for end in ends if end is not None]
-    until = f" until {max(known).strftime('%Y-%m-%d %H:%M')} UTC" if len(known) == len(ends) else ""
+    end = job_ends.last(jobs.values())
+    until = "" if end is None else f" until {end.strftime('%Y-%m-%d %H:%M')} UTC"
+    if not all(map(job_ends.has_limit, jobs.values())):
+        until = ", no time limit"
     return f", {len(jobs)} {'job' if len(jobs) == 1 else 'jobs'} left{until}"

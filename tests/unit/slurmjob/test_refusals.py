@@ -234,7 +234,7 @@ def test_pauses_grow_to_a_day_or_a_quarter_of_an_hour_and_differ() -> None:
 @pytest.mark.parametrize("passing", [True, False])
 def test_a_job_that_can_never_run_is_submitted_a_few_times_a_day(passing: bool) -> None:
     plan, day = Resubmissions(30, lambda: 0.0), timedelta(days=1)
-    at, tries = timedelta(0), []
+    at, tries = timedelta(0), list[timedelta]()
     while at < 3 * day:
         at += plan.pause(len(tries), passing=passing)
         tries.append(at)

@@ -26,6 +26,9 @@ _REFUSALS: Final = {
     Kind.FIXED: "cannot be changed: {why}",
 }
 
+MOST_NAMED: Final = 10
+"""Keys that are refused by name at a time."""
+
 KEEP_STATES: Final = "keeppartstate"
 """Item of `ReconfigFlags`, in lower case."""
 
@@ -52,10 +55,12 @@ def check_extra(words: Sequence[Directive], files: Collection[str]) -> str | Non
         Names of the files that stand beside slurm.conf.
     """
     seen: set[str] = set()
+    reasons = list(dict.fromkeys(reason for word in words if (reason := _refused(word, files)) is not None))
+    if reasons:
+        # All at once: who brings a slurm.conf along has many.
+        more = f"; and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
+        return "; ".join(reasons[:MOST_NAMED]) + more
     for word in words:
-        reason = _refused(word, files)
-        if reason is not None:
-            return reason
         if word.folded in seen and word.folded not in REPEATABLE:
             return f"{word.key} is given twice"
         seen.add(word.folded)

@@ -87,9 +87,10 @@ def parse_words(text: str, *, forbidden: Iterable[str] = ()) -> tuple[Directive,
         return found
     refused = {key.lower() for key in forbidden}
     seen: set[str] = set()
+    written = dict.fromkeys(f"{word.key}=" for word in found if word.folded in refused)
+    if written:
+        return TextProblem(f"must not contain {', '.join(written)}, which the operator writes")
     for word in found:
-        if word.folded in refused:
-            return TextProblem(f"must not contain {word.key}=, which the operator writes")
         if word.folded in seen:
             return TextProblem(f"{word.key} is given twice")
         seen.add(word.folded)

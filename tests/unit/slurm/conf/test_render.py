@@ -25,7 +25,9 @@ from slinky_operator.slurm.conf import (
     parse_words,
     render,
 )
+from slinky_operator.slurm.conf.keys.merge import check_extra
 from slinky_operator.slurm.conf.render import Rendered
+from slinky_operator.slurm.conf.syntax.directives import TextProblem
 from tests.unit.cluster.world import cluster_object
 
 BASE = ConfInputs("here_slurm", "slurm-controller-0", "slurm-controller-0.slurm-controller.here.svc")
@@ -358,3 +360,14 @@ def test_homes_are_made_before_other_prologs_run() -> None:
     assert "homes-prolog" in rendered({"homes": {**homes, "create": True}}).files
     taken = rendered({"passwd": passwd, "homes": homes}, configFiles={"homes-prolog": "#!/bin/sh\n"})
     assert [str(one.field) for one in taken.problems] == ["spec.identity.homes.create"]
+
+
+def test_all_keys_that_are_the_operators_are_named_at_once() -> None:
+    words = parse_lines("ClusterName=a\nSlurmUser=root\nMinJobAge=7\nAuthType=auth/munge\n")
+    assert isinstance(words, tuple)
+    reason = check_extra(words, ()) or ""
+    assert all(key in reason for key in ("ClusterName", "SlurmUser", "AuthType"))
+    assert "MinJobAge" not in reason
+    problem = parse_words("Nodes=a MaxTime=1 PartitionName=b", forbidden=("PartitionName", "Nodes"))
+    assert isinstance(problem, TextProblem)
+    assert "Nodes=, PartitionName=, which the operator writes" in problem.reason

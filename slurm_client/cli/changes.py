@@ -10,7 +10,7 @@ from slurm_client.cli.exits import FAILED
 from slurm_client.cli.lists import expanded
 from slurm_client.cli.output import as_json, print_json
 from slurm_client.cli.text import safe
-from slurm_client.models import JobResult
+from slurm_client.cli.words import BASES, nothing, state_option
 from slurm_client.notation.compress import compress
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ __all__ = ["COMMANDS"]
 @click.option("--partition", "-p", help="Only jobs of this partition.")
 @click.option("--account", "-A", help="Only jobs of this account.")
 @click.option("--name", "-n", help="Only jobs of this name.")
-@click.option("--state", "-t", "states", multiple=True, help="Only jobs in this base state, e.g. PENDING.")
+@state_option(BASES, "Only jobs in this base state, e.g. PENDING.")
 @click.option("--signal", "-s", help="Send this signal instead of ending the jobs, e.g. USR1.")
 @as_json
 @click.pass_obj
@@ -49,19 +49,7 @@ def cancel(
 
     A number means all tasks of an array, 7_3 one of them.
     """
-    wanted = {word.upper() for word in states}
     with connection.open() as slurm:
-        # slurmrestd tells of failures only, so what the filters mean is looked up first.
-        meant = list(ids) or [
-            job.alone
-            for job in slurm.jobs()
-            if not job.is_finished
-            and (user is None or job.user == user)
-            and (partition is None or partition == job.partition)
-            and (account is None or account == job.account)
-            and (name is None or name == job.name)
-            and (not wanted or job.state.base in wanted)
-        ]
         results = slurm.cancel_jobs(
             ids or None,
             user=user,
@@ -71,10 +59,12 @@ def cancel(
             states=states or None,
             signal=signal,
         )
+        if not results:
+            nothing(slurm, "job", () if partition is None else (partition,))
     failed = {result.id: result.error for result in results if result.error is not None}
-    done = [each for each in meant if each not in failed]
+    done = [result.id for result in results if result.error is None]
     if json_:
-        print_json([JobResult(each, failed.get(each)) for each in [*done, *failed]])
+        print_json(list(results))
     else:
         _tell(done, failed, "signalled" if signal else "cancelled")
     if failed:
@@ -87,8 +77,6 @@ def _tell(done: Sequence[str], failed: Mapping[str, Report | None], what: str) -
         click.echo(f"{safe(each)} {what}")
     for each, error in failed.items():
         click.echo(f"{safe(each)} not {what}: {safe(str(error))}", err=True)
-    if not done and not failed:
-        click.echo("no job matches")
 
 
 @click.command()

@@ -14,6 +14,7 @@ from typing_extensions import override
 from slurm_client import errors
 from slurm_client.cli.output import as_json, print_json, print_lines
 from slurm_client.cli.text import length, moment, safe, table
+from slurm_client.cli.words import BASES, state_option
 
 if TYPE_CHECKING:
     from slurm_client.cli.connection import Connection
@@ -59,7 +60,7 @@ class Moment(click.ParamType):  # type: ignore[type-arg]
 @click.option("--user", "-u", "users", multiple=True, help="Only jobs of these users.")
 @click.option("--account", "-A", "accounts", multiple=True, help="Only jobs of these accounts.")
 @click.option("--partition", "-p", "partitions", multiple=True, help="Only jobs of these partitions.")
-@click.option("--state", "-t", "states", multiple=True, help="Only jobs that ended so, e.g. FAILED or TIMEOUT.")
+@state_option(BASES, "Only jobs that ended so, e.g. FAILED or TIMEOUT.")
 @click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Jobs to show at most.")
 @as_json
 @click.pass_obj
@@ -88,6 +89,8 @@ def history(
             with closing(slurm.db.history(since, until, steps=False, **filters)) as stream:
                 found = list(islice(stream, limit))
                 more = next(stream, None) is not None
+        if not found and filters:
+            click.echo("no job matches", err=True)
     if json_:
         print_json(found)
     else:

@@ -11,20 +11,22 @@ from slurm_client import errors
 from slurm_client.cli.output import as_json, print_json, print_lines
 from slurm_client.cli.reasons import where_or_why
 from slurm_client.cli.text import by_number, length, memory, moment, safe, table
+from slurm_client.cli.words import OF_JOBS, OF_NODES, nothing, state_option
+from slurm_client.models import Job
 from slurm_client.notation import hostlist
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from slurm_client.cli.connection import Connection
-    from slurm_client.models import Job, Node
+    from slurm_client.models import Node
 
 __all__ = ["COMMANDS"]
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NODES]...")
-@click.option("--state", "-t", "states", multiple=True, help="Only nodes with this word in their state, e.g. DRAIN.")
+@state_option(OF_NODES, "Only nodes with this word in their state, e.g. DRAIN.")
 @click.option("--partition", "-p", help="Only nodes of this partition.")
 @as_json
 @click.pass_obj
@@ -35,17 +37,18 @@ def nodes(
     wanted = expanded(names)
     with connection.open() as slurm:
         found = list(slurm.nodes())
-    missing = set(wanted) - {node.name for node in found}
-    if missing:
-        raise errors.NotFound(f"no node {min(missing, key=by_number)}")
-    words = {word.upper() for word in states}
-    found = [
-        node
-        for node in sorted(found, key=lambda node: by_number(node.name))
-        if (not wanted or node.name in wanted)
-        and (not words or any(word in node.state for word in words))
-        and (partition is None or partition in node.partitions)
-    ]
+        missing = set(wanted) - {node.name for node in found}
+        if missing:
+            raise errors.NotFound(f"no node {min(missing, key=by_number)}")
+        found = [
+            node
+            for node in sorted(found, key=lambda node: by_number(node.name))
+            if (not wanted or node.name in wanted)
+            and (not states or any(word in node.state for word in states))
+            and (partition is None or partition in node.partitions)
+        ]
+        if not found and (states or partition is not None):
+            nothing(slurm, "node", () if partition is None else (partition,))
     if json_:
         print_json(found)
         return
@@ -96,7 +99,7 @@ def _reason(node: Node) -> str:
 @click.argument("ids", nargs=-1, metavar="[JOBS]...")
 @click.option("--user", "-u", help="Only jobs of this user.")
 @click.option("--partition", "-p", help="Only jobs of this partition.")
-@click.option("--state", "-t", "states", multiple=True, help="Only jobs with this word in their state, e.g. PENDING.")
+@state_option(OF_JOBS, "Only jobs with this word in their state, e.g. PENDING.")
 @click.option("--all", "-a", "all_", is_flag=True, help="Jobs that have ended too, while slurmctld remembers them.")
 @as_json
 @click.pass_obj
@@ -111,19 +114,20 @@ def jobs(
     json_: bool,
 ) -> None:
     """List jobs: state, time used and allowed, and their nodes, or why they are pending."""
-    words = {word.upper() for word in states}
     with connection.open() as slurm:
         if ids:
             found = [part for each in ids for part in _named(each, slurm.job_parts, slurm.job)]
         else:
-            found = [job for job in slurm.jobs() if all_ or words or not job.is_finished]
-    found = [
-        job
-        for job in found
-        if (user is None or job.user == user)
-        and (partition is None or partition in job.partition.split(","))
-        and (not words or any(word in job.state for word in words))
-    ]
+            found = [job for job in slurm.jobs() if all_ or states or not job.is_finished]
+        found = [
+            job
+            for job in found
+            if (user is None or job.user == user)
+            and (partition is None or partition in job.partition.split(","))
+            and (not states or any(word in job.state for word in states))
+        ]
+        if not found and (states or user is not None or partition is not None):
+            nothing(slurm, "job", () if partition is None else (partition,))
     if json_:
         print_json(found)
         return
@@ -144,9 +148,8 @@ def _named(name: str, parts: Callable[[str], tuple[Job, ...]], one: Callable[[st
 def _job(job: Job, now: datetime) -> tuple[object, ...]:
     begun = job.start_time if not job.is_pending else None
     until = job.end_time if job.is_finished and job.end_time is not None else now
-    name = job.alone if not job.array_tasks else f"{job.array_job_id or job.id}_[{job.array_tasks}]"
     return (
-        name,
+        _called(job),
         job.name,
         job.user or job.user_id,
         job.partition,
@@ -156,6 +159,11 @@ def _job(job: Job, now: datetime) -> tuple[object, ...]:
         job.cpus,
         where_or_why(job),
     )
+
+
+def _called(job: Job) -> str:
+    """Name of a job as Slurm's commands write it: a task by the number of its array, those that wait by their list."""
+    return f"{job.array_job_id or job.id}_[{job.array_tasks}]" if job.array_tasks else job.alone
 
 
 @click.command()
@@ -193,10 +201,15 @@ def watch(connection: Connection, *, what: str, once: bool) -> None:
     """Print what changes of nodes or jobs, one line each, until interrupted."""
     with connection.open() as slurm, slurm.watch_nodes() if what == "nodes" else slurm.watch_jobs() as events:
         for key, there in events.initial().items():
-            click.echo(f"there    {safe(key)}: {safe(str(there.state))}")
+            click.echo(f"there    {safe(_name_of(there, key))}: {safe(str(there.state))}")
         for event in () if once else events:
             old, new = event.old and event.old.state, event.new and event.new.state
-            click.echo(f"{event.kind:8} {safe(event.key)}: {safe(str(old or '-'))} -> {safe(str(new or '-'))}")
+            name = safe(_name_of(event.new or event.old, event.key))
+            click.echo(f"{event.kind:8} {name}: {safe(str(old or '-'))} -> {safe(str(new or '-'))}")
+
+
+def _name_of(found: Job | Node | None, key: str) -> str:
+    return _called(found) if isinstance(found, Job) else key
 
 
 COMMANDS = (nodes, jobs, partitions, watch)

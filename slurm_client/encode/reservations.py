@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.encode.values import listed, minutes, moment, set_number, without_none
+from slurm_client.encode.values import hosts, listed, minutes, moment, set_number, without_none
 
 if TYPE_CHECKING:
     from slurm_client.models import ReservationSpec
@@ -17,7 +17,7 @@ def reservation(spec: ReservationSpec) -> wire_models.ReservationDescMsg:
     plain: dict[str, Any] = {
         "name": spec.name,
         "partition": spec.partition,
-        "node_list": listed(spec.nodes),
+        "node_list": hosts("nodes", spec.nodes),
         "node_count": set_number(spec.node_count),
         "start_time": moment(spec.start_time),
         "end_time": moment(spec.end_time),

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from slurm_client import errors, wire
 from slurm_client.models.values import INFINITE, Infinite
+from slurm_client.notation import hostlist
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
 Body = TypeVar("Body", bound="Mapping[str, Any]")
@@ -47,6 +48,26 @@ def set_number(number: int | None) -> dict[str, Any] | None:
 def listed(values: Any) -> list[str] | None:
     """Write any collection as a list."""
     return None if values is None else list(values)
+
+
+def hosts(field: str, value: str | Iterable[str] | None) -> list[str] | None:
+    """
+    Write a hostlist, or a list of names and hostlists, as the names of all nodes.
+
+    Raises
+    ------
+    InvalidArgument
+        For what is neither a name nor a hostlist.
+    """
+    if value is None:
+        return None
+    names: list[str] = []
+    for text in [value] if isinstance(value, str) else value:
+        found = hostlist.expand(text)
+        if not found or any(not name.strip() or set(name) & set("[], ") for name in found):
+            raise errors.InvalidArgument(f"{field}: {text!r:.80} is no list of nodes; nothing was sent", field=field)
+        names += found
+    return names
 
 
 def minutes(value: timedelta | Infinite | None) -> dict[str, Any] | None:

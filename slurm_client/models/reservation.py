@@ -72,6 +72,8 @@ class ReservationSpec:
     ----------
     name
         Its name; Slurm makes one up if there is none.
+    nodes
+        A hostlist (``w-[0-3],w-7``), or a list of names and hostlists; ``ALL`` for every node.
     duration
         Instead of ``end_time``.
     flags
@@ -83,7 +85,7 @@ class ReservationSpec:
 
     name: str | None = None
     partition: str | None = None
-    nodes: Sequence[str] | None = None
+    nodes: str | Sequence[str] | None = None
     node_count: int | None = None
     start_time: datetime | None = None
     end_time: datetime | None = None

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import socket
+import struct
 import time
 import weakref
 from typing import TYPE_CHECKING, Any, Self
@@ -84,6 +86,9 @@ class FakeSlurmrestd(BulkOperations):
         Write JSON with line breaks and blanks as slurmrestd does; slower.
     unix_socket
         Path of a socket to listen on as well.
+    local
+        Play ``rest_auth/local`` beside ``rest_auth/jwt``: on the socket, who sends no token is the user of the process
+        that asks.
     ssl_context
         Speak TLS on the port.
     clock
@@ -105,7 +110,7 @@ class FakeSlurmrestd(BulkOperations):
     conf
         Keys of slurm.conf that are answered beside a few others.
     operators
-        Users who may change nodes, partitions and reservations.
+        Users who may change nodes, partitions, reservations, and jobs of others; anybody may change jobs of their own.
     """
 
     def __init__(
@@ -117,6 +122,7 @@ class FakeSlurmrestd(BulkOperations):
         port: int = 0,
         pretty: bool = False,
         unix_socket: str | Path | None = None,
+        local: bool = False,
         ssl_context: ssl.SSLContext | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -131,6 +137,7 @@ class FakeSlurmrestd(BulkOperations):
         self.operators = {"root", "slurm"}
         self.bytes_sent = 0
         self._unix_socket = unix_socket
+        self._local = local
         self._ssl_context = ssl_context
         self._port = port
         self._runner: web.AppRunner | None = None
@@ -273,7 +280,8 @@ class FakeSlurmrestd(BulkOperations):
         token = request.headers.get("X-SLURM-USER-TOKEN")
         if token is None and "Authorization" in request.headers:
             token = request.headers["Authorization"].removeprefix("Bearer ")
-        if token is None:
+        local_user = _local_user(request) if self._local and token is None else None
+        if token is None and local_user is None:
             return 401, b"Authentication failure", "text/plain"
         if not call.operation:
             sentence = (
@@ -282,7 +290,7 @@ class FakeSlurmrestd(BulkOperations):
                 else ("Unable find requested URL. Please view /openapi/v3 for API reference.")
             )
             return 404, sentence.encode(), "text/plain"
-        user = self._user_of(token)
+        user = local_user if token is None else self._user_of(token)
         if user is None:
             return self._written_reply(call, _bad_token(call))
         call.user = request.headers.get("X-SLURM-USER-NAME") or user or ""
@@ -327,6 +335,18 @@ class FakeSlurmrestd(BulkOperations):
         except jwt.PyJWTError:
             return None if self.key is not None else "slurm"
         return str(claims.get("sun", "slurm"))
+
+
+def _local_user(request: web.Request) -> str | None:
+    """Return the user of the process at the other end of a unix socket; ``None`` for a connection over TCP."""
+    connection = request.transport.get_extra_info("socket") if request.transport is not None else None
+    if connection is None or connection.family != socket.AF_UNIX:
+        return None
+    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def _bad_token(call: Call) -> Reply:

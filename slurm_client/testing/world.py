@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from slurm_client.decode import partitions as decode_partitions
 from slurm_client.encode.partitions import PLACES
 from slurm_client.models import Node, NodeState, Reservation
+from slurm_client.notation.hostlist import expand
 from slurm_client.testing.refusals import (
     ACTIVE_FEATURE_NOT_SUBSET,
     FLAGS_INVALID,
@@ -148,8 +149,10 @@ class World(Ends):
         for key in ("users", "accounts", "groups"):
             if key in wishes:
                 values[key] = tuple(wishes[key])
-        if "node_list" in wishes:
-            values |= {"nodes": tuple(wishes["node_list"]), "node_list": ",".join(wishes["node_list"])}
+        if "node_list" in wishes or "node_count" in wishes:
+            nodes = self._nodes_to_reserve(wishes, old)
+            values |= {"nodes": nodes, "node_list": ",".join(nodes)}
+            values["core_count"] = sum(self.nodes[name].cpus for name in nodes if name in self.nodes)
         if "flags" in wishes:
             values["flags"] = frozenset(wishes["flags"])
         if "partition" in wishes:
@@ -160,6 +163,19 @@ class World(Ends):
         self.reservations[name] = replace(new, node_count=len(new.nodes))
         self.reservations_changed = self._clock()
         return self.reservations[name]
+
+    def _nodes_to_reserve(self, wishes: dict[str, Any], old: Reservation) -> tuple[str, ...]:
+        """Nodes that are named, or as many as are asked for that no other reservation has."""
+        given = wishes.get("node_list") or ()
+        if given:
+            names = tuple(name for text in ([given] if isinstance(given, str) else given) for name in expand(text))
+            return tuple(self.nodes) if {name.upper() for name in names} == {"ALL"} else names
+        wanted = wishes["node_count"]["number"]
+        taken = {name for each in self.reservations.values() if each.name != old.name for name in each.nodes}
+        free = [name for name in sorted(self.nodes) if name not in taken]
+        if wanted > len(free):
+            raise Refusal(NODES_BUSY, "Failure to create reservation")
+        return tuple(free[:wanted])
 
     def unreserve(self, name: str) -> None:
         """Delete a reservation."""

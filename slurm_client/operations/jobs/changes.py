@@ -13,8 +13,9 @@ from slurm_client.operations.jobs.reading import JobReading
 from slurm_client.operations.jobs.submission import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from slurm_client.models import Job
     from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, Signal, Text
 
 __all__ = ["JobOperations"]
@@ -70,7 +71,10 @@ class JobOperations(JobReading, Submission):
         """
         End or signal many jobs in one call: of those named, or else of all there are, the ones that match every filter.
 
-        Returns what became of each.
+        Returns what became of each job that was meant: first those without an error. slurmrestd tells of failures only,
+        so with a filter the jobs are listed first; one that comes to match meanwhile is ended and not told. Without a
+        filter there is a result for each id; of an array that was named as a whole, one for each task that was refused
+        where any was.
 
         Parameters
         ----------
@@ -85,8 +89,9 @@ class JobOperations(JobReading, Submission):
             For an empty list or name beside or as a filter, and for no id and no filter at all: that would be every
             job there is. An empty list of ids and nothing else ends nothing.
         """
+        named = None if job_ids is None else list(dict.fromkeys(map(resolve.names, job_ids)))
         body: dict[str, Any] = {
-            "jobs": None if job_ids is None else [str(resolve.names(job)) for job in job_ids],
+            "jobs": None if named is None else [str(job) for job in named],
             "nodes": None if nodes is None else list(nodes),
             "user_name": user,
             "partition": partition,
@@ -107,7 +112,12 @@ class JobOperations(JobReading, Submission):
             raise errors.InvalidArgument(
                 "cancel_jobs: neither ids nor a filter, which would be every job; nothing was sent", field="job_ids"
             )
-        return await self._kill(body, signal, timeout)
+        if body.keys() == {"jobs"}:
+            meant = body["jobs"]
+        else:
+            records = await self.all_jobs(timeout=timeout)
+            meant = [record.alone for record in records if _is_chosen(record, body, named)]
+        return outcomes.of_all(meant, await self._kill(body, signal, timeout))
 
     async def _kill(self, body: dict[str, Any], signal: str | None, timeout: float | None) -> tuple[JobResult, ...]:
         """End or signal the jobs that a body names."""
@@ -208,6 +218,21 @@ class JobOperations(JobReading, Submission):
         if not outcome.told:
             self._session.refuse(answer, "post_jobs_requeue")
         return tuple(result for each in named for result in outcome.of(each))
+
+
+_FIELDS = (("user_name", "user"), ("partition", "partition"), ("account", "account"), ("job_name", "name"))
+"""Keys of filters, and the fields of a job that they are compared with."""
+
+
+def _is_chosen(record: Job, filters: Mapping[str, Any], named: Sequence[resolve.JobNames] | None) -> bool:
+    """Whether Slurm would end a job by filters, as far as its record shows."""
+    return (
+        not record.is_finished
+        and all(filters[key] == getattr(record, field) for key, field in _FIELDS if key in filters)
+        and ("nodes" not in filters or not set(filters["nodes"]).isdisjoint(record.nodes))
+        and ("job_state" not in filters or record.state.base in filters["job_state"])
+        and (named is None or any(resolve.means(job, record) for job in named))
+    )
 
 
 _SILENT_ABOUT_UNKNOWN_JOBS = frozenset({"v0.0.40", "v0.0.41"})

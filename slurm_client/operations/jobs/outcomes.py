@@ -55,6 +55,24 @@ def killed(raw: Mapping[str, Any]) -> JobResult:
     return JobResult(text(raw.get("step_id")) or text(raw.get("job_id")), report)
 
 
+def of_all(meant: Iterable[str], told: Iterable[JobResult]) -> tuple[JobResult, ...]:
+    """
+    Return what became of all jobs that were meant, of which slurmrestd tells the failures; those last.
+
+    Parameters
+    ----------
+    meant
+        Names of jobs. One whose tasks are told of is left out: what became of the others of them is not known by name.
+    told
+        What the answer says.
+    """
+    results = list(told)
+    named = {result.id for result in results}
+    parts = {name.partition("_")[0].partition("+")[0] for name in named}
+    silent = [JobResult(name) for name in meant if name not in named and name not in parts]
+    return (*silent, *sorted(results, key=lambda result: result.error is not None))
+
+
 def changed(raw: Mapping[str, Any]) -> JobResult:
     """Read what became of a job, or of some tasks of an array, that were to be changed or requeued."""
     code = number(raw.get("error_code"))

@@ -114,6 +114,15 @@ def _is_it(wanted: JobId, record: Job) -> bool:
     return _has(record.array_tasks, wanted.task)
 
 
+def means(named: JobNames, record: Job) -> bool:
+    """Whether a record is ended under a name: the number of an array, or of a heterogeneous job, means all of it."""
+    if named.waiting:
+        return record.id == named.id.id and record.array_task_id is None
+    if named.id.task is None and named.id.component is None:
+        return named.id.id in {record.id, record.array_job_id, record.het_job_id}
+    return _is_it(named.id, record)
+
+
 def part(wanted: JobId, record: Job) -> Job:
     """Return a record as that of the one task that is meant, if others wait with it."""
     if wanted.task is None or record.array_task_id is not None:

@@ -53,10 +53,10 @@ class WaitingOperations(JobOperations):
         self,
         job: JobRef,
         *,
-        time_limit: float | None = None,
+        timeout: float | None = None,
         first_pause: float = 0.5,
         longest_pause: float = 10.0,
-        timeout: float | None = None,
+        call_timeout: float | None = None,
     ) -> FinishedJob:
         """
         Wait until a job has ended, with all tasks of an array and all components of a heterogeneous job.
@@ -67,38 +67,38 @@ class WaitingOperations(JobOperations):
         ----------
         job
             A job or its id: ``7`` is the whole of it, ``7_3`` one task, ``7+1`` one component.
-        time_limit
-            Seconds to wait; without end when absent.
+        timeout
+            Seconds to wait for the job, unlike in other calls; without end when absent.
         first_pause, longest_pause
             Seconds between two looks, the first and the longest: each pause is half as long again as the one before,
             until the state of a part changes. Longer than ``MinJobAge`` the end of a job may be missed.
-        timeout
+        call_timeout
             Seconds for each single call; the client's when absent.
 
         Raises
         ------
         NotFinished
-            After the time limit; the job goes on.
+            After ``timeout``; the job goes on.
         EndUnknown
             If slurmctld does not know the job, or a part of it, any more, and slurmdbd neither.
         """
         _positive("first_pause", first_pause)
         _positive("longest_pause", longest_pause)
-        if time_limit is not None:
-            _positive("time_limit", time_limit)
+        if timeout is not None:
+            _positive("timeout", timeout)
         wanted = resolve.job_id(job)
         progress = _Progress(wanted)
         now = time.monotonic()
-        ends_at = None if time_limit is None else now + time_limit
+        ends_at = None if timeout is None else now + timeout
         answered, pause = now, first_pause
         while True:
             try:
-                states = await self._states_of(wanted, timeout)
+                states = await self._states_of(wanted, call_timeout)
                 answered = time.monotonic()
                 if progress.take(states):
                     pause = first_pause
                 if progress.is_over:
-                    return await self._finished(progress, timeout)
+                    return await self._finished(progress, call_timeout)
             except errors.ClientClosed:
                 raise
             except errors.Unreachable:
@@ -108,7 +108,7 @@ class WaitingOperations(JobOperations):
             if left <= 0:
                 parts = progress.open_parts
                 raise errors.NotFinished(
-                    f"job {wanted} has not ended within {time_limit:g} s, and goes on: {_some(parts)}",
+                    f"job {wanted} has not ended within {timeout:g} s, and goes on: {_some(parts)}",
                     parts=parts,
                 )
             await asyncio.sleep(min(pause, longest_pause, left))

@@ -24,15 +24,15 @@ class BlockingWaitingCalls(BlockingJobCalls):
         self,
         job: JobRef,
         *,
-        time_limit: float | None = None,
+        timeout: float | None = None,
         first_pause: float = 0.5,
         longest_pause: float = 10.0,
-        timeout: float | None = None,
+        call_timeout: float | None = None,
     ) -> FinishedJob:
         """Wait until a job has ended, with all tasks of an array and all components of a heterogeneous job."""
         return self._wait(
             self._waiting.wait_job(
-                job, time_limit=time_limit, first_pause=first_pause, longest_pause=longest_pause, timeout=timeout
+                job, timeout=timeout, first_pause=first_pause, longest_pause=longest_pause, call_timeout=call_timeout
             )
         )
 

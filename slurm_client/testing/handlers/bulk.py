@@ -16,7 +16,7 @@ from typing_extensions import override
 from slurm_client.testing.answers import encode
 from slurm_client.testing.answers.calls import Call, Reply, error
 from slurm_client.testing.handlers.cluster import Operations
-from slurm_client.testing.refusals import ALREADY_DONE, INVALID_JOB, INVALID_NODE, NODES_BUSY, Refusal
+from slurm_client.testing.refusals import ACCESS_DENIED, ALREADY_DONE, INVALID_JOB, INVALID_NODE, NODES_BUSY, Refusal
 from slurm_client.testing.slurmctld import arrays
 
 if TYPE_CHECKING:
@@ -117,35 +117,38 @@ class BulkOperations(Operations):
         for text in names:
             own = int(text.partition("_")[0]) if "+" not in text else 0
             if any(job.array_job_id == own for job in self.world.jobs.values()):
-                status.append(self._requeue_tasks(own, text.partition("_")[2]))
+                status.append(self._requeue_tasks(own, text.partition("_")[2], call.user))
                 continue
-            number = self._requeue_one(own)
+            number = self._requeue_one(own, call.user)
             if number:
                 refused.append(error(number, f"Requeue JobId={text} failed", source="op_handler_jobs_requeue"))
         first = refused[0]["error_number"] if refused else 0
         return Reply({"status": status}, status=404 if first == INVALID_JOB else 422 if first else 200, errors=refused)
 
-    def _requeue_one(self, job_id: int) -> int:
+    def _requeue_one(self, job_id: int, user: str) -> int:
         """Requeue a record; the number of the refusal, or 0."""
         job = self.world.jobs.get(job_id)
         if job is None:
             return INVALID_JOB
+        if not self._may_change(user, job_id):
+            return ACCESS_DENIED
         if job.is_pending:
             return _JOB_PENDING
         self.world.requeue_job(job_id)
         return 0
 
-    def _requeue_tasks(self, array: int, task: str) -> list[dict[str, Any]]:
+    def _requeue_tasks(self, array: int, task: str, user: str) -> list[dict[str, Any]]:
         """Requeue tasks of an array; an entry for each kind of outcome."""
         outcome: dict[int, list[int]] = {}
         for job in [each for each in self.world.jobs.values() if each.array_job_id == array]:
             tasks = list(_waiting(job)) if job.array_task_id is None else [job.array_task_id]
             if task and int(task) not in tasks:
                 continue
-            outcome.setdefault(self._requeue_one(job.id), []).extend(tasks)
+            outcome.setdefault(self._requeue_one(job.id, user), []).extend(tasks)
         if not outcome:
             outcome = {INVALID_JOB: [int(task)]}
         sentences = {0: "No error", _JOB_PENDING: "Job is pending execution", INVALID_JOB: "Invalid job id specified"}
+        sentences[ACCESS_DENIED] = "Access/permission denied"
         return [
             {
                 "job_id": array,

@@ -13,7 +13,14 @@ from slurm_client.models import JobState
 from slurm_client.testing.answers import encode
 from slurm_client.testing.answers.calls import Call, Reply, error
 from slurm_client.testing.answers.writing import Answers
-from slurm_client.testing.refusals import FLAGS_INVALID, INVALID_JOB, Refusal
+from slurm_client.testing.refusals import (
+    ACCESS_DENIED,
+    ALREADY_DONE,
+    FLAGS_INVALID,
+    INVALID_JOB,
+    USER_ID_MISSING,
+    Refusal,
+)
 from slurm_client.testing.slurmctld.queue import ends_jobs
 
 _SIGNALS = frozenset(
@@ -36,12 +43,26 @@ _SIGNALS = frozenset(
     }
 )
 
+_SENTENCES = {
+    ACCESS_DENIED: "Access/permission denied",
+    ALREADY_DONE: "Job already completed",
+    INVALID_JOB: "Invalid job id specified",
+}
+
 _FILTERS = (("user_name", "user"), ("partition", "partition"), ("account", "account"), ("job_name", "name"))
 """Keys by which many jobs are chosen, and the fields they are compared with."""
 
 
 class JobHandlers(Answers):
     """Calls about jobs, each of which takes a call and gives a reply or raises what slurmctld refuses."""
+
+    operators: set[str]
+    """Users who may change the jobs of others."""
+
+    def _may_change(self, user: str, job_id: int) -> bool:
+        """Whether a user may change a job: it is the user's own, or there is no such job, which is said instead."""
+        job = self.world.jobs.get(job_id)
+        return job is None or user in self.operators or job.user == user
 
     async def _get_jobs(self, call: Call) -> Reply:
         refused = self._refused_update_time(call)
@@ -90,34 +111,29 @@ class JobHandlers(Answers):
             if call.version < "v0.0.41":
                 return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
             # Reported as an error, but the job is cancelled.
-            self._kill_named(text, None)
+            self._kill_named(text, None, call.user)
             if call.version < "v0.0.42":
                 return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
             return Reply({"status": []}, errors=[error(0, sentence, "No error", source)])
-        status = self._kill_named(text, signal)
+        status = self._kill_named(text, signal, call.user)
         return Reply({"status": status}) if call.version >= "v0.0.42" else Reply()
 
-    def _kill_named(self, text: str, signal: str | None) -> list[dict[str, Any]]:
+    def _kill_named(self, text: str, signal: str | None, user: str) -> list[dict[str, Any]]:
         """Cancel or signal what a name means, and return what is said of it."""
         array, _, task = text.partition("_")
-        if task.isdecimal() and ends_jobs(signal) and self.world.cancel_waiting_task(int(array), int(task)):
+        is_task = task.isdecimal() and ends_jobs(signal) and self._may_change(user, int(array))
+        if is_task and self.world.cancel_waiting_task(int(array), int(task)):
             return []
-        return [entry for job_id in self._meant_by(text) for entry in self._kill(job_id, signal)]
+        return [entry for job_id in self._meant_by(text) for entry in self._kill(job_id, signal, user)]
 
-    def _kill(self, job_id: int, signal: str | None) -> list[dict[str, Any]]:
+    def _kill(self, job_id: int, signal: str | None, user: str) -> list[dict[str, Any]]:
         """Cancel or signal a job and return what is said of it: nothing if it went well."""
+        if not self._may_change(user, job_id):
+            return [_not_killed(job_id, ACCESS_DENIED)]
         try:
             self.world.cancel_job(job_id, signal)
         except Refusal as refusal:
-            sentence = "Invalid job id specified" if refusal.number == INVALID_JOB else "Job already completed"
-            return [
-                {
-                    "error": {"string": sentence, "code": refusal.number, "message": sentence},
-                    "step_id": str(job_id),
-                    "job_id": encode.number(job_id if refusal.number != INVALID_JOB else None),
-                    "federation": {"sibling": ""},
-                }
-            ]
+            return [_not_killed(job_id, refusal.number)]
         return []
 
     async def _delete_jobs(self, call: Call) -> Reply:
@@ -127,19 +143,23 @@ class JobHandlers(Answers):
             # Reported, and that filter does not count.
             del body["job_state"]
         signal, named = body.get("signal"), body.get("jobs") or ()
-        status = [entry for text in named for entry in self._kill_named(text, signal)]
-        if not named:
+        filters = body.keys() - {"jobs", "signal"}
+        if named and not filters:
+            status = [entry for text in named for entry in self._kill_named(text, signal, call.user)]
+        else:
+            meant = {job_id for text in named for job_id in self._meant_by(text)}
             chosen = [
                 job
                 for job in self.world.jobs.values()
                 if not job.is_finished
+                and (not named or job.id in meant)
                 and all(key not in body or body[key] == getattr(job, field) for key, field in _FILTERS)
                 and ("nodes" not in body or set(body["nodes"]) & set(job.nodes))
                 and ("job_state" not in body or job.state.base in body["job_state"])
             ]
             # Those that wait first: they would start where others end.
             chosen.sort(key=lambda job: not job.is_pending)
-            status = [entry for job in chosen for entry in self._kill(job.id, signal)]
+            status = [entry for job in chosen for entry in self._kill(job.id, signal, call.user)]
         if unknown:
             return Reply({"status": status}, status=500, errors=[error(FLAGS_INVALID, f'Unknown flag "{unknown[0]}"')])
         return Reply({"status": status})
@@ -153,11 +173,16 @@ class JobHandlers(Answers):
         return Reply({"job_id": job.id, "step_id": "batch", "job_submit_user_msg": ""})
 
     async def _post_job(self, call: Call) -> Reply:
-        self.world.change_job(self._job_of(call, "update"), call.body or {})
+        job_id = self._job_of(call, "update")
+        if not self._may_change(call.user, job_id):
+            raise Refusal(USER_ID_MISSING, "Job update requested failed")
+        self.world.change_job(job_id, call.body or {})
         return Reply({"results": []})
 
     async def _get_job_requeue(self, call: Call) -> Reply:
         for job_id in self._meant_by(call.parameters["job_id"]):
+            if not self._may_change(call.user, job_id):
+                raise Refusal(ACCESS_DENIED, f"Requeue JobID={job_id} failed")
             self.world.requeue_job(job_id)
         return Reply({"status": []})
 
@@ -166,3 +191,14 @@ class JobHandlers(Answers):
         return Reply(
             {"nodes": [encode.layout(self.world.nodes[name]) for name in job.nodes if name in self.world.nodes]}
         )
+
+
+def _not_killed(job_id: int, number: int) -> dict[str, Any]:
+    """Return what is said of a job that was not to be ended."""
+    sentence = _SENTENCES[number]
+    return {
+        "error": {"string": sentence, "code": number, "message": sentence},
+        "step_id": str(job_id),
+        "job_id": encode.number(job_id if number != INVALID_JOB else None),
+        "federation": {"sibling": ""},
+    }

@@ -5,6 +5,7 @@ Nodes and jobs have separate files.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -203,6 +204,15 @@ async def test_reservations_are_made_changed_and_deleted_where_the_parser_can(ta
         await slurm.delete_reservation("rest")
         with pytest.raises(errors.NotFound):
             await slurm.delete_reservation("rest")
+        several = replace(spec, name="several")
+        for wish in ({"nodes": "w-[0-1]"}, {"nodes": ["w-[0-1]"]}, {"nodes": None, "node_count": 2}):
+            await slurm.create_reservation(replace(several, **wish))
+            made = await slurm.reservation("several")
+            assert (made.nodes, made.node_count, made.core_count) == (("w-0", "w-1"), 2, 3)
+            await slurm.delete_reservation("several")
+        with pytest.raises(errors.Conflict) as busy:
+            await slurm.create_reservation(replace(several, nodes=None, node_count=500))
+        assert busy.value.number == 2016
 
 
 async def test_licenses_shares_counters_and_configuration(target: Target, version: str) -> None:

@@ -100,6 +100,7 @@ async def test_many_jobs_are_cancelled_in_one_call(target: Target, version: str)
         before = slurm.calls
         results = await slurm.cancel_jobs([*jobs, 999_999])
         assert slurm.calls == before + 1
+        assert [result.id for result in results] == [*map(str, jobs), "999999"]
         (failed,) = [result for result in results if result.error is not None]
         assert failed.error is not None
         assert (failed.id, failed.error.number) == ("999999", 2017)
@@ -108,6 +109,14 @@ async def test_many_jobs_are_cancelled_in_one_call(target: Target, version: str)
             return all([(await slurm.job(job_id)).is_finished for job_id in jobs])
 
         await until(finished)
+        names = [f"by-{target.name()}" for _ in range(2)]
+        named = [(await slurm.submit_job(JobSpec(script=SLEEP, hold=True, name=name))).id for name in names]
+        # slurmrestd says nothing of those that went well.
+        results = await slurm.cancel_jobs(name=names[0], states=["pending"])
+        assert [(result.id, result.error) for result in results] == [(str(named[0]), None)]
+        results = await slurm.cancel_jobs(named, name=names[1])
+        assert [(result.id, result.error) for result in results] == [(str(named[1]), None)]
+        assert await slurm.cancel_jobs(name=names[1]) == ()
 
 
 async def test_bad_submissions_are_refused(target: Target, version: str) -> None:

@@ -91,7 +91,7 @@ async def test_tasks_of_a_held_array_are_told_apart(host: SlurmHost) -> None:
         assert [task.array_task_id for task in await slurm.job_tasks(array)] == [1, 5, 9]
         assert {job.id for job in await slurm.find_jobs(comment="found again")} == {array}
         with pytest.raises(errors.NotFinished) as late:
-            await slurm.wait_job(array, time_limit=0.2, first_pause=0.1)
+            await slurm.wait_job(array, timeout=0.2, first_pause=0.1)
         assert late.value.parts == tuple(f"{array}_{index}" for index in (1, 5, 9))
         await slurm.cancel_job(array)
         assert not (await slurm.wait_job(array, first_pause=0.1, longest_pause=0.3)).succeeded

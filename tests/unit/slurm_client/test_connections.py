@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import os
+import pwd
 import ssl
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from slurm_client import SlurmClient, errors
 from slurm_client.connection.session import RetryPolicy
+from slurm_client.models import JobSpec
 from slurm_client.testing import FakeSlurmrestd
 
 if TYPE_CHECKING:
@@ -106,6 +109,21 @@ async def test_a_unix_socket_is_spoken_to(tmp_path: Path) -> None:
         fake.add_node("w-0")
         async with SlurmClient("http://slurm", "token", unix_socket=path) as slurm:
             assert [node.name for node in await slurm.nodes()] == ["w-0"]
+
+
+async def test_who_asks_by_the_socket_of_rest_auth_local_is_the_user_of_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "slurmrestd.sock"
+    me = pwd.getpwuid(os.getuid()).pw_name
+    async with FakeSlurmrestd(unix_socket=path, local=True) as fake, SlurmClient("http://x", unix_socket=path) as slurm:
+        made = await slurm.submit_job(JobSpec(script="#!/bin/sh\n", hold=True))
+        assert (await slurm.job(made.id)).user == me
+        # Over TCP, and where only rest_auth/jwt is played, a token is needed.
+        async with SlurmClient(fake.url) as tokenless:
+            with pytest.raises(errors.Unauthorized):
+                await tokenless.nodes()
+    async with FakeSlurmrestd(unix_socket=path), SlurmClient("http://x", unix_socket=path) as slurm:
+        with pytest.raises(errors.Unauthorized):
+            await slurm.nodes()
 
 
 @pytest.mark.parametrize("url", ["", "slurm:6820", "ftp://slurm", "http://"])

@@ -46,7 +46,7 @@ def test_nodes_are_in_columns_by_number(command: Command) -> None:
 def test_nodes_are_filtered(command: Command) -> None:
     assert [line.split()[0] for line in command("nodes", "w-[2,10]").lines] == ["NAME", "w-2", "w-10"]
     assert [line.split()[0] for line in command("nodes", "--state", "down").lines] == ["NAME", "w-10"]
-    assert command("nodes", "--partition", "none").lines[1:] == []
+    assert command("nodes", "--partition", "none").code == 5
     missing = command("nodes", "w-2", "w-[3-4]")
     assert (missing.code, missing.out) == (5, "")
     assert missing.err.startswith("slurm-rest: NotFound: no node w-3 (")
@@ -116,13 +116,41 @@ def test_jobs_are_cancelled(command: Command, fake_slurm: FakeSlurmrestd) -> Non
     assert nothing.code == 2
     assert "every job" in nothing.err
     assert all(not job.is_finished for job in fake_slurm.jobs.values())
-    assert command("cancel", "--user", "nobody").out == "no job matches\n"
+    assert command("cancel", "--user", "nobody").err == "no job matches\n"
     assert command("cancel", "--user", "bob", "--state", "pending").out == "2 cancelled\n"
     assert command("cancel", "1", "--signal", "USR1").out == "1 signalled\n"
     assert fake_slurm.jobs[1].is_running
     both = command("cancel", "1", "77")
     assert (both.code, both.out) == (1, "1 cancelled\n")
     assert both.err.startswith("77 not cancelled: ")
+
+
+@pytest.mark.parametrize("words", [("nodes",), ("jobs",), ("cancel",), ("history",)], ids=str)
+def test_an_unknown_state_is_an_error_with_those_that_there_are(command: Command, words: tuple[str, ...]) -> None:
+    done = command(*words, "-t", "PENDNG")
+    assert (done.code, done.out) == (2, "")
+    assert "'PENDNG'" in done.err
+    assert (" DRAIN, " if words == ("nodes",) else " PENDING, ") in done.err
+
+
+def test_nothing_that_matches_is_said_and_an_unknown_partition_is_an_error(command: Command) -> None:
+    for words in (("nodes",), ("jobs",), ("cancel",)):
+        wrong = command(*words, "-p", "nosuch")
+        assert wrong.code == 5, words
+        assert "no partition nosuch; there are all" in wrong.err
+    assert command("jobs", "-u", "carol").err == "no job matches\n"
+    assert command("jobs", "-t", "failed").err == "no job matches\n"
+    assert command("nodes", "-t", "maintenance").err == "no node matches\n"
+    # An empty cluster is no mistake.
+    assert command("jobs", "--all").err == ""
+
+
+def test_tasks_are_watched_under_the_number_of_their_array(command: Command, fake_slurm: FakeSlurmrestd) -> None:
+    fake_slurm.add_job(nodes=["w-2"], array_job_id=70, array_task_id=3)
+    fake_slurm.add_job(state="PENDING", array_job_id=71, array_tasks="0-9")
+    lines = command("watch", "jobs", "--once").lines
+    assert "there    70_3: RUNNING" in lines
+    assert "there    71_[0-9]: PENDING" in lines
 
 
 def test_slurm_itself_is_shown(command: Command, fake_slurm: FakeSlurmrestd) -> None:

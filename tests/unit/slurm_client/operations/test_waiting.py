@@ -135,7 +135,7 @@ async def test_a_job_goes_on_after_the_time_limit(fake: FakeSlurmrestd) -> None:
     async with client(fake) as slurm:
         job = fake.add_job(nodes=["w-0"])
         with pytest.raises(errors.NotFinished) as late:
-            await slurm.wait_job(job.id, time_limit=0.01, **OFTEN)
+            await slurm.wait_job(job.id, timeout=0.01, **OFTEN)
         assert late.value.parts == (str(job.id),)
         assert (await slurm.job(job.id)).is_running
 
@@ -161,7 +161,7 @@ async def test_closing_the_client_ends_the_wait(fake: FakeSlurmrestd) -> None:
                 await task
 
 
-@pytest.mark.parametrize("field", ["time_limit", "first_pause", "longest_pause"])
+@pytest.mark.parametrize("field", ["timeout", "first_pause", "longest_pause"])
 async def test_lengths_of_time_are_above_zero(fake: FakeSlurmrestd, field: str) -> None:
     async with client(fake) as slurm:
         with pytest.raises(errors.InvalidArgument) as refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slurm_client.decode.names import named
-from slurm_client.decode.read import count, mapping, number, shared, text, timestamp, words
+from slurm_client.decode.read import count, mapping, number, seconds, shared, text, timestamp, words
 from slurm_client.models.node import Node, NodeState
 
 if TYPE_CHECKING:
@@ -63,6 +63,15 @@ def node(raw: Mapping[str, Any]) -> Node:
         version=text(get("version")),
         boot_time=timestamp(get("boot_time")),
         slurmd_start_time=timestamp(get("slurmd_start_time")),
+        burst_buffer_address=text(get("burstbuffer_network_address")),
+        certificate_flags=words(get("cert_flags")),
+        certificate_renewed_at=timestamp(get("tls_cert_last_renewal")),
+        cpu_binding=count(get("cpu_binding")),
+        gpu_cores=text(get("gpu_spec")),
+        reserved_cores_per_gpu=count(get("res_cores_per_gpu")),
+        specialized_cores=count(get("specialized_cores")),
+        specialized_cpus=text(get("specialized_cpus")),
+        suspend_after=seconds(get("suspend_time")),
         next_state_after_reboot=words(get("next_state_after_reboot")),
         # Slurm counts hundredths.
         cpu_load=None if load is None else load / 100,

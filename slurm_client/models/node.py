@@ -13,7 +13,7 @@ from slurm_client.models.entry import Entry
 from slurm_client.models.values import State
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
 
 _TAKES_NO_JOB = frozenset(
@@ -78,6 +78,16 @@ class Node(Entry):
         Names of the partitions it is in.
     version
         Release of its slurmd.
+    burst_buffer_address
+        Of the node in the burst buffer's network.
+    certificate_flags, certificate_renewed_at
+        Of its TLS certificate.
+    cpu_binding
+        Default binding of tasks, as Slurm's number.
+    specialized_cores, specialized_cpus, gpu_cores, reserved_cores_per_gpu
+        Cores and CPUs that jobs do not get, cores kept for jobs with GPUs, and how many of them for each.
+    suspend_after
+        How long it is idle before it is powered down; ``None`` for ever.
     boot_time, slurmd_start_time, last_busy
         When the machine booted, when slurmd started, when it last ran a job.
     """
@@ -126,6 +136,15 @@ class Node(Entry):
     version: str = ""
     boot_time: datetime | None = None
     slurmd_start_time: datetime | None = None
+    burst_buffer_address: str = ""
+    certificate_flags: tuple[str, ...] = ()
+    certificate_renewed_at: datetime | None = None
+    cpu_binding: int = 0
+    gpu_cores: str = ""
+    reserved_cores_per_gpu: int = 0
+    specialized_cores: int = 0
+    specialized_cpus: str = ""
+    suspend_after: timedelta | None = None
     next_state_after_reboot: tuple[str, ...] = ()
     cpu_load: float | None = field(default=None, compare=False)
     free_memory_mib: int | None = field(default=None, compare=False)

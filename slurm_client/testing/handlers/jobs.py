@@ -159,6 +159,8 @@ class JobHandlers(Answers):
             ]
             # Those that wait first: they would start where others end.
             chosen.sort(key=lambda job: not job.is_pending)
+            # Of those that are named and have ended, slurmctld speaks whatever the filters are.
+            chosen += [job for job in self.world.jobs.values() if job.id in meant and job.is_finished]
             status = [entry for job in chosen for entry in self._kill(job.id, signal, call.user)]
         if unknown:
             return Reply({"status": status}, status=500, errors=[error(FLAGS_INVALID, f'Unknown flag "{unknown[0]}"')])

@@ -44,7 +44,14 @@ class Recorder(dict[str, Any]):
 
 
 NOT_IN_OLD_PARSERS = {
-    "Node": {"topology": "v0.0.43"},
+    "Node": {
+        "topology": "v0.0.43",
+        "cert_flags": "v0.0.43",
+        "gpu_spec": "v0.0.41",
+        "res_cores_per_gpu": "v0.0.41",
+        "suspend_time": "v0.0.45",
+        "tls_cert_last_renewal": "v0.0.43",
+    },
     "JobInfo": {
         "required_switches": "v0.0.42",
         "minimum_switches": "",

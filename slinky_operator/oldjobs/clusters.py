@@ -124,7 +124,7 @@ def _chosen(one: Candidate, namespace: str, about: NamespaceFacts | None) -> Cho
         return tenants.Refused(f"Cluster {one.title} is invalid: its condition says why. The job waits for it")
     if cluster.deleting:
         return tenants.Refused(f"Cluster {one.title} is being deleted, and runs no new jobs")
-    return Chosen(one.namespace, one.name, granted, site_of(cluster.spec.jobs.sylabs))
+    return Chosen(one.namespace, one.name, granted, site_of(cluster.spec.jobs.sylabs, one.title))
 
 
 def _unread(candidates: Iterable[Candidate], namespace: str, about: NamespaceFacts | None) -> str:
@@ -139,7 +139,7 @@ def _unread(candidates: Iterable[Candidate], namespace: str, about: NamespaceFac
     )
 
 
-def site_of(sylabs: Sylabs) -> Site:
+def site_of(sylabs: Sylabs, cluster: str) -> Site:
     """What the administrator has said, for the translation."""
     shared = sylabs.shared_volume
     return Site(
@@ -149,4 +149,5 @@ def site_of(sylabs: Sylabs) -> Site:
         is_folder_shared=sylabs.shared_folder,
         shared_volume=None if shared is None else {"claimName": shared.claim_name, "mountPath": shared.mount_path},
         logs=sylabs.logs,
+        cluster=cluster,
     )

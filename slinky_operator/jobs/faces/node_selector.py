@@ -65,7 +65,10 @@ def possible_partitions(selector: Mapping[str, str], labels: Mapping[str, Placem
 
 
 def selected(
-    selector: Mapping[str, str], labels: Mapping[str, Placement], partitions: Collection[str] = ()
+    selector: Mapping[str, str],
+    labels: Mapping[str, Placement],
+    partitions: Collection[str] = (),
+    cluster: str = "",
 ) -> Selected:
     """Translate a node selector.
 
@@ -77,6 +80,8 @@ def selected(
         What the site says about ``label=value``.
     partitions
         Of `possible_partitions`, those that Slurm has.
+    cluster
+        Namespace and name of the Cluster whose labels these are; empty if it is not known.
 
     Raises
     ------
@@ -87,7 +92,7 @@ def selected(
     features: list[str] = []
     idle = []
     for name, value in selector.items():
-        placement = _placement(name, value, labels, partitions)
+        placement = _placement(name, value, labels, partitions, cluster)
         if placement.partition and partition not in {"", placement.partition}:
             reason = f"chooses the partitions {partition[:60]} and {placement.partition[:60]}: leave one of both"
             raise InvalidJob(_path(name), reason)
@@ -114,7 +119,9 @@ def _possible(name: str, value: str) -> tuple[str, ...]:
     return ()
 
 
-def _placement(name: str, value: str, labels: Mapping[str, Placement], partitions: Collection[str]) -> Placement:
+def _placement(
+    name: str, value: str, labels: Mapping[str, Placement], partitions: Collection[str], cluster: str
+) -> Placement:
     label = f"{name}={value}"
     if label in labels:
         return labels[label]
@@ -132,8 +139,9 @@ def _placement(name: str, value: str, labels: Mapping[str, Placement], partition
         reason = "there is no submission by ssh: leave the label out"
     else:
         looked = f"Slurm has no partition {possible[-1][:60]}, and " if possible else ""
+        whose = f" of Cluster {cluster}" if cluster else ""
         reason = (
-            f"{looked}the administrator has not said what {value[:60]} means to Slurm (spec.jobs.sylabs.labels):"
+            f"{looked}the administrator has not said what {value[:60]} means to Slurm (spec.jobs.sylabs.labels{whose}):"
             f" write {_PARTITION}, or --constraint in the script"
         )
     raise InvalidJob(_path(name), reason)

@@ -60,6 +60,8 @@ class Site:
         Whether each job gets a pod with its output.
     partitions
         Partitions that Slurm has, of those that a node selector may stand for.
+    cluster
+        Namespace and name of the Cluster whose administrator has said all this, for messages.
 
     Raises
     ------
@@ -74,6 +76,7 @@ class Site:
     shared_volume: Mapping[str, str] | None = None
     logs: bool = False
     partitions: frozenset[str] = frozenset()
+    cluster: str = ""
 
     @property
     def shared_folder(self) -> str:

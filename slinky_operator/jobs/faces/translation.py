@@ -117,7 +117,7 @@ def translate(spec: OldSpec, site: Site, own_folder: str = "") -> Translation:
         prepare = None
     else:
         prepare = spec.prepare
-    selected = node_selector.selected(spec.node_selector, site.labels, site.partitions)
+    selected = node_selector.selected(spec.node_selector, site.labels, site.partitions, site.cluster)
     if selected.features is not None:
         _refuse_second_constraint(fields["script"])
     folder = (

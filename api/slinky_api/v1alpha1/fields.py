@@ -25,6 +25,7 @@ __all__ = [
     "AnyMap",
     "ConfText",
     "DnsLabel",
+    "DnsLabelOrEmpty",
     "DnsSubdomain",
     "Duration",
     "FeatureName",
@@ -48,9 +49,10 @@ __all__ = [
     "ShortName",
     "SlurmName",
     "SlurmNodeSetName",
-    "Url",
+    "UrlOrEmpty",
     "UserName",
     "VolumeClaim",
+    "absent_if_empty",
     "format_duration",
     "parse_duration",
 ]
@@ -138,6 +140,17 @@ _DNS_LABEL_RULE: Final = matching(
 )
 
 DnsLabel = Annotated[str, Text(_DNS_LABEL_RULE, at_least=1, at_most=63)]
+DnsLabelOrEmpty = Annotated[
+    str,
+    Text(
+        matching(
+            f"({_DNS_LABEL})?",
+            "must be lower-case letters, digits and '-', beginning and ending with a letter or digit",
+        ),
+        at_most=63,
+    ),
+]
+"""Empty as clients in Go write a text that is not given."""
 Namespace = Annotated[str, Text(_DNS_LABEL_RULE, at_least=1, at_most=63, by_pattern=True)]
 ShortName = Annotated[str, Text(_DNS_LABEL_RULE, at_least=1, at_most=16)]
 """A DNS label that leaves room for the names it becomes a part of: with the name of a Cluster (40) and a dash it has at
@@ -168,17 +181,24 @@ _SYSTEM_FOLDERS: Final = (
 )
 
 _PORT: Final = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
-Url = Annotated[
+UrlOrEmpty = Annotated[
     str,
     Text(
         matching(
-            rf"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9_.-]*)(:{_PORT})?(/[A-Za-z0-9_.~/%-]*)?",
+            rf"(https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9_.-]*)(:{_PORT})?(/[A-Za-z0-9_.~/%-]*)?)?",
             "must be a URL with http or https, a host, and a port up to 65535 if any, without user, query or fragment",
         ),
-        at_least=1,
         at_most=2048,
     ),
 ]
+"""Empty as clients in Go write a text that is not given."""
+
+
+def absent_if_empty(value: object) -> object:
+    """Take an empty text for a field that is not given."""
+    return None if value == "" else value
+
+
 Image = Annotated[
     str,
     Text(matching(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "must be the name of a container image"), at_least=1, at_most=512),

@@ -32,6 +32,7 @@ CONF: Final = "--conf"
 CONF_SERVER: Final = "--conf-server"
 
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh"})
+_INITS: Final = frozenset({"tini", "tini-static", "dumb-init", "catatonit"})
 _SCRIPT_FOLLOWS: Final = re.compile(r"-[A-Za-z]*c")
 _ALL_ARGUMENTS: Final = ('"$@"', '"${@}"')
 _GIVES_THEM_TO_SLURMD: Final = re.compile(r'(?<![\w.-])slurmd\s[^;|&\n]*"\$(?:@|\{@\})"')
@@ -47,6 +48,15 @@ _NOT_PASSED_ON: Final = (
 _REFUSED_IN_SCRIPT: Final = {
     CONF: '--conf belongs under args: the operator merges it with its own, and passes it in "$@"'
 }
+
+
+def _names_node(option: str, instead: str) -> str:
+    """Why the operator's own option is refused, and what to write."""
+    return f"{option} is the operator's: it names the node. Leave it out with its value: {instead}"
+
+
+_IN_ARGUMENTS: Final = "the operator passes it, with the name of the pod's Slurm node"
+_IN_ALL: Final = 'the operator passes it in "$@", as in exec slurmd "$@"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +111,7 @@ def read(container: Mapping[str, Any]) -> Launch:
         return Launch((SLURMD,), problems=tuple(unread))
     script = _script(words)
     if not command:
-        return _launch((SLURMD,), arguments, quoted_is_joined=False)
+        return _launch((SLURMD,), arguments, quoted_is_joined=False, problems=_programs(arguments))
     if script is not None:
         return _scripted(words, script)
     started = next((place for place, word in enumerate(command) if basename(word) == SLURMD), None)
@@ -110,24 +120,44 @@ def read(container: Mapping[str, Any]) -> Launch:
     problems = [
         (field, "belongs under args: what the command is given there, the operator can complete")
         for field, word in words[: len(command)]
-        if word.split("=", 1)[0] in {CONF, *_IDENTITY}
+        if word.split("=", 1)[0] == CONF
+    ]
+    problems += [
+        (field, _names_node(word.split("=", 1)[0], _IN_ARGUMENTS))
+        for field, word in words[: len(command)]
+        if word.split("=", 1)[0] in _IDENTITY
     ]
     return _launch(tuple(command), arguments, quoted_is_joined=True, problems=problems, before=command)
+
+
+def _programs(arguments: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Refuse a program as the first of slurmd's own arguments: it was meant for the image's entrypoint."""
+    if not arguments or arguments[0][1].startswith("-"):
+        return []
+    field, word = arguments[0]
+    why = (
+        f"{word[:60]} would be an argument of slurmd, which is started without the image's entrypoint: write the "
+        "program and its words under command, and only what is slurmd's under args"
+    )
+    return [(field, why)]
 
 
 def _script(words: Sequence[tuple[str, str]]) -> int | None:
     """Position of a shell's script (`sh -c SCRIPT`) among the words of command and args; None if there is none."""
     shell = False
     option = ""
+    # The words of args are a shell's too, where only an init stands before it: command: [tini, --].
+    below_init = bool(words) and words[0][0].startswith("command")
     for place, (field, word) in enumerate(words):
         if shell and _SCRIPT_FOLLOWS.fullmatch(word):
             return place + 1 if place + 1 < len(words) else None
-        if basename(word) in _SHELLS and field.startswith("command"):
+        if basename(word) in _SHELLS and (field.startswith("command") or below_init):
             shell = True
         elif not word.startswith(("-", "+")) and not option.endswith("o"):
             # Neither an option nor the value of one, as in `bash -eo pipefail -c`.
             shell = False
         option = word if word.startswith("-") else ""
+        below_init = below_init and (basename(word) in _INITS or word.startswith("-"))
     return None
 
 
@@ -140,7 +170,7 @@ def _scripted(words: Sequence[tuple[str, str]], place: int) -> Launch:
     if not any(word in script for word in _ALL_ARGUMENTS):
         problems.append((field, _NOT_PASSED_ON))
     problems += [
-        (field, _REFUSED_IN_SCRIPT.get(option, f"{option} is the operator's: it names the node"))
+        (field, _REFUSED_IN_SCRIPT.get(option) or _names_node(option, _IN_ALL))
         for option in dict.fromkeys(_IN_SCRIPT.findall(script))
     ]
     command = (*(word for _, word in words[:place]), script, name)
@@ -169,7 +199,8 @@ def _launch(
         else:
             rest.append(word)
             if word.split("=", 1)[0] in _IDENTITY or (word.startswith("-N") and not word.startswith("--")):
-                refused.append((field, f"{word.split('=', 1)[0]} is the operator's: it names the node"))
+                option = word.split("=", 1)[0] if word.startswith("--") else "-N"
+                refused.append((field, _names_node(option, _IN_ARGUMENTS)))
             continue
         try:
             line = node_conf.unquoted(value)

@@ -112,12 +112,13 @@ def test_a_ca_bundle_that_tls_cannot_read_is_refused_by_its_field(bundle: str) -
 @pytest.mark.parametrize(
     ("spec", "field", "reason"),
     [
-        ({"server": ""}, "spec.server", "at most|1 to 2048|URL"),
         ({"server": "a:6820"}, "spec.server", "must be a URL"),
         ({"server": "http://a"}, "spec", "token is required"),
         ({"server": "http://a", "token": {"secretRef": "t"}, "partitions": []}, "spec", "partitions belongs to"),
         ({"server": "http://a", "token": {"secretRef": "t"}, "extraConf": "A=1"}, "spec", "extraConf belongs to"),
         ({"token": {"secretRef": "t"}}, "spec", "token belongs to"),
+        ({"server": "", "token": {"secretRef": "t"}}, "spec", "token belongs to"),
+        ({"server": "http://a", "token": {"secretRef": ""}}, "spec", "token is required"),
         ({"controller": {"external": {"host": "h"}}}, "spec", "controller.external belongs to"),
         ({"server": "http://a", "token": {"secretRef": 5}}, "spec.token.secretRef", "valid dictionary"),
         ({"server": "http://a", "token": {"secretRef": {"key": "k"}}}, "spec.token.secretRef.name", "required"),
@@ -309,3 +310,10 @@ def test_a_status_is_written_without_nulls_and_read_back() -> None:
     assert written["conditions"][0]["lastTransitionTime"] == "2026-01-02T03:04:05Z"
     assert None not in written.values()
     assert ClusterStatus.model_validate(written) == status
+
+
+def test_texts_that_clients_in_go_leave_empty_are_absent() -> None:
+    cluster = Cluster.parse({"metadata": {"name": "a"}, "spec": {"server": "", "token": {"secretRef": ""}}})
+    assert (cluster.spec.external, cluster.spec.server, cluster.spec.token) == (False, None, None)
+    nodeset = NodeSet.parse({"metadata": {"name": "a"}, "spec": {"clusterName": "a", "serviceName": ""}})
+    assert nodeset.spec.service_name is None

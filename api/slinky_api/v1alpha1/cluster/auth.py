@@ -26,9 +26,8 @@ SecretRefOrName = Annotated[
     Keywords(
         {
             "x-kubernetes-preserve-unknown-fields": True,
-            "minLength": 1,
             "maxLength": 253,
-            "pattern": r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+            "pattern": r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$",
             "required": ["name"],
             "properties": {
                 "name": {
@@ -61,9 +60,9 @@ class ServerToken(ApiModel):
     """How to authenticate with a Slurm that runs elsewhere."""
 
     secret_ref: SecretRefOrName
-    """The Secret with the token: its name, as in Slinky 0.1, or an object with name and key. Default key: auth-token.
-    The Secret must name the server in its annotation cluster.slinky.slurm.net/server, unless it contains only a JWT of
-    Slurm under auth-token."""
+    """The Secret with the token: its name, as in Slinky 0.1, or an object with name and key; empty for no token.
+    Default key: auth-token. The Secret must name the server in its annotation cluster.slinky.slurm.net/server, unless
+    it contains only a JWT of Slurm under auth-token."""
 
     @property
     def secret_name(self) -> str:

@@ -57,7 +57,7 @@ class Cluster(ApiObject):
         json_schema_extra={
             "x-kubernetes-validations": [
                 cel(
-                    "has(self.spec.server) ||"
+                    "(has(self.spec.server) && self.spec.server != '') ||"
                     f" (self.metadata.name.size() <= {MANAGED_NAME_LENGTH}"
                     " && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))",
                     "metadata.name must be a DNS label that begins with a letter and has at most"

@@ -23,7 +23,7 @@ from slinky_api.v1alpha1.cluster.parts import (
     StaticNode,
 )
 from slinky_api.v1alpha1.common import MAP_BY_NAME, ApiModel, ConfigMapRef
-from slinky_api.v1alpha1.fields import MAX_ORDINALS, ConfText, FileTexts, SlurmName, Url
+from slinky_api.v1alpha1.fields import MAX_ORDINALS, ConfText, FileTexts, SlurmName, UrlOrEmpty
 from slinky_api.v1alpha1.login import Login
 from slinky_api.v1alpha1.rules import Keywords, cel
 
@@ -118,10 +118,14 @@ def _lacks(path: str) -> list[str]:
     return [f"!has(self.{'.'.join(names[:count])})" for count in range(1, len(names) + 1)]
 
 
+_SERVER: Final = "(has(self.server) && self.server != '')"
+"""CEL: whether Slurm runs elsewhere. Clients in Go write a text that is not given as an empty one."""
+
+
 def _spec_rules() -> list[JsonValue]:
     rules: list[JsonValue] = [
         cel(
-            "has(self.server) == has(oldSelf.server)",
+            f"{_SERVER} == {_SERVER.replace('self', 'oldSelf')}",
             f"server {_FORM_MESSAGE}",
             field=".server",
         ),
@@ -132,40 +136,44 @@ def _spec_rules() -> list[JsonValue]:
             field=".clusterName",
         ),
         cel(
-            "!has(self.server) || has(self.token) || (has(self.auth) && has(self.auth.jwtKeyRef))",
+            f"!{_SERVER} || has(self.token) || (has(self.auth) && has(self.auth.jwtKeyRef))",
             f"token {_TOKEN_MESSAGE}",
             field=".token",
         ),
         cel(
-            "has(self.server) || !has(self.metrics) || !has(self.metrics.exporter)"
-            " || !has(self.metrics.exporter.tokenRef)",
+            f"{_SERVER} || !has(self.metrics) || !has(self.metrics.exporter) || !has(self.metrics.exporter.tokenRef)",
             f"metrics.exporter.tokenRef {_EXTERNAL_ONLY_MESSAGE}",
             field=".metrics.exporter.tokenRef",
         ),
         cel(
-            "!has(self.server) || !has(self.metrics) || !has(self.metrics.exporter)"
+            f"!{_SERVER} || !has(self.metrics) || !has(self.metrics.exporter)"
             " || !has(self.metrics.exporter.enabled) || !self.metrics.exporter.enabled"
             " || has(self.metrics.exporter.tokenRef)",
             f"metrics.exporter.tokenRef {_EXPORTER_TOKEN_MESSAGE}",
             field=".metrics.exporter",
         ),
         cel(
-            "has(self.server) || !has(self.controller) || !has(self.controller.external)",
+            f"{_SERVER} || !has(self.controller) || !has(self.controller.external)",
             f"controller.external {_EXTERNAL_ONLY_MESSAGE}",
             field=".controller.external",
         ),
     ]
     rules += [
-        cel(f"has(self.server) || !has(self.{name})", f"{name} {_EXTERNAL_ONLY_MESSAGE}", field=f".{name}")
+        # An empty token cannot be told from another one here: beside an empty server the operator looks at it.
+        cel(
+            f"{'has(self.server)' if name == 'token' else _SERVER} || !has(self.{name})",
+            f"{name} {_EXTERNAL_ONLY_MESSAGE}",
+            field=f".{name}",
+        )
         for name in _EXTERNAL_ONLY
     ]
     rules += [
-        cel(f"!has(self.server) || !has(self.{name})", f"{name} {_MANAGED_ONLY_MESSAGE}", field=f".{name}")
+        cel(f"!{_SERVER} || !has(self.{name})", f"{name} {_MANAGED_ONLY_MESSAGE}", field=f".{name}")
         for name in _MANAGED_ONLY
     ]
     rules += [
         cel(
-            " || ".join(("!has(self.server)", *_lacks(f"{part}.{name}"))),
+            " || ".join((f"!{_SERVER}", *_lacks(f"{part}.{name}"))),
             f"{part}.{name} {_MANAGED_ONLY_MESSAGE}",
             field=f".{part}.{name}",
         )
@@ -185,9 +193,9 @@ class ClusterSpec(ApiModel):
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _spec_rules()})
 
-    server: Annotated[Url, AfterValidator(_check_server)] | None = None
+    server: Annotated[UrlOrEmpty, AfterValidator(_check_server)] | None = None
     """URL of a slurmrestd that runs elsewhere, for example http://slurm-restapi.slurm:6820. With it, the operator
-    connects to that Slurm; without it, the operator runs Slurm."""
+    connects to that Slurm; without it, or if it is empty, the operator runs Slurm."""
     token: ServerToken | None = None
     """How to authenticate with the server."""
     ca_bundle: Annotated[str, Field(min_length=1, max_length=262_144), AfterValidator(_check_ca_bundle)] | None = None
@@ -272,6 +280,19 @@ class ClusterSpec(ApiModel):
     def token_lifetime(self) -> timedelta:
         """Lifetime of a token that the operator signs."""
         return self.auth.token_lifetime or timedelta(minutes=15)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_texts(cls, value: object) -> object:
+        """Leave out what clients in Go write though it is not given: an empty server, and a token without a name."""
+        if not isinstance(value, dict):
+            return value
+        token = value.get("token")
+        is_empty = {
+            "server": value.get("server") == "",
+            "token": isinstance(token, dict) and token.get("secretRef") == "",
+        }
+        return {name: one for name, one in value.items() if not is_empty.get(name)} if any(is_empty.values()) else value
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

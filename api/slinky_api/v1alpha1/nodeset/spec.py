@@ -4,7 +4,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from slinky_api.labels import LABEL_NODESET_NAME
 from slinky_api.v1alpha1.common import (
@@ -15,7 +15,7 @@ from slinky_api.v1alpha1.common import (
 )
 from slinky_api.v1alpha1.fields import (
     MAX_ORDINALS,
-    DnsLabel,
+    DnsLabelOrEmpty,
     DnsSubdomain,
     Duration,
     FeatureName,
@@ -26,6 +26,7 @@ from slinky_api.v1alpha1.fields import (
     PartitionLine,
     PodTemplate,
     VolumeClaim,
+    absent_if_empty,
 )
 from slinky_api.v1alpha1.nodeset.autoscaling import Autoscaling
 from slinky_api.v1alpha1.rules import Keywords, cel
@@ -147,8 +148,8 @@ class NodeSetSpec(ApiModel):
         json_schema_extra={
             "x-kubernetes-validations": [
                 cel(
-                    "has(self.serviceName) == has(oldSelf.serviceName)"
-                    " && (!has(self.serviceName) || self.serviceName == oldSelf.serviceName)",
+                    "(has(self.serviceName) ? self.serviceName : '') =="
+                    " (has(oldSelf.serviceName) ? oldSelf.serviceName : '')",
                     "serviceName is immutable: it is part of every pod's host name",
                     field=".serviceName",
                 ),
@@ -185,8 +186,8 @@ class NodeSetSpec(ApiModel):
     Immutable."""
     selector: Annotated[LabelSelector, Keywords({"x-kubernetes-map-type": "atomic"})] | None = None
     """Labels of the pods, shown in status.selector. Ownership is by uid and does not depend on it."""
-    service_name: DnsLabel | None = None
-    """The headless Service of the pods. Default: the operator's own. Immutable."""
+    service_name: Annotated[DnsLabelOrEmpty | None, BeforeValidator(absent_if_empty)] = None
+    """The headless Service of the pods; empty as if not given. Default: the operator's own. Immutable."""
     template: PodTemplate | None = None
     """A pod template: a complete one, as in Slinky 0.1 to 0.3, or a fragment that is merged over the generated one by
     strategic-merge rules."""

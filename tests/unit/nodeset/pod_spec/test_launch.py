@@ -170,6 +170,8 @@ SHELLS: list[dict[str, Any]] = [
     {"command": ["sh", "-c", 'exec slurmd "$@"', "--"]},
     {"command": ["sh", "-c"], "args": ['exec slurmd "$@"']},
     {"command": ["bash", "-eo", "pipefail", "-c", 'exec slurmd "$@"']},
+    {"command": ["tini", "--"], "args": ["sh", "-c", 'exec slurmd "$@"']},
+    {"command": ["tini", "--", "sh"], "args": ["-c", 'exec slurmd "$@"', "start"]},
     {"command": ["sh", "-ec", 'exec slurmd -vv --conf-server s:6817 "${@}"']},
 ]
 
@@ -179,6 +181,9 @@ def test_a_shell_that_passes_its_arguments_on_passes_all_of_them(container: dict
     program = tmp_path / "slurmd"
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     program.chmod(0o755)
+    init = tmp_path / "tini"
+    init.write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    init.chmod(0o755)
     args = [*container.get("args", []), "-Z", "--conf", "Features=debug,gpu Gres=gpu:2 Weight=7"]
     words = started(**{**container, "args": args})
 
@@ -204,9 +209,31 @@ def test_a_shell_that_passes_its_arguments_on_passes_all_of_them(container: dict
         ({"command": ["sh", "-c", "exec slurmd $@"]}, "command[2]", 'exec slurmd "$@"'),
         ({"command": ["sh", "-c", "exec slurmd $*"]}, "command[2]", 'exec slurmd "$@"'),
         ({"command": ["sh", "-c", 'exec slurmd -N $HOST "$@"']}, "command[2]", "-N is the operator's"),
+        (
+            {"command": ["bash", "-c"], "args": ['exec slurmd -D -Z -N $NODE_NAME "$@"']},
+            "args[0]",
+            'Leave it out with its value: the operator passes it in "$@", as in exec slurmd "$@"',
+        ),
+        ({"command": ["tini", "--"], "args": ["sh", "-c", "exec slurmd -Z"]}, "args[2]", 'write "$@" in it'),
+        ({"command": ["/usr/bin/tini", "-g"], "args": ["--", "bash", "-c", "slurmd"]}, "args[3]", 'write "$@" in it'),
+        (
+            {"args": ["tini", "--", "bash", "-c", 'exec slurmd "$@"']},
+            "args[0]",
+            "write the program and its words under",
+        ),
+        ({"args": ["slurmd", "-Z"]}, "args[0]", "slurmd would be an argument of slurmd"),
         ({"command": ["sh", "-c", 'exec slurmd --conf "A=1" "$@"']}, "command[2]", "--conf belongs under args"),
-        ({"command": ["slurmd", "-N", "x"]}, "command[1]", "-N is the operator's"),
-        ({"command": ["entrypoint.sh", "-N", "x"]}, "command[1]", "belongs under args"),
+        (
+            {"command": ["slurmd", "-N", "$(NODE_NAME)"]},
+            "command[1]",
+            "Leave it out with its value: the operator passes",
+        ),
+        (
+            {"command": ["slurmd"], "args": ["-Z", "-N$(NODE_NAME)"]},
+            "args[1]",
+            "-N is the operator's: it names the node",
+        ),
+        ({"command": ["entrypoint.sh", "-N", "x"]}, "command[1]", "Leave it out with its value: the operator passes"),
         ({"command": ["entrypoint.sh", "--conf=A=1"]}, "command[1]", "belongs under args"),
         ({"command": ["entrypoint.sh"], "args": ["--extra=x"]}, "args[0]", "--extra is the operator's"),
     ],

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -30,7 +30,9 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.leadership.fence import DeadlineFence, Fence, OpenFence
 from slinky_operator.kube.leadership.lease import Elector
+from slinky_operator.kube.leadership.releases import Releases
 from slinky_operator.kube.leadership.rival import until_alone
+from slinky_operator.kube.leadership.scope import ALL
 from slinky_operator.kube.resources import Resource
 from slinky_operator.loginset import spec as loginset
 from slinky_operator.metrics.budgets import Budgets
@@ -122,15 +124,12 @@ async def run(settings: Settings) -> None:
             health.add_readiness(f"cache {cache.resource}", cache.synced)
         await health.start()
         stack.push_async_callback(health.stop)
-        leading = asyncio.Event()
-        # Released after everything below has ended, when nothing can write any more.
-        if isinstance(fence, DeadlineFence):
-            elector = _elector(connection, settings, fence)
-            leading = elector.leading
+        unfenced = _unfenced(connection, settings)
+        elector = _elector(unfenced, settings, fence) if isinstance(fence, DeadlineFence) else None
+        leading = _leading(elector)
+        if elector is not None:
+            # Released after everything below has ended, when nothing can write any more.
             stack.push_async_callback(elector.release)
-        else:
-            elector = None
-            leading.set()
         await stack.enter_async_context(supervisor)
         if elector is not None:
             supervisor.start("election", elector.run())
@@ -142,8 +141,9 @@ async def run(settings: Settings) -> None:
         health.add_readiness("no other operator", alone)
         http = await stack.enter_async_context(PodReader(clients.intake))
         services = Services(settings, client, caches, clients, recorder, supervisor, http, metrics.changes)
-        gates = [*(cache.synced for cache in caches.all), leading, alone]
-        controllers = _controllers(services, metrics, gates)
+        releases = _releases(unfenced, elector, settings, recorder, health)
+        gates = [*(cache.synced for cache in caches.all), leading, alone, *([releases.begun] if releases else ())]
+        controllers = _controllers(services, metrics, gates, lambda: releases.elsewhere if releases else ())
         for controller in controllers:
             health.add_liveness(controller.name, controller.unhealthy)
         kopf_ready = asyncio.Event()
@@ -157,6 +157,7 @@ async def run(settings: Settings) -> None:
             "what did not fit": caches.refill(),
             **{f"namespaces {number}": one.run() for number, one in enumerate(caches.interests.values())},
             "signals": _listen_again(kopf_ready, ended),
+            **({"other releases": releases.run()} if releases else {}),
         }
         for name, task in background.items():
             supervisor.start(name, task)
@@ -195,11 +196,23 @@ def _show(metrics: Metrics, caches: Caches, clients: ClientMap, leading: asyncio
         metrics.registry.register(collector)
 
 
-def _elector(connection: Connection, settings: Settings, fence: DeadlineFence) -> Elector:
+def _unfenced(connection: Connection, settings: Settings) -> KubeClient:
     # A separate client: the fence depends on the Lease, and its renewals must not queue behind other requests.
-    client = KubeClient(
+    return KubeClient(
         connection, fence=OpenFence(), field_manager=labels.FIELD_MANAGER, timeout=settings.lease_renew_deadline
     )
+
+
+def _leading(elector: Elector | None) -> asyncio.Event:
+    """Set once this process leads: at once without an election."""
+    if elector is not None:
+        return elector.leading
+    leading = asyncio.Event()
+    leading.set()
+    return leading
+
+
+def _elector(client: KubeClient, settings: Settings, fence: DeadlineFence) -> Elector:
     return Elector(
         client,
         namespace=settings.lease_namespace,
@@ -209,10 +222,36 @@ def _elector(connection: Connection, settings: Settings, fence: DeadlineFence) -
         duration=settings.lease_duration,
         renew_deadline=settings.lease_renew_deadline,
         retry_period=settings.lease_retry_period,
+        labels={labels.LABEL_OPERATOR: "true"},
+        annotations={
+            labels.ANNOTATION_SERVES: ",".join(settings.namespaces) or ALL,
+            labels.ANNOTATION_SERVICE_ACCOUNT: settings.service_account,
+        },
     )
 
 
-def _controllers(services: Services, metrics: Metrics, gates: Sequence[Gate]) -> list[Controller[Key]]:
+def _releases(
+    client: KubeClient, elector: Elector | None, settings: Settings, recorder: Recorder, health: HealthServer
+) -> Releases | None:
+    """What keeps other releases of this operator apart; without a Lease they could not know of this one."""
+    if elector is None:
+        return None
+    releases = Releases(
+        client,
+        elector,
+        home=settings.lease_namespace,
+        name=settings.lease_name,
+        namespaces=settings.namespaces,
+        named=settings.other_operators,
+        tell=lambda lease, words: recorder.warning(lease, EventReason.OTHER_OPERATOR, words),
+    )
+    health.add_readiness("no other release", releases.problem)
+    return releases
+
+
+def _controllers(
+    services: Services, metrics: Metrics, gates: Sequence[Gate], elsewhere: Callable[[], Collection[str]]
+) -> list[Controller[Key]]:
     """Build all controllers and connect everything that triggers them."""
     built = [(spec, spec.build(services)) for spec in CONTROLLERS if spec.wanted(services.settings)]
     caches = services.caches.by_resource
@@ -223,7 +262,9 @@ def _controllers(services: Services, metrics: Metrics, gates: Sequence[Gate]) ->
     for spec, one in built:
         controller: Controller[Key] = Controller(
             spec.name,
-            ReadingGate(one.reconciler, spec.resource, _read(spec, services.settings), services.caches).reconcile,
+            ReadingGate(
+                one.reconciler, spec.resource, _read(spec, services.settings), services.caches, elsewhere
+            ).reconcile,
             tell=one.reconciler.tell,
             workers=spec.workers(services.settings),
             gates=gates,

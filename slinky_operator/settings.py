@@ -50,6 +50,17 @@ class Settings(BaseModel):
         "renewed in one of these, or in the namespace of this operator's Lease, this operator does not start. Leases "
         "of that name elsewhere are only logged.",
     )
+    other_operators: tuple[Annotated[str, Field(pattern=r"^[-a-z0-9]{1,63}/[-a-z0-9.]{1,253}$")], ...] = Field(
+        default=("slurm-operator/slurm-operator",),
+        description="Namespace and name, with a slash between, of Leases of other releases of this operator to look at "
+        "before this one begins, separated by commas. With all namespaces every such Lease is found; with some, those "
+        "in these, in the namespace of this operator's Lease, and these here.",
+    )
+    service_account: str = Field(
+        default="",
+        description="Name of the operator's ServiceAccount, in the namespace of its Lease: by its rights other "
+        "releases believe what the Lease says.",
+    )
     cluster_domain: str = Field(
         default="",
         description="DNS domain of the Kubernetes cluster, for the search list of slurmd pods; empty to read it from "
@@ -222,7 +233,9 @@ class Settings(BaseModel):
     log_format: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="Minimum level to log.")
 
-    @field_validator("namespaces", "slinky_namespaces", "sylabs_clusters", "node_labels_clusters", mode="before")
+    @field_validator(
+        "namespaces", "slinky_namespaces", "other_operators", "sylabs_clusters", "node_labels_clusters", mode="before"
+    )
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):

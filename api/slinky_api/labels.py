@@ -17,6 +17,7 @@ __all__ = [
     "ANNOTATION_COST",
     "ANNOTATION_FEATURES_SPEC",
     "ANNOTATION_JOB_FILE",
+    "ANNOTATION_LEAVES",
     "ANNOTATION_NEW_HOST_KEYS",
     "ANNOTATION_NODE_CORDON_REASON",
     "ANNOTATION_NODE_RECORD",
@@ -28,10 +29,13 @@ __all__ = [
     "ANNOTATION_POD_PROGRESSIVE_CREATE",
     "ANNOTATION_POD_REGISTER_BY",
     "ANNOTATION_SECRET_SERVER",
+    "ANNOTATION_SERVES",
+    "ANNOTATION_SERVICE_ACCOUNT",
     "ANNOTATION_SKIP_DRAIN",
     "ANNOTATION_SOURCE_GENERATION",
     "ANNOTATION_SYLABS_JOBS",
     "ANNOTATION_TOPOLOGY_SPEC",
+    "ANNOTATION_WORKS",
     "CLUSTER_PREFIX",
     "FIELD_MANAGER",
     "FINALIZER_CLUSTER",
@@ -52,6 +56,7 @@ __all__ = [
     "LABEL_LOGINSET_UID",
     "LABEL_NODESET_NAME",
     "LABEL_NODESET_UID",
+    "LABEL_OPERATOR",
     "LABEL_POD_HOSTNAME",
     "LABEL_POD_INDEX",
     "LABEL_POD_NAME",
@@ -119,6 +124,21 @@ Nothing is selected by it: objects left by a deleted Cluster belong to the next 
 
 LABEL_DAEMON: Final = CLUSTER_PREFIX + "daemon"
 """Only on pods of slurmrestd and slurmd: their Services select by it, since no template may set it."""
+
+LABEL_OPERATOR: Final = CLUSTER_PREFIX + "operator"
+"""On the operator's pods and on the Lease of its replicas, with the value true."""
+
+ANNOTATION_SERVES: Final = CLUSTER_PREFIX + "serves"
+"""On the Lease: the namespaces that the operator is to serve, separated by commas, or *."""
+
+ANNOTATION_LEAVES: Final = CLUSTER_PREFIX + "leaves"
+"""On the Lease: of these, the namespaces that it leaves to another release, separated by commas."""
+
+ANNOTATION_WORKS: Final = CLUSTER_PREFIX + "works"
+"""On the Lease: true once the holder has found no other release before it, and works."""
+
+ANNOTATION_SERVICE_ACCOUNT: Final = CLUSTER_PREFIX + "service-account"
+"""On the Lease: the ServiceAccount, of the Lease's namespace, by whose rights other releases believe it."""
 
 LABEL_JOB_LOGS: Final = CLUSTER_PREFIX + "job-logs"
 """On pods that follow output of jobs, with the value true: the chart's NetworkPolicy lets them reach the servers."""

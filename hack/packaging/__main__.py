@@ -34,6 +34,10 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("action", choices=("write", "check"))
     action = parser.parse_args(arguments).action
 
+    if action == "write":
+        # The charts are rendered for the other files, and their values are checked.
+        for name, schema in values_schema.files().items():
+            (ROOT / name).write_text(schema, encoding="utf-8")
     differences = 0
     for name, wanted in generated().items():
         path = root / name

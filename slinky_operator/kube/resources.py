@@ -107,6 +107,12 @@ DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 CONTROLLERREVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 PODDISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 SERVICEMONITORS = Resource("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor")
+SUBJECT_ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
+)
+LOCAL_SUBJECT_ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview"
+)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 CUSTOMRESOURCEDEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False

@@ -2,12 +2,13 @@
 
 What is missing from a cache must not be taken for absent: a pod that is not seen may run jobs, a ConfigMap that is not
 seen may be the configuration. So there is no pass over an object whose namespace has yet to be listed, and none while
-objects of its namespace are left out of a cache that its controller reads. Its conditions say so.
+objects of its namespace are left out of a cache that its controller reads. Its conditions say so. Nor is there a pass
+in a namespace that another release serves: that one writes the conditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final, Protocol
 
 from slinky_operator.kube.cache.budget import MIB, Budget, OverBudgetError
@@ -22,6 +23,9 @@ from slinky_operator.runtime.controller import Result
 
 NOT_SHOWN_S: Final = 0.1
 """Seconds until the next look for a namespace that is being listed."""
+
+ELSEWHERE_S: Final = 10.0
+"""The same for a namespace that another release of this operator serves."""
 
 ABSENT_S: Final = 30.0
 """The same for an object that is left out itself, or gone: nobody knows."""
@@ -48,13 +52,23 @@ class Gate:
         The kinds that it reads.
     caches
         All caches.
+    elsewhere
+        Gives the namespaces that another release of this operator serves.
     """
 
-    def __init__(self, passes: Passes, resource: Resource, reads: Collection[Resource], caches: Caches) -> None:
+    def __init__(
+        self,
+        passes: Passes,
+        resource: Resource,
+        reads: Collection[Resource],
+        caches: Caches,
+        elsewhere: Callable[[], Collection[str]] = tuple,
+    ) -> None:
         self._passes = passes
         self._resource = resource
         self._reads = frozenset({resource, *reads})
         self._caches = caches
+        self._elsewhere = elsewhere
 
     async def reconcile(self, key: Key) -> Result:
         """Run one pass, unless something is missing.
@@ -64,6 +78,8 @@ class Gate:
         OverBudgetError
             Objects of the namespace are left out.
         """
+        if key[0] in self._elsewhere():
+            return Postponed(ELSEWHERE_S)
         own = self._caches.by_resource.get(self._resource)
         obj = own.store.get(*key) if own is not None else None
         if obj is not None and is_stub(obj):

@@ -33,3 +33,30 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+
+{{/* At an installation, a Lease of another release that was renewed lately and serves one of the same namespaces. */}}
+{{- define "slurm-operator.checkReleases" -}}
+{{- if and .Values.checkOtherOperators .Release.IsInstall -}}
+{{- $own := printf "%s/%s" .Release.Namespace (include "slurm-operator.fullname" .) -}}
+{{- range $place := .Values.watchNamespaces | empty | ternary (list "") (append .Values.watchNamespaces .Release.Namespace | uniq) -}}
+{{- range (lookup "coordination.k8s.io/v1" "Lease" $place "").items -}}
+{{- $title := printf "%s/%s" .metadata.namespace .metadata.name -}}
+{{- $serves := dig "annotations" "cluster.slinky.slurm.net/serves" "*" .metadata -}}
+{{- $shared := $.Values.watchNamespaces -}}
+{{- if ne $serves "*" -}}
+{{- $theirs := splitList "," $serves -}}
+{{- $shared = list -}}
+{{- range $.Values.watchNamespaces | default $theirs -}}
+{{- if has . $theirs -}}{{- $shared = append $shared . -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $overlap := or (eq $serves "*") (not (empty $shared)) -}}
+{{- $renewed := .spec.renewTime | default "1970-01-01T00:00:00.000000Z" | toDate "2006-01-02T15:04:05.999999Z07:00" | unixEpoch | int64 -}}
+{{- $age := sub (now | unixEpoch | int64) $renewed -}}
+{{- if and (eq (dig "labels" "cluster.slinky.slurm.net/operator" "" .metadata) "true") (ne $title $own) $overlap .spec.holderIdentity (lt $age 120) (gt $age -120) -}}
+{{- fail (printf "\n%s (Lease %s) serves %s already: two releases of this operator must not serve the same namespace. Uninstall one of both, or give them different watchNamespaces. If no operator runs there, delete the Lease, or set checkOtherOperators=false\n" .spec.holderIdentity $title ($shared | empty | ternary "all namespaces" (join ", " $shared))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

@@ -40,6 +40,10 @@ tests/integration/helm compares these rules with the API server's audit log.
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch, delete]
+# Whether the ServiceAccount of another release, whose Lease says that it serves these namespaces, may work there.
+- apiGroups: [authorization.k8s.io]
+  resources: [{{ .Values.watchNamespaces | empty | ternary "subjectaccessreviews" "localsubjectaccessreviews" }}]
+  verbs: [create]
 {{- if .Values.jobs.enabled }}
 - apiGroups: [slinky.slurm.net]
   resources: [slurmjobs]

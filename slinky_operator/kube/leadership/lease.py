@@ -17,12 +17,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
+from slinky_api.labels import CLUSTER_PREFIX
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.leadership.fence import Clock, DeadlineFence, boottime
@@ -69,6 +71,8 @@ class Elector:
         Seconds of the clock that the fence reads.
     now
         Wall clock, for the times written into the Lease, which only people read.
+    labels, annotations
+        What the Lease says about this release all the time.
     """
 
     def __init__(
@@ -79,6 +83,8 @@ class Elector:
         name: str,
         identity: str,
         fence: DeadlineFence,
+        labels: Mapping[str, str] = MappingProxyType({}),
+        annotations: Mapping[str, str] = MappingProxyType({}),
         duration: float = 15.0,
         renew_deadline: float = 10.0,
         retry_period: float = 2.0,
@@ -110,6 +116,30 @@ class Elector:
         self._renewed_at = 0.0
         self._lost = False
         self._told = ""
+        self._labels = dict(labels)
+        self._annotations = dict(annotations)
+        self._news: dict[str, str | None] = {}
+        self._hurry = asyncio.Event()
+        self._sent = asyncio.Event()
+
+    @property
+    def lease(self) -> Object | None:
+        """The Lease as it was last written; `None` where that is not known."""
+        return self._lease
+
+    async def announce(self, annotations: Mapping[str, str | None]) -> None:
+        """Write annotations on the Lease, with the next renewal, which comes at once; return when they are there.
+
+        Parameters
+        ----------
+        annotations
+            With `None` for one that is to go. They stay as long as this process leads; for one caller at a time.
+        """
+        await self.leading.wait()
+        self._news = {**self._news, **annotations}
+        self._sent.clear()
+        self._hurry.set()
+        await self._sent.wait()
 
     async def run(self) -> None:
         """Become leader, then renew on and on.
@@ -125,12 +155,21 @@ class Elector:
         self.leading.set()
         try:
             while True:
-                await asyncio.sleep(self._period())
+                await self._rest()
                 await self._renew()
         except LeadershipLost:
             self._lost = True
             self._fence.close()
             raise
+
+    async def _rest(self) -> None:
+        """Wait until the next renewal is due."""
+        try:
+            async with asyncio.timeout(self._period()):
+                await self._hurry.wait()
+        except TimeoutError:
+            return
+        self._hurry.clear()
 
     async def release(self) -> None:
         """Close the fence and give the Lease back, so that a successor need not wait; never raises.
@@ -185,7 +224,7 @@ class Elector:
         return {
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,
-            "metadata": {"name": self._name, "namespace": self._namespace},
+            "metadata": self._about({"name": self._name, "namespace": self._namespace}),
             "spec": {**self._claim(), "acquireTime": self._micro_time(), "leaseTransitions": 0},
         }
 
@@ -204,10 +243,10 @@ class Elector:
     def _taken_over(self, lease: Object) -> Object:
         spec = lease.get("spec") or {}
         if spec.get("holderIdentity") == self.identity:
-            return {**lease, "spec": {**spec, **self._claim()}}
+            return {**lease, "metadata": self._about(lease["metadata"]), "spec": {**spec, **self._claim()}}
         transitions = int(spec.get("leaseTransitions") or 0) + 1
         taken = {**spec, **self._claim(), "acquireTime": self._micro_time(), "leaseTransitions": transitions}
-        return {**lease, "spec": taken}
+        return {**lease, "metadata": self._about(lease["metadata"]), "spec": taken}
 
     async def _renew(self) -> None:
         """Renew once; a failure is borne until the deadline."""
@@ -223,7 +262,10 @@ class Elector:
                 holder = (lease.get("spec") or {}).get("holderIdentity")
                 if holder != self.identity:
                     raise LeadershipLost(f"the lease is held by {holder or 'nobody'}")
-                renewed = await self._client.replace(LEASES, {**lease, "spec": {**lease["spec"], **self._claim()}})
+                news = self._news
+                about = self._about(lease["metadata"])
+                body = {**lease, "metadata": about, "spec": {**lease["spec"], **self._claim()}}
+                renewed = await self._client.replace(LEASES, body)
         except (errors.KubeError, TimeoutError) as error:
             # After a failure the state of the Lease is unknown: read it again before the next attempt.
             self._lease = None
@@ -235,6 +277,8 @@ class Elector:
             return
         if not self._renewed(renewed, started):
             raise LeadershipLost("the answer to a renewal came too late")
+        if news is self._news:
+            self._sent.set()
 
     def _renewed(self, lease: Object, started: float) -> bool:
         """Note a successful write that was begun at `started`; tells whether it is still worth anything."""
@@ -245,6 +289,17 @@ class Elector:
         self._renewed_at = started
         self._fence.extend(deadline)
         return True
+
+    def _about(self, metadata: Object) -> Object:
+        """Metadata with what the Lease says about this release; what another process has announced goes."""
+        announced = {name: value for name, value in self._news.items() if value is not None}
+        kept = {
+            name: value
+            for name, value in (metadata.get("annotations") or {}).items()
+            if not name.startswith(CLUSTER_PREFIX)
+        }
+        annotations = {**kept, **self._annotations, **announced}
+        return {**metadata, "labels": {**(metadata.get("labels") or {}), **self._labels}, "annotations": annotations}
 
     def _claim(self) -> Object:
         return {

@@ -65,17 +65,20 @@ class Observed:
     ----------
     clock
         Seconds that are never set back.
+    is_free
+        Whether a Lease without a holder is free at once; if not, it counts like one with a holder.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, is_free: bool = True) -> None:
         self._clock = clock
+        self._is_free = is_free
         self._seen: dict[str, tuple[tuple[Any, ...], float, bool]] = {}
 
     def look(self, lease: Object) -> bool | None:
         """Whether somebody holds a Lease, by what was seen of it so far; `None` while that cannot be said yet."""
         spec: dict[str, Any] = lease.get("spec") or {}
         uid = lease["metadata"].get("uid") or ""
-        if not spec.get("holderIdentity"):
+        if self._is_free and not spec.get("holderIdentity"):
             self._seen.pop(uid, None)
             return False
         state = tuple(spec.get(field) for field in ("holderIdentity", "acquireTime", "renewTime", "leaseTransitions"))

@@ -93,7 +93,7 @@ def test_a_namespaced_install_has_nothing_outside_its_namespaces() -> None:
     bound = {
         obj["metadata"]["namespace"]: {(subject["name"], subject["namespace"]) for subject in obj["subjects"]}
         for obj in objects
-        if obj["kind"] == "RoleBinding"
+        if obj["kind"] == "RoleBinding" and not obj["metadata"]["name"].endswith("-lease-view")
     }
     assert bound == {name: {("slurm-operator", "ops")} for name in ("a", "b", "ops")}
 
@@ -101,7 +101,9 @@ def test_a_namespaced_install_has_nothing_outside_its_namespaces() -> None:
 def test_a_namespaced_install_has_the_same_rights_there() -> None:
     (everywhere,) = [role for role in roles({"watchNodes": False}) if role["kind"] == "ClusterRole"]
     here = [role for role in roles({"watchNamespaces": ["a", "b"]}) if role["metadata"]["namespace"] in {"a", "b"}]
-    assert [role["rules"] for role in here] == [everywhere["rules"]] * 2
+    reviews = "subjectaccessreviews.authorization.k8s.io"
+    wanted = {(f"local{resource}" if resource == reviews else resource, verb) for resource, verb in grants(everywhere)}
+    assert [set(grants(role)) for role in here] == [wanted] * 2
 
 
 def test_nodes_alone_can_be_granted_beside_a_namespace() -> None:
@@ -112,12 +114,23 @@ def test_nodes_alone_can_be_granted_beside_a_namespace() -> None:
 
 
 def test_the_lease_is_the_only_one_it_may_change() -> None:
-    (role,) = [role for role in roles({}) if role["kind"] == "Role"]
-    assert role["metadata"]["namespace"] == "slurm-operator"
+    role, view = (role for role in roles({}) if role["kind"] == "Role")
+    assert role["metadata"]["namespace"] == view["metadata"]["namespace"] == "slurm-operator"
     assert [(rule["verbs"], rule.get("resourceNames")) for rule in role["rules"]] == [
         (["create"], None),
         (["get", "update"], ["slurm-operator"]),
     ]
+
+
+def test_every_service_account_may_read_the_lease_and_no_other() -> None:
+    """Releases for some namespaces, which may not list Leases elsewhere, see by it who serves theirs."""
+    for values in ({}, {"watchNamespaces": ["a"]}):
+        (view,) = [role for role in roles(values) if role["metadata"]["name"] == "slurm-operator-lease-view"]
+        (rule,) = view["rules"]
+        assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == (["leases"], ["slurm-operator"], ["get"])
+        bindings = [obj for obj in render(values=values) if obj["kind"] == "RoleBinding"]
+        (binding,) = [one for one in bindings if one["roleRef"]["name"] == "slurm-operator-lease-view"]
+        assert [one["name"] for one in binding["subjects"]] == ["system:serviceaccounts"]
 
 
 def test_two_installs_do_not_share_roles() -> None:

@@ -121,3 +121,16 @@ def test_a_cache_keeps_all_if_one_of_its_readers_wants_all() -> None:
     assert merged(both)[0].owners == {CLUSTERS, NODESETS}
     assert merged([*both, CacheSpec(PODS)])[0].owners == frozenset()
     assert merged([CacheSpec(PODS), *both])[0].owners == frozenset()
+
+
+async def test_no_pass_where_another_release_of_the_operator_serves() -> None:
+    world = World()
+    world.put(CLUSTERS, "slurm")
+    world.listed()
+    elsewhere: set[str] = {"a"}
+    gate = Gate(world.passes, CLUSTERS, (PODS,), world.caches, lambda: elsewhere)
+    assert isinstance(await gate.reconcile(KEY), Postponed)
+    assert world.passes.run == []
+    elsewhere.clear()
+    await gate.reconcile(KEY)
+    assert world.passes.run == [KEY]

@@ -16,6 +16,7 @@ from slinky_operator.kube.resources import Resource
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.connection.contact import Endpoint
 from slinky_operator.slurm.connection.key_proof import Holder, KeySet
+from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 
 
@@ -170,12 +171,22 @@ class Connect:
     replicas: tuple[str, ...] = ()
     """URLs of the slurmrestds behind the endpoint's URL."""
 
+    slurm_key: SharedKey | None = None
+    """The key of auth/slurm that questions to slurmds are signed with."""
+
 
 @dataclass(frozen=True, slots=True)
 class UseReplicas:
     """Send the calls of the connection to these slurmrestds, or to the endpoint's URL if there are none."""
 
     urls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UseSlurmKey:
+    """Sign questions to slurmds with this key of auth/slurm, or ask none."""
+
+    key: SharedKey | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +391,7 @@ Action: TypeAlias = (
     | KeepMonitor
     | Connect
     | UseReplicas
+    | UseSlurmKey
     | Disconnect
     | Hurry
     | TouchPod

@@ -31,6 +31,7 @@ from slinky_operator.slurm import naming, whose
 from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import Contact
+from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slurm_client.models import Node
 
 CLUSTER_LABELS: Final = "cluster-labels"
@@ -135,6 +136,9 @@ class SlurmView:
     api_version: str
     replicas: frozenset[str] = frozenset()
     """URLs of the slurmrestds that are called."""
+
+    slurm_key: SharedKey | None = None
+    """The key of auth/slurm that questions to slurmds are signed with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,4 +323,5 @@ def _view(client: ClusterClient) -> SlurmView:
         slurm_version=client.client.slurm_version,
         api_version=client.client.api_version or "",
         replicas=frozenset(client.replicas.urls),
+        slurm_key=client.slurm_key,
     )

@@ -41,7 +41,7 @@ from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Kube, Recorder, Slurm, SlurmByCluster
 from slinky_operator.nodeset.report import status, trouble_events
 from slinky_operator.nodeset.reserved_names import ReservedNames
-from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.nodeset.slurm_nodes import identity, running_steps
 from slinky_operator.nodeset.triggers import NodeSetTriggers
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.runtime.controller import Result
@@ -178,7 +178,12 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             unlisted=memory.unlisted(slurm),
             guard=self._guards.get(uid, ""),
         )
-        snapshot = replace(await lost_labels.look_up(self._kube, snapshot), recorded=memory.recorded)
+        snapshot = replace(
+            await lost_labels.look_up(self._kube, snapshot),
+            recorded=memory.recorded,
+            steps=memory.steps,
+            idle=running_steps.idle(memory.steps, self._now()),
+        )
         snapshot, planned = await self._plan(snapshot, slurm, memory)
         if slurm is not None and memory.needs_list(
             snapshot.unlisted.intersection(planned.assessment.waiting_for_slurm)
@@ -186,6 +191,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             slurm.hurry()
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         memory.note(outcome.told_slurm_at, outcome.recorded)
+        memory.note_steps(outcome.steps, snapshot.pods)
         if outcome.slurm_error is not None:
             snapshot = blinded(snapshot, slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
         told = (*outcome.refusals, *outcome.kept)
@@ -243,6 +249,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             clock=self._clock,
             changes=self._changes,
             recorded=snapshot.recorded,
+            steps=snapshot.steps,
         )
 
     async def _is_gone(self, nodeset: NodeSet) -> bool:

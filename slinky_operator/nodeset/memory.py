@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason, is_true
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.observe import OLDEST_PICTURE
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
+from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
 from slinky_operator.slurm.connection.contact import ContactState
 
 SETTLING: Final = 30.0
@@ -44,6 +46,9 @@ class Memory:
     recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen
     """What slurmdbd has said of jobs that delay drains."""
 
+    steps: Mapping[str, StepsSeen] = field(default_factory=dict)
+    """What slurmds have shown of the steps on their nodes, by uid of the pod."""
+
     hurried_for_gone: float = -math.inf
     """The latest of these times for which a list was requested already."""
 
@@ -53,6 +58,11 @@ class Memory:
             self.told_slurm_at = told_slurm_at
         if recorded is not None:
             self.recorded = recorded
+
+    def note_steps(self, seen: Mapping[str, StepsSeen], pods: Iterable[Pod]) -> None:
+        """Remember what slurmds have shown in a pass; that of pods that are gone is dropped."""
+        known = {**self.steps, **seen}
+        self.steps = {pod.uid: known[pod.uid] for pod in pods if pod.uid in known}
 
     def needs_list(self, awaited: Collection[str]) -> bool:
         """Whether to request a list of nodes for these names now: once for each pod that has gone."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.slurm.connection.contact import Contact
+from slinky_operator.slurm.connection.slurmd_status import SlurmdStatus
 from slurm_client.models import Diag, Job, Node, Reservation
 from slurm_client.models.database.history import JobRecord
 
@@ -130,6 +131,8 @@ class Slurm(Protocol):
     async def jobs_with_nodes(self) -> Iterable[Job]: ...
 
     async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]: ...
+
+    async def steps_at(self, address: str) -> SlurmdStatus: ...
 
     def hurry(self) -> None: ...
 

@@ -45,6 +45,7 @@ from slinky_operator.cluster.actions import (
     TouchPod,
     TryKey,
     UseReplicas,
+    UseSlurmKey,
     Write,
 )
 from slinky_operator.cluster.execute.context import Tools
@@ -124,7 +125,7 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
             token: TokenProvider = StaticToken(action.token)
             if action.keys:
                 token = OwnTokens(action.keys, action.lifetime)
-            await tools.clients.put(
+            entry = await tools.clients.put(
                 cluster.uid,
                 cluster.namespace,
                 cluster.name,
@@ -133,11 +134,16 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
                 fingerprint=action.fingerprint,
                 replicas=action.replicas,
             )
+            entry.slurm_key = action.slurm_key
             return True
         case UseReplicas():
             client = tools.clients.get(cluster.uid)
             if client is not None:
                 client.replicas.use(action.urls)
+        case UseSlurmKey():
+            client = tools.clients.get(cluster.uid)
+            if client is not None:
+                client.slurm_key = action.key
         case Disconnect():
             await tools.clients.close(cluster.uid)
         case Hurry():

@@ -16,7 +16,8 @@ from datetime import datetime
 from typing import Any
 
 from slinky_operator.cluster.keys.key_sizes import decoded
-from slinky_operator.slurm.connection.key_proof import KeySet, SharedKey
+from slinky_operator.slurm.connection.key_proof import KeySet
+from slinky_operator.slurm.connection.signed_messages import SharedKey
 
 
 def read(text: bytes, wall: datetime) -> KeySet | None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from slinky_operator.cluster import slurm_connection
-from slinky_operator.cluster.actions import Action, CountJobs, Disconnect, EmitEvent, Hurry, UseReplicas
+from slinky_operator.cluster.actions import Action, CountJobs, Disconnect, EmitEvent, Hurry, UseReplicas, UseSlurmKey
 from slinky_operator.cluster.components import daemons
+from slinky_operator.cluster.keys import question_key
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.replicas import replicas
 from slinky_operator.cluster.report import unopened_files
@@ -36,11 +37,14 @@ def connect(progress: Progress) -> Iterator[Action]:
         if slurm is not None:
             yield Disconnect()
         return
+    key = question_key.of_questions(snapshot, progress.keys, progress.wall)
     if slurm is None or slurm.fingerprint != wanted.fingerprint:
-        yield replace(wanted, replicas=urls)
+        yield replace(wanted, replicas=urls, slurm_key=key)
         return
     if slurm.replicas != frozenset(urls):
         yield UseReplicas(urls)
+    if slurm.slurm_key != key:
+        yield UseSlurmKey(key)
     waiting = slurm.contact.state is not ContactState.READY and slurm.contact.trouble is not Trouble.UNAUTHORIZED
     if waiting and daemons.all_answering_are_ready(snapshot):
         # Its own back-off grows; once the daemons have started there is nothing to wait for.

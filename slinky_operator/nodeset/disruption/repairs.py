@@ -4,8 +4,9 @@ Such a slurmd does not recover: it started with a key that has been changed sinc
 with the current key; if that does not help either, one pod after the other is tried, no more at a time than an update
 may replace, and each has its full time.
 
-A pod may have held a job only if Slurm has known it. So a pod that has registered is never repaired, even if Slurm has
-forgotten it, and neither is one whose name is used by a job or by somebody else's record or drain. A pod's time begins
+A pod may have held a job only if Slurm has known it. So a pod that has registered is repaired only if Slurm has
+forgotten its node, which never registers again by itself, and its slurmd has shown for minutes that no step runs
+(`running_steps`). Neither is one whose name is used by a job or by somebody else's record or drain. A pod's time begins
 when its slurmd starts, or when Slurm can be asked again, whichever is later. The end of that time is written on the
 pod, so that it survives a restart of the operator, and is removed while Slurm is unreachable: then no slurmd could
 register. A recreated pod is recognized by its age. A cordoned pod is left for inspection.
@@ -54,13 +55,15 @@ class UnregisteredPod:
 
 
 def is_repair_candidate(member: Member) -> bool:
-    """Whether a pod runs and has never registered, as its record or the lack of one shows.
+    """Whether a pod runs and has never registered, as its record or the lack of one shows; or is forgotten and idle.
 
     A predecessor's record is not the pod's own; a node drained by somebody else is left to them.
     """
     pod, node = member.pod, member.record
-    if pod.registered or pod.slurmd is not Slurmd.RUNNING or pod.slurmd_started_at is None:
+    if pod.slurmd is not Slurmd.RUNNING or pod.slurmd_started_at is None:
         return False
+    if pod.registered:
+        return node is None and member.is_idle
     return node is None or (member.ownership is RecordOwnership.PREDECESSOR and not drains.is_foreign(node))
 
 
@@ -91,6 +94,9 @@ def waiting(snapshot: Snapshot, live: Iterable[Member], layout: Layout) -> dict[
         begin = max(filter(None, (pod.slurmd_started_at, pod.created_at, reachable.last_transition_time)))
         jobs = tuple(job.id for job in member.jobs)
         until = _until(pod, pod.slurmd_started_at, begin + snapshot.patience, snapshot.patience)
+        if pod.registered:
+            # Its slurmd has had the time in which it has shown to be idle.
+            until = begin
         found[pod.name] = UnregisteredPod(pod, pod.slurmd_started_at, until, jobs)
     return found
 
@@ -128,7 +134,9 @@ def announcements(
     late = [
         (one.pod, _stamp(one.until))
         for one in waits.values()
-        if now - one.since >= pod_state.REGISTRATION_GRACE and _differ(one.pod.register_by, one.until)
+        if not one.pod.registered
+        and now - one.since >= pod_state.REGISTRATION_GRACE
+        and _differ(one.pod.register_by, one.until)
     ]
     return (*over, *late)
 

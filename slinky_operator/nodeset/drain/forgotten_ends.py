@@ -1,14 +1,15 @@
-"""Jobs that slurmctld shows on a drained node although slurmdbd has recorded their end. Pure.
+"""Jobs that slurmctld shows on a drained node although they have ended, as slurmdbd or slurmd shows. Pure.
 
 A slurmctld that is killed starts with the state that it saved some seconds before. It does not know the end of a job
 that has ended since then: it shows the job as running until the node registers again, and that may be never. The drain,
 and the update or scale-in behind it, waits for that long. slurmdbd knows the end, and is asked about jobs that delay a
-drain for minutes. Only an end of this very run counts: a job that was requeued has a record of each run.
+drain for minutes. Only an end of this very run counts: a job that was requeued has a record of each run. Where there is
+no accounting, and beside it, slurmds are asked for the steps on their nodes (`slurmd_questions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -46,14 +47,16 @@ def questions(states: Iterable[pod_state.State], recorded: RecordedEnds, now: da
     """
     if recorded.asked_at is not None and now - recorded.asked_at < ASK_EVERY:
         return ()
-    late = [
-        one
-        for one in states
-        if isinstance(one, pod_state.Draining) and one.since is not None and now - one.since >= ASK_AFTER
-    ]
-    found = {job.id: job for one in late for job in one.jobs if not deadline.is_ending(job)}
+    found = {job.id: job for job in late_jobs(states, now)}
     # Those that have run for longest first: they are the most likely to be over.
     return tuple(sorted(found.values(), key=lambda job: (job.start_time is None, job.start_time, job.id))[:MOST])
+
+
+def late_jobs(states: Iterable[pod_state.State], now: datetime) -> Iterator[Job]:
+    """The jobs that have delayed a drain for minutes and are not ending; one on several nodes comes with each."""
+    for one in states:
+        if isinstance(one, pod_state.Draining) and one.since is not None and now - one.since >= ASK_AFTER:
+            yield from (job for job in one.jobs if not deadline.is_ending(job))
 
 
 def forgotten(jobs: Iterable[Job], recorded: RecordedEnds, now: datetime) -> dict[int, RecordedEnd]:
@@ -79,16 +82,45 @@ def forgotten(jobs: Iterable[Job], recorded: RecordedEnds, now: datetime) -> dic
     return found
 
 
+def over(jobs: Iterable[Job], recorded: RecordedEnds, gone: Mapping[int, datetime], now: datetime) -> dict[int, str]:
+    """The jobs that have ended although slurmctld shows them, by id, and what shows it, for people.
+
+    Parameters
+    ----------
+    jobs
+        As slurmctld shows them.
+    recorded
+        What slurmdbd has said.
+    gone
+        Jobs of which no node has a step, and since when.
+    now
+        The time; timezone-aware.
+    """
+    shown = tuple(jobs)
+    steps = {job.id: f"slurmd has no step of it since {stamp(gone[job.id])}" for job in shown if job.id in gone}
+    ends = forgotten(shown, recorded, now)
+    return {**steps, **{job: f"{end.state} at {stamp(end.ended_at)} in slurmdbd" for job, end in ends.items()}}
+
+
 def to_cancel(
-    states: Iterable[pod_state.State], recorded: RecordedEnds, mode: ForgottenJobs, now: datetime
+    states: Iterable[pod_state.State],
+    recorded: RecordedEnds,
+    gone: Mapping[int, datetime],
+    mode: ForgottenJobs,
+    now: datetime,
 ) -> tuple[Job, ...]:
     """The jobs to cancel in slurmctld; asked for again before that is done."""
     if mode is not ForgottenJobs.CANCEL:
         return ()
-    jobs = {job.id: job for one in states if isinstance(one, pod_state.Draining) for job in one.jobs}
-    return tuple(jobs[number] for number in sorted(forgotten(jobs.values(), recorded, now)))
+    jobs = jobs_of(states)
+    return tuple(jobs[number] for number in sorted(over(jobs.values(), recorded, gone, now)))
 
 
-def told(over: Mapping[int, RecordedEnd]) -> str:
-    """Jobs with their recorded ends, for people."""
-    return joined([f"job {number} ({end.state} at {stamp(end.ended_at)})" for number, end in sorted(over.items())])
+def jobs_of(states: Iterable[pod_state.State]) -> dict[int, Job]:
+    """The jobs that delay drains, by id."""
+    return {job.id: job for one in states if isinstance(one, pod_state.Draining) for job in one.jobs}
+
+
+def told(over: Mapping[int, str]) -> str:
+    """Jobs with what shows that they have ended, for people."""
+    return joined([f"job {number} ({why})" for number, why in sorted(over.items())])

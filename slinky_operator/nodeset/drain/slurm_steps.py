@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from slinky_operator.nodeset.disruption import eviction, victims
-from slinky_operator.nodeset.drain import deadline, forgotten_ends, pod_condition
+from slinky_operator.nodeset.drain import deadline, forgotten_ends, pod_condition, slurmd_questions
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import (
     Action,
     AskForEnds,
+    AskForSteps,
     CancelForgotten,
     DeletePods,
     Drain,
@@ -135,12 +136,18 @@ def endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cau
     return [EndDrains(acting)] if acting else []
 
 
-def ends_to_ask_for(snapshot: Snapshot, states: Collection[State], now: datetime) -> list[Action]:
-    """What is asked of slurmdbd about jobs that delay drains for long, and which of them are cancelled."""
+def ends_to_ask_for(snapshot: Snapshot, states: Mapping[str, State], now: datetime) -> list[Action]:
+    """What is asked about jobs that delay drains for long, and about forgotten nodes; and which jobs are cancelled."""
     recorded, mode = snapshot.recorded, snapshot.nodeset.spec.drain.forgotten_jobs
-    asked = forgotten_ends.questions(states, recorded, now)
-    over = forgotten_ends.to_cancel(states, recorded, mode, now)
-    return [*([AskForEnds(asked)] if asked else []), *([CancelForgotten(over)] if over else [])]
+    asked = forgotten_ends.questions(states.values(), recorded, now)
+    slurmds = slurmd_questions.questions(snapshot, states, now)
+    gone = slurmd_questions.gone(snapshot, forgotten_ends.jobs_of(states.values()).values(), now)
+    over = forgotten_ends.to_cancel(states.values(), recorded, gone, mode, now)
+    return [
+        *([AskForEnds(asked)] if asked else []),
+        *([AskForSteps(slurmds)] if slurmds else []),
+        *([CancelForgotten(over, snapshot.pods)] if over else []),
+    ]
 
 
 def _note(member: Member, now: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -20,6 +20,7 @@ from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Kube, Recorder, Slurm
 from slinky_operator.nodeset.reserved_names import ReservedNames
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
+from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
 from slurm_client import errors as slurm_errors
 
 LONGEST_LIST: Final = 10
@@ -50,6 +51,8 @@ class Outcome:
     """Nodes whose records were kept because something names them by now, and what."""
     recorded: RecordedEnds | None = None
     """What slurmdbd has said of jobs that delay drains; None if it was not asked."""
+    steps: dict[str, StepsSeen] = field(default_factory=dict)
+    """What slurmds that were asked have shown of the steps on their nodes, by uid of the pod."""
     acted: bool = False
     """Whether anything was written that the next pass must check."""
 
@@ -107,6 +110,8 @@ class PassContext:
     outcome: Outcome = field(default_factory=Outcome)
     recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen
     """What slurmdbd has said before of jobs that delay drains."""
+    steps: Mapping[str, StepsSeen] = field(default_factory=dict)
+    """What slurmds have shown before, by uid of the pod."""
     unseen: bool = False
     """Whether the current action has written to Slurm what its cache does not show yet."""
     written_at: float | None = None

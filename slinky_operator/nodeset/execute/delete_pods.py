@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from slinky_api import labels
@@ -17,7 +18,7 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.resources import PODS
 from slinky_operator.metrics.changes import DELETED, label_of
 from slinky_operator.nodeset.disruption import eviction, repairs
-from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute import slurm_queries, slurmd_calls
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pods import pod_facts, pod_names
@@ -54,11 +55,10 @@ MAX_SINGLE_GETS: Final = 8
 
 async def delete_checked(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods that are empty according to a fresh answer from Slurm, and record why others are kept."""
-    slurm = context.reach()
     for start in range(0, len(wanted), DELETE_BATCH):
         batch = wanted[start : start + DELETE_BATCH]
         asked = context.clock()
-        answer = await slurm_queries.everything(slurm, [pod.node_name for pod in batch])
+        answer = await _answer(context, batch)
         going: list[tuple[Pod, str | None]] = []
         records: dict[str, Node] = {}
         for pod in batch:
@@ -89,18 +89,30 @@ def _count(context: PassContext, record: Node | None) -> None:
 
 async def repair(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods whose slurmds have not registered according to a fresh answer from Slurm, and report them."""
-    answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in wanted])
+    answer = await _answer(context, wanted)
     meant, kept = repairs.still_meant([answer.join(pod, context.owner) for pod in wanted], context.now())
     context.outcome.kept += kept
     # The proof is that they run and have not registered, which is part of their status.
     gone = await delete(context, [(pod, pod.resource_version) for pod in meant])
     for _ in gone:
         context.changes.pod_deleted(drains.Cause.REPAIR)
-    if gone:
-        told = listed([repairs.note(pod) for pod in gone])
+    forgotten = [pod.name for pod in gone if pod.registered]
+    if forgotten:
         context.warn(
-            EventReason.PODS_REPAIRED, f"recreated, since slurmd runs and does not register: {told}; {repairs.LIKELY}"
+            EventReason.PODS_REPAIRED,
+            f"recreated, since Slurm has forgotten their nodes and slurmd shows that nothing runs: {listed(forgotten)}",
         )
+    unregistered = [repairs.note(pod) for pod in gone if not pod.registered]
+    if unregistered:
+        why = f"recreated, since slurmd runs and does not register: {listed(unregistered)}; {repairs.LIKELY}"
+        context.warn(EventReason.PODS_REPAIRED, why)
+
+
+async def _answer(context: PassContext, pods: Sequence[Pod]) -> slurm_queries.Answer:
+    """A fresh answer from Slurm; and then from the slurmds of nodes that it has forgotten."""
+    answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in pods])
+    lost = [pod for pod in pods if pod.registered and answer.nodes.get(pod.node_name) is None]
+    return replace(answer, idle=await slurmd_calls.still_idle(context, lost))
 
 
 async def give_up(context: PassContext, wanted: Sequence[Pod], blind: str) -> None:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
-from slinky_operator.nodeset.drain import deadline, forgotten_ends
+from slinky_operator.nodeset.drain import deadline, forgotten_ends, slurmd_questions
 from slinky_operator.nodeset.drain.deadline import Overdue
-from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute import slurm_queries, slurmd_calls
 from slinky_operator.nodeset.execute.context import PassContext
-from slinky_operator.nodeset.model.actions import CancelForgotten
+from slinky_operator.nodeset.model.actions import CancelForgotten, StepQuestion
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import SlurmCalls
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.reconcile.text import named
@@ -61,7 +63,7 @@ async def end_jobs(slurm: SlurmCalls, on_timeout: OnTimeout, acting: Sequence[Ov
 
 
 async def cancel_forgotten(context: PassContext, action: CancelForgotten) -> None:
-    """Cancel jobs that slurmctld shows although they have ended, if both Slurm and slurmdbd still say so.
+    """Cancel jobs that slurmctld shows although they have ended, if slurmdbd or each of their slurmds still says so.
 
     Raises
     ------
@@ -71,13 +73,25 @@ async def cancel_forgotten(context: PassContext, action: CancelForgotten) -> Non
     slurm, numbers = context.reach(), {job.id for job in action.jobs}
     recorded = await slurm_queries.recorded_ends(slurm, action.jobs, RecordedEnds(), context.now())
     shown = [job for job in await slurm.fresh_jobs() if job.id in numbers]
-    over = forgotten_ends.forgotten(shown, recorded, context.now())
+    over = forgotten_ends.over(shown, recorded, await _gone(context, action.pods, shown), context.now())
     if not over:
         return
     context.warn(Reason.JOB_END_FORGOTTEN, f"cancelled in slurmctld: {forgotten_ends.told(over)}")
     context.unseen = context.outcome.acted = True
     jobs = {job.id: job for job in shown if job.id in over}
     context.outcome.refusals += await _each(jobs, "cancelled", slurm.client.cancel_job)
+
+
+async def _gone(context: PassContext, pods: Sequence[Pod], shown: Sequence[Job]) -> dict[int, datetime]:
+    """Ask the slurmds of jobs again, after slurmctld has shown that these are the same runs."""
+    known = slurmd_questions.gone_from(pods, context.steps, shown, context.now())
+    asked: dict[str, set[int]] = {}
+    for job in shown:
+        for node in job.nodes if job.id in known else ():
+            asked.setdefault(node, set()).add(job.id)
+    questions = [StepQuestion(pod, frozenset(asked[pod.node_name])) for pod in pods if pod.node_name in asked]
+    found = await slurmd_calls.ask(context, questions)
+    return slurmd_questions.gone_from(pods, found, shown, context.now())
 
 
 async def _down(slurm: SlurmCalls, acting: Sequence[Overdue]) -> list[str]:

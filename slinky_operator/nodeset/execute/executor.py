@@ -20,6 +20,7 @@ from slinky_operator.nodeset.execute import (
     owned_objects,
     slurm_queries,
     slurm_writes,
+    slurmd_calls,
 )
 from slinky_operator.nodeset.execute.context import MustWait, Outcome, PassContext, listed
 from slinky_operator.nodeset.execute.patch_pods import Marks
@@ -29,6 +30,7 @@ from slinky_operator.nodeset.model.actions import (
     Adopt,
     Announce,
     AskForEnds,
+    AskForSteps,
     CancelForgotten,
     CreatePods,
     DeleteClaims,
@@ -131,6 +133,8 @@ class Executor:
             case AskForEnds():
                 found = await slurm_queries.recorded_ends(context.reach(), action.jobs, context.recorded, context.now())
                 context.outcome.recorded = found
+            case AskForSteps():
+                context.outcome.steps |= await slurmd_calls.ask(context, action.questions)
             case CancelForgotten():
                 await end_jobs.cancel_forgotten(context, action)
             case DeleteIdlePods():
@@ -207,7 +211,7 @@ def _asks_slurm(action: Action) -> bool:
     match action:
         case Undrain() | Drain() | SetTraits() | MarkRecords() | DeleteRecords() | EndDrains():
             return True
-        case AskForEnds() | CancelForgotten():
+        case AskForEnds() | AskForSteps() | CancelForgotten():
             return True
         case MarkDown() | Repair():
             return True

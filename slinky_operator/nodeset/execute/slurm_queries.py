@@ -41,10 +41,12 @@ class Answer:
     """All jobs that hold nodes, by node."""
     named: References = field(default_factory=dict)
     """What names the nodes queried, if that was asked for."""
+    idle: frozenset[str] = frozenset()
+    """Uids of pods whose slurmds have shown no step for minutes, and show none now, if they were asked."""
 
     def join(self, pod: Pod, owner: str) -> Member:
         """A pod whose node was queried, joined with the answer; `owner` is the tag of its NodeSet."""
-        return member.join(pod, self.nodes, self.jobs, owner)
+        return member.join(pod, self.nodes, self.jobs, owner, idle=self.idle)
 
 
 async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:

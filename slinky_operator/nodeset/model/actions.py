@@ -141,10 +141,28 @@ class AskForEnds:
 
 
 @dataclass(frozen=True, slots=True)
+class StepQuestion:
+    """One slurmd that is asked which jobs have a step on its node."""
+
+    pod: Pod
+    jobs: frozenset[int] = frozenset()
+    """Jobs that may have ended there."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskForSteps:
+    """Ask slurmds which jobs have a step on their nodes."""
+
+    questions: tuple[StepQuestion, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CancelForgotten:
-    """Cancel these jobs, after slurmdbd and slurmctld were asked again: they have ended, and slurmctld shows them."""
+    """Cancel these jobs, which slurmctld shows although they have ended, after all that show it were asked again."""
 
     jobs: tuple[Job, ...]
+    pods: tuple[Pod, ...] = ()
+    """Those of the NodeSet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +269,7 @@ Action = (
     | MarkDown
     | EndDrains
     | AskForEnds
+    | AskForSteps
     | CancelForgotten
     | DeletePods
     | Repair

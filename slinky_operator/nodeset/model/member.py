@@ -29,6 +29,8 @@ class Member:
     """Jobs that hold its node; empty also if jobs were not queried."""
     is_named: bool = False
     """Whether a job or a reservation names its node; False also if that was not queried."""
+    is_idle: bool = False
+    """Whether its slurmd has shown for minutes that no step runs; False also if it was not asked."""
 
     @property
     def name(self) -> str:
@@ -47,6 +49,7 @@ def join(
     jobs: Mapping[str, tuple[Job, ...]],
     owner: str,
     named: Container[str] = (),
+    idle: Container[str] = (),
 ) -> Member:
     """Join a pod with its node's record and jobs.
 
@@ -60,10 +63,12 @@ def join(
         Tag of the NodeSet.
     named
         Names of nodes that a job or a reservation names.
+    idle
+        Uids of pods whose slurmds have shown for minutes that no step runs.
     """
-    held, is_named = jobs.get(pod.node_name, ()), pod.node_name in named
+    held, is_named, is_idle = jobs.get(pod.node_name, ()), pod.node_name in named, pod.uid in idle
     record = nodes.get(pod.node_name)
     if record is None:
-        return Member(pod, jobs=held, is_named=is_named)
+        return Member(pod, jobs=held, is_named=is_named, is_idle=is_idle)
     ownership = identity.bond(record, owner=owner, pod_uid=pod.uid, slurmd_started_at=pod.slurmd_started_at)
-    return Member(pod, record, ownership, held, is_named)
+    return Member(pod, record, ownership, held, is_named, is_idle)

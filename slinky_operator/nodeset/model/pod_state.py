@@ -208,7 +208,7 @@ def why_kept(member: Member, now: datetime) -> str | None:  # noqa: PLR0911 - on
     if pod.slurmd is Slurmd.ENDED:
         return None
     if node is None:
-        if pod.registered:
+        if pod.registered and not member.is_idle:
             return f"Slurm does not know node {pod.node_name}, which had registered"
         if jobs:
             return f"jobs name node {pod.node_name}, which Slurm does not show"

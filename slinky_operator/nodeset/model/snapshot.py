@@ -16,6 +16,7 @@ from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
+from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
 from slinky_operator.slurm.node_references import References
 from slurm_client.models import Job, Node
 
@@ -99,6 +100,10 @@ class Snapshot:
     """How many pods may be starting at a time, if the spec does not set it."""
     recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen
     """What slurmdbd has said of jobs that delay drains."""
+    steps: Mapping[str, StepsSeen] = field(default_factory=dict)
+    """What slurmds have shown of the steps on their nodes, by uid of the pod."""
+    idle: frozenset[str] = frozenset()
+    """Uids of pods whose slurmds have shown for minutes that no step runs."""
     patience: timedelta = timedelta(minutes=5)
     """How long a slurmd may run before it registers."""
     owner: str = field(init=False)
@@ -109,8 +114,9 @@ class Snapshot:
     def __post_init__(self) -> None:
         owner = identity.tag(self.nodeset.namespace, self.nodeset.name)
         nodes, jobs, named = self.slurm.nodes, self.slurm.jobs or {}, self.slurm.named
+        found = tuple(member.join(pod, nodes, jobs, owner, named, self.idle) for pod in self.pods)
         object.__setattr__(self, "owner", owner)
-        object.__setattr__(self, "members", tuple(member.join(pod, nodes, jobs, owner, named) for pod in self.pods))
+        object.__setattr__(self, "members", found)
 
     def host_of(self, pod: Pod) -> KubernetesNode | None:
         """The Kubernetes Node a pod is bound to; None if it is unbound, or its Node is not known."""

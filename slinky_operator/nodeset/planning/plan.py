@@ -117,7 +117,7 @@ def _drain_and_delete(decided: Decisions, _before: Sequence[Action]) -> Sequence
     return [
         *slurm_steps.registrations_and_drains(seen.snapshot, seen.live, decided.causes, seen.now),
         *slurm_steps.endings(decided.overdue, decided.causes),
-        *slurm_steps.ends_to_ask_for(seen.snapshot, decided.states.values(), seen.now),
+        *slurm_steps.ends_to_ask_for(seen.snapshot, decided.states, seen.now),
     ]
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.spec import ForgottenJobs
-from slinky_operator.nodeset.drain import forgotten_ends
+from slinky_operator.nodeset.drain import forgotten_ends, slurmd_questions
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning.assessment import Assessment
@@ -33,7 +33,8 @@ def found(
     for pod, state in sorted(assessment.states.items()):
         if not isinstance(state, pod_state.Draining):
             continue
-        over = forgotten_ends.forgotten(state.jobs, snapshot.recorded, now)
+        gone = slurmd_questions.gone(snapshot, state.jobs, now)
+        over = forgotten_ends.over(state.jobs, snapshot.recorded, gone, now)
         if over:
             node = names.get(pod, pod)
             nodes.add(node)
@@ -42,6 +43,6 @@ def found(
     if texts:
         is_done = snapshot.nodeset.spec.drain.forgotten_jobs is ForgottenJobs.CANCEL
         what = "they are cancelled in slurmctld" if is_done else f"scancel {' '.join(numbers[:10])} ends them"
-        text = f"slurmctld was killed and shows jobs as running that have ended according to slurmdbd; {what}: "
+        text = f"slurmctld was killed and shows jobs as running that have ended; {what}: "
         brief = f"jobs {named(numbers)} have ended, and block drains"
         yield Reason.JOB_END_FORGOTTEN, f"{text}{joined(texts)}", brief, frozenset(nodes)

@@ -23,7 +23,13 @@ from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.planning.assessment import Assessment
-from slinky_operator.nodeset.report import forgotten_jobs, missing_cluster, out_of_service, rejected_registrations
+from slinky_operator.nodeset.report import (
+    forgotten_jobs,
+    forgotten_nodes,
+    missing_cluster,
+    out_of_service,
+    rejected_registrations,
+)
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.reconcile.text import joined, named, stamp
 
@@ -84,7 +90,7 @@ def find_all(snapshot: Snapshot, found: Assessment, refusals: Sequence[str], now
         return [whole]
     troubles = [] if snapshot.slurm.readable or is_waiting(snapshot) else [_blind(snapshot)]
     if snapshot.slurm.readable:
-        troubles += [*_unknown(found), *_stripped(snapshot)]
+        troubles += [*_unknown(snapshot, found, now), *_stripped(snapshot)]
     troubles += _hindered(snapshot, now)
     if snapshot.slurm.readable:
         troubles += _out_of_service(snapshot, found)
@@ -157,23 +163,16 @@ def _blind(snapshot: Snapshot) -> Trouble:
     return Trouble(slurm.reason, slurm.why, f"Slurm is unreachable: {slurm.why}")
 
 
-def _unknown(found: Assessment) -> list[Trouble]:
+def _unknown(snapshot: Snapshot, found: Assessment, now: datetime) -> list[Trouble]:
     """Pods whose nodes Slurm does not know, or shows in a state that does not fit."""
     unknown = {name: state for name, state in found.states.items() if isinstance(state, pod_state.Unknown)}
     if not unknown:
         return []
     lost = sorted(name for name, state in unknown.items() if state.doubt is Doubt.FORGOTTEN)
     others = sorted(state.why for state in unknown.values() if state.doubt is not Doubt.FORGOTTEN)
-    texts = [*([_forgotten(lost)] if lost else []), *others]
+    texts = [*forgotten_nodes.told(snapshot, lost, now), *others]
     brief = f"Slurm does not know nodes {named(lost)}" if lost else others[0]
     return [Trouble(Reason.NODE_UNKNOWN, joined(texts), brief, frozenset(unknown))]
-
-
-def _forgotten(names: Sequence[str]) -> str:
-    """The pods whose nodes Slurm has lost, and what a person can do."""
-    told = f"Slurm does not know the nodes of pods {named(names)}, which had registered: jobs that it has forgotten"
-    first = " ".join(names[:5])
-    return f"{told} may run there, so the pods are kept. If none runs: kubectl delete pod {first}"
 
 
 def _stripped(snapshot: Snapshot) -> list[Trouble]:
@@ -259,7 +258,9 @@ def _overdue(snapshot: Snapshot, found: Assessment) -> Iterable[Trouble]:
 
 def _unregistered(snapshot: Snapshot, found: Assessment, now: datetime) -> Iterable[Trouble]:
     """Pods that have not registered in time; and those recreated for that, until they have."""
-    waits = sorted(found.waits.values(), key=lambda one: (one.until, one.pod.name))
+    waits = sorted(
+        (one for one in found.waits.values() if not one.pod.registered), key=lambda one: (one.until, one.pod.name)
+    )
     told_before = _was_told(snapshot)
     on_the_way = any(isinstance(state, pod_state.Starting | pod_state.Deleting) for state in found.states.values())
     if any(one.until <= now for one in waits) or (told_before and (waits or on_the_way or found.blocked)):

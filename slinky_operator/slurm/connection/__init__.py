@@ -1,12 +1,14 @@
-"""Connections to the slurmrestd of each Cluster, and questions to its daemons about keys.
+"""Connections to the slurmrestd of each Cluster, and questions to its daemons about keys and steps.
 
-================  =======================================================================================
-module            concern
-================  =======================================================================================
-`clients`         the map: one `cluster_client` per Cluster
-`cluster_client`  one Cluster's client, with its node cache
-`contact`         whether Slurm answers, and since when
-`key_proof`       whether one daemon has a key of auth/slurm
-`replicas`        which of several slurmrestds a call goes to
-================  =======================================================================================
+=================  =====================================================================================
+module             concern
+=================  =====================================================================================
+`clients`          the map: one `cluster_client` per Cluster
+`cluster_client`   one Cluster's client, with its node cache
+`contact`          whether Slurm answers, and since when
+`key_proof`        whether one daemon has a key of auth/slurm
+`replicas`         which of several slurmrestds a call goes to
+`signed_messages`  messages of Slurm's protocol that are signed with a key of auth/slurm
+`slurmd_status`    which jobs have a step on a node, as its slurmd shows
+=================  =====================================================================================
 """

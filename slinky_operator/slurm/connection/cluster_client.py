@@ -17,6 +17,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster.status import WaitingReason
 from slinky_operator.slurm import node_references, waiting_reasons
+from slinky_operator.slurm.connection import slurmd_status
 from slinky_operator.slurm.connection.contact import (
     LONGEST_PAUSE,
     Contact,
@@ -26,7 +27,10 @@ from slinky_operator.slurm.connection.contact import (
     trouble_of,
 )
 from slinky_operator.slurm.connection.replicas import ReplicaTransport
+from slinky_operator.slurm.connection.signed_messages import SharedKey
+from slinky_operator.slurm.connection.slurmd_status import NoStatus, SlurmdStatus
 from slinky_operator.slurm.jobs import Jobs
+from slinky_operator.slurm.naming import SLURMD_PORT
 from slurm_client import SlurmClient, errors
 from slurm_client.models import Job, Node
 from slurm_client.operations.base import Listing
@@ -65,6 +69,8 @@ class ClusterClient:
         self.client = client
         self.replicas = replicas
         """Where its calls go."""
+        self.slurm_key: SharedKey | None = None
+        """The key of auth/slurm that questions to its slurmds are signed with; None while it is not known."""
         self.contact = Contact(ContactState.CONNECTING, datetime.now(UTC), "no answer yet")
         self.nodes_at: float | None = None
         """Monotonic seconds when `nodes` was last known to be current; 304 counts."""
@@ -168,6 +174,12 @@ class ClusterClient:
             If any of them could not be asked for.
         """
         return await self._watch.refresh(*names)
+
+    async def steps_at(self, address: str) -> SlurmdStatus:
+        """Ask the slurmd of a pod which jobs have a step there; raises `NoStatus` if it does not show that."""
+        if self.slurm_key is None:
+            raise NoStatus("the key of auth/slurm is not known")
+        return await slurmd_status.ask(address, SLURMD_PORT, self.slurm_key, time.time())
 
     async def close(self) -> None:
         """Stop polling and close the connections; who waits for an answer gets `errors.ClientClosed`."""

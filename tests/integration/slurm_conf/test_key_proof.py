@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
-from slinky_operator.slurm.connection.key_proof import Answer, Daemon, SharedKey, Verdict, ask
+from slinky_operator.slurm.connection.key_proof import Answer, Daemon, Verdict, ask
+from slinky_operator.slurm.connection.signed_messages import SharedKey
 from tests.integration.slurm_conf.test_key_sets import NODE, begin, default, key, put
 from tests.support.accounting_host import AccountingHost
 from tests.support.key_proof_program import beside_sackd

@@ -31,7 +31,10 @@ CALLS = {
 ALLOWED: dict[str, tuple[set[str], str]] = {
     # Answers of pods and servers
     "slinky_operator/slurm/connection/pod_reader.py": ({"httpx"}, "the intake of pods' answers"),
-    "slinky_operator/slurm/connection/key_proof.py": ({"open_connection"}, "LONGEST_ANSWER and a deadline"),
+    "slinky_operator/slurm/connection/signed_messages.py": (
+        {"open_connection"},
+        "`longest` of its callers, and their deadline",
+    ),
     "slinky_operator/slurm/connection/clients.py": ({"httpx"}, "transports; the client reads with its intake"),
     "slinky_operator/slurm/connection/replicas.py": ({"httpx"}, "a transport; it reads no body"),
     "slinky_operator/slurm/fencing.py": ({"httpx"}, "a transport; it reads no body"),

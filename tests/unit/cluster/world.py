@@ -52,6 +52,7 @@ from slinky_operator.cluster.actions import (
     TouchPod,
     TryKey,
     UseReplicas,
+    UseSlurmKey,
     Write,
 )
 from slinky_operator.cluster.components import Images
@@ -308,10 +309,15 @@ class World:
             case Connect():
                 contact = Contact(ContactState.READY, WALL, "")
                 replicas = frozenset(action.replicas)
-                self.slurm = SlurmView(contact, action.fingerprint, {}, WALL, "26.05.5", "v0.0.45", replicas)
+                self.slurm = SlurmView(
+                    contact, action.fingerprint, {}, WALL, "26.05.5", "v0.0.45", replicas, action.slurm_key
+                )
             case UseReplicas():
                 assert self.slurm is not None
                 self.slurm = replace(self.slurm, replicas=frozenset(action.urls))
+            case UseSlurmKey():
+                assert self.slurm is not None
+                self.slurm = replace(self.slurm, slurm_key=action.key)
             case Disconnect():
                 self.slurm = None
             case GrowClaim():

@@ -126,8 +126,9 @@ class Drain(ApiModel):
     """What happens then. Wait: nothing, a condition reports it. Requeue: jobs are requeued if Slurm can do that without
     killing others. Cancel: jobs are cancelled. Force: the pod is deleted with its jobs. Default: Wait."""
     forgotten_jobs: ForgottenJobs = ForgottenJobs.REPORT
-    """What happens to jobs that delay a drain although slurmdbd has recorded their end: a slurmctld that was killed
-    shows them as running. Report: a condition names them. Cancel: they are cancelled in slurmctld. Default: Report."""
+    """What happens to jobs that delay a drain although they have ended, as slurmdbd or slurmd shows: a slurmctld that
+    was killed shows them as running. Report: a condition names them. Cancel: they are cancelled in slurmctld. Default:
+    Report."""
 
 
 class JobLogs(ApiModel):

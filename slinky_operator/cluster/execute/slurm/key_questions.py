@@ -12,7 +12,8 @@ from slinky_operator.cluster.actions import AskForKeys
 from slinky_operator.cluster.keys import key_steps
 from slinky_operator.cluster.memory import KeyFinding, KeyProof
 from slinky_operator.slurm.connection import key_proof
-from slinky_operator.slurm.connection.key_proof import Answer, Holder, SharedKey
+from slinky_operator.slurm.connection.key_proof import Answer, Holder
+from slinky_operator.slurm.connection.signed_messages import SharedKey
 
 AT_A_TIME: Final = 64
 """Daemons that are asked at a time."""

@@ -76,6 +76,8 @@ class Pod:
     """When it must be gone, if it is being deleted: the meaning of its deletionTimestamp."""
     host: str = ""
     """Kubernetes Node it is bound to; empty if unbound."""
+    address: str = ""
+    """Of its network; empty if it has none yet."""
     on_node: bool = False
     """Whether it was created as the one pod of a Kubernetes Node, not as an ordinal."""
     guards: frozenset[str] = frozenset()
@@ -151,6 +153,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         deleting=deleting,
         gone_by=moment(metadata.get("deletionTimestamp")),
         host=spec.get("nodeName") or "",
+        address=str(status.get("podIP") or ""),
         on_node=on_node,
         guards=guard.held_by(metadata),
         pinned_to=scheduling.pinned_to(spec),

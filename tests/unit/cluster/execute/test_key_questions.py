@@ -12,7 +12,8 @@ from slinky_operator.cluster.actions import AskForKeys
 from slinky_operator.cluster.execute.slurm import key_questions
 from slinky_operator.cluster.execute.slurm.key_questions import ask_for_keys
 from slinky_operator.cluster.memory import KeyFinding, KeyProof
-from slinky_operator.slurm.connection.key_proof import Answer, Daemon, Holder, KeySet, SharedKey, Verdict
+from slinky_operator.slurm.connection.key_proof import Answer, Daemon, Holder, KeySet, Verdict
+from slinky_operator.slurm.connection.signed_messages import SharedKey
 
 SET = KeySet("an id", "b", (SharedKey("a", b"a" * 32), SharedKey("b", b"b" * 32)))
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,15 +14,24 @@ from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.model import pod_state
-from slinky_operator.nodeset.model.actions import Announce, DeleteIdlePods, DeletePods, Drain, Repair, Undrain
+from slinky_operator.nodeset.model.actions import (
+    Announce,
+    AskForSteps,
+    DeleteIdlePods,
+    DeletePods,
+    Drain,
+    Repair,
+    Undrain,
+)
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.report import status
-from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.nodeset.slurm_nodes import drains, running_steps
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
@@ -204,9 +213,66 @@ def test_a_pod_whose_node_slurm_has_lost_stays() -> None:
     told = condition(without, "Degraded")
     assert told.reason == "NodeUnknown"
     assert told.message == (
-        "Slurm does not know the nodes of pods a-0, which had registered: jobs that it has forgotten "
-        "may run there, so the pods are kept. If none runs: kubectl delete pod a-0"
+        "Slurm does not know the nodes of pods a-0, which had registered: a-0: recreated once slurmd has shown for 2 "
+        "minutes that nothing runs there"
     )
+
+
+def lost(*pods: Pod, **values: Any) -> Snapshot:
+    """The node of the first pod, which had registered, is unknown to Slurm."""
+    of = seen(replace(silent(), registered=True, address="10.0.0.1"), good(1), good(2), *pods, **values)
+    known = {name: node for name, node in of.slurm.nodes.items() if name != "a-0"}
+    return replace(of, slurm=replace(of.slurm, nodes=known))
+
+
+def shown(of: Snapshot, steps: StepsSeen) -> Snapshot:
+    """The same after answers of the first pod's slurmd."""
+    return replace(of, steps={"u0": steps}, idle=running_steps.idle({"u0": steps}, NOW))
+
+
+IDLE = StepsSeen(ago(10), LONG_AGO, idle_since=ago(121))
+
+
+def test_a_slurmd_whose_node_is_lost_is_asked_and_its_pod_made_anew_once_it_has_shown_to_be_idle() -> None:
+    (asked,) = [one for one in plan(lost(), NOW).actions if isinstance(one, AskForSteps)]
+    assert [one.pod.name for one in asked.questions] == ["a-0"]
+    idle = shown(lost(), IDLE)
+    assert repaired(idle) == ["a-0"]
+    assert not [one for one in plan(idle, NOW).actions if isinstance(one, AskForSteps | Announce)]
+    told = condition(idle, "Degraded")
+    assert told.reason == "NodeUnknown"
+    assert "slurmd shows that nothing runs on a-0: recreated as maxUnavailable allows" in told.message
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (replace(IDLE, idle_since=ago(119)), "recreated once slurmd has shown"),
+        (replace(IDLE, idle_since=None, jobs=frozenset({7})), "Slurm does not know: a-0 (jobs 7)"),
+        (replace(IDLE, asked_at=ago(181)), "recreated once slurmd has shown"),
+        (running_steps.unanswered("it is away", ago(1)), "(a-0: it is away), so the pods are kept. If none runs: "),
+    ],
+    ids=["not for long", "a job runs", "an old answer", "no answer"],
+)
+def test_a_lost_node_that_is_not_proven_idle_keeps_its_pod(steps: StepsSeen, words: str) -> None:
+    of = shown(lost(), steps)
+    assert not [one for one in plan(of, NOW).actions if isinstance(one, Repair | DeletePods | DeleteIdlePods)]
+    assert words in condition(of, "Degraded").message
+
+
+def test_lost_nodes_are_made_anew_a_few_at_a_time_and_not_while_a_job_names_them() -> None:
+    pods = [replace(silent(number), registered=True) for number in range(3)]
+    of = seen(*pods)
+    of = replace(of, slurm=replace(of.slurm, nodes={}), idle=frozenset({"u0", "u1", "u2"}))
+    assert len(repaired(of)) == 1
+    assert repaired(replace(shown(lost(jobs=(job(),)), IDLE))) == []
+
+
+def test_an_idle_lost_node_does_not_keep_its_pod() -> None:
+    member = joined(replace(silent(), registered=True))
+    assert pod_state.why_kept(member, NOW) == "Slurm does not know node a-0, which had registered"
+    assert pod_state.why_kept(replace(member, is_idle=True), NOW) is None
+    assert pod_state.why_kept(replace(member, is_idle=True, jobs=(job(),)), NOW) is not None
 
 
 # Whose the record is

@@ -94,8 +94,8 @@ def test_a_record_without_an_end_shows_none(shown: JobRecord) -> None:
 
 def test_jobs_are_cancelled_only_if_the_spec_says_so() -> None:
     states, recorded = [draining(running(), running(8))], RecordedEnds(NOW, {7: END})
-    assert forgotten_ends.to_cancel(states, recorded, ForgottenJobs.REPORT, NOW) == ()
-    assert forgotten_ends.to_cancel(states, recorded, ForgottenJobs.CANCEL, NOW) == (running(),)
+    assert forgotten_ends.to_cancel(states, recorded, {}, ForgottenJobs.REPORT, NOW) == ()
+    assert forgotten_ends.to_cancel(states, recorded, {}, ForgottenJobs.CANCEL, NOW) == (running(),)
 
 
 # What is said
@@ -106,14 +106,14 @@ def test_jobs_are_cancelled_only_if_the_spec_says_so() -> None:
 )
 def test_the_condition_names_the_jobs_and_what_to_do(mode: str, what: str) -> None:
     snapshot: Any = SimpleNamespace(
-        pods=(a_pod(),), recorded=RecordedEnds(NOW, {7: END}), nodeset=nodeset(drain={"forgottenJobs": mode})
+        pods=(a_pod(),), recorded=RecordedEnds(NOW, {7: END}), steps={}, nodeset=nodeset(drain={"forgottenJobs": mode})
     )
     assessment: Any = SimpleNamespace(states={"a-0": draining(running(), running(8))})
     ((reason, text, brief, nodes),) = forgotten_jobs.found(snapshot, assessment, NOW)
     assert reason == "JobEndForgotten"
     assert text == (
-        f"slurmctld was killed and shows jobs as running that have ended according to slurmdbd; {what}: on a-0: job 7 "
-        "(COMPLETED at 2026-01-01T11:55:00Z)"
+        f"slurmctld was killed and shows jobs as running that have ended; {what}: on a-0: job 7 "
+        "(COMPLETED at 2026-01-01T11:55:00Z in slurmdbd)"
     )
     assert (brief, nodes) == ("jobs 7 have ended, and block drains", frozenset({"a-0"}))
     assessment.states = {"a-0": draining(running(8))}
@@ -177,11 +177,11 @@ async def test_both_are_asked_again_right_before_a_job_is_cancelled(
     slurm = Slurm(shown, records)
     told: list[str] = []
     context: Any = SimpleNamespace(
-        reach=lambda: slurm, now=lambda: NOW, outcome=Outcome(), warn=lambda reason, text: told.append(text)
+        reach=lambda: slurm, now=lambda: NOW, outcome=Outcome(), steps={}, warn=lambda reason, text: told.append(text)
     )
     await end_jobs.cancel_forgotten(context, CancelForgotten((running(),)))
     assert slurm.cancelled == cancelled
-    said = ["cancelled in slurmctld: job 7 (COMPLETED at 2026-01-01T11:55:00Z)"] if cancelled else []
+    said = ["cancelled in slurmctld: job 7 (COMPLETED at 2026-01-01T11:55:00Z in slurmdbd)"] if cancelled else []
     assert told == said
 
 

@@ -23,6 +23,7 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.slurm.connection.contact import Contact, ContactState
+from slinky_operator.slurm.connection.slurmd_status import NoStatus, SlurmdStatus
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Diag, Job, Node, Reservation
 from slurm_client.models.database.history import JobRecord
@@ -273,6 +274,16 @@ class SlurmDoor:
         """slurmdbd has no end of a job that runs."""
         self.world.check_slurm()
         return ()
+
+    async def steps_at(self, address: str) -> SlurmdStatus:
+        """A slurmd shows what really runs there, whatever slurmctld knows; its pod's uid is its address."""
+        self.meanwhile()
+        started = self.world.running.get(address)
+        if started is None:
+            raise NoStatus("nobody listens")
+        name = next(name for name in self.world.pods if self.world.uid_of(name) == address)
+        jobs = frozenset(job.id for job in self.world.jobs if address in job.alive)
+        return SlurmdStatus(self.world.node_of(name), started, None, jobs)
 
     async def reservations(self) -> Iterable[Reservation]:
         self.world.check_slurm()

@@ -74,6 +74,7 @@ class Machines(State):
         status["phase"] = "Running"
         started = self.running[self.uid_of(name)]
         status["containerStatuses"] = self.statuses({"running": {"startedAt": stamp(started)}})
+        status["podIP"] = self.uid_of(name)
         others = [one for one in status.get("conditions") or [] if one["type"] != "Ready"]
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": stamp(self.now)}
         status["conditions"] = [*others, ready]

@@ -19,13 +19,12 @@ from slinky_operator.slurm.connection.key_proof import (
     LONGEST_ANSWER,
     Answer,
     Daemon,
-    NotUnderstood,
-    SharedKey,
     Verdict,
     ask,
     request,
     understood,
 )
+from slinky_operator.slurm.connection.signed_messages import NotUnderstood, SharedKey
 
 KEY = SharedKey("a", b"k" * 32)
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -113,7 +113,7 @@ async def test_sackd_shows_by_its_socket_which_keys_it_has_read(slurm: Accountin
             ((past, default(b)), (Answer(Verdict.REFUSED), Answer(Verdict.ACCEPTED, "b"))),
         ):
             put(slurm, *step)
-            slurm.stop("sackd")
+            slurm.stop("sackd", kill=True)
             assert (await verdict(b)).verdict is Verdict.UNKNOWN
             slurm.start_sackd()
             assert (await verdict(a), await verdict(b)) == answers

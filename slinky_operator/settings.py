@@ -208,8 +208,8 @@ class Settings(BaseModel):
     image_agent: str = Field(
         default="slinky/slurm-operator:0.1.0",
         min_length=1,
-        description="Image of the agent beside slurmctld, of the server of jobLogs beside slurmd, of what tells the keys "
-        "of sackd in login pods, and of pods with output of SlurmJobs; normally the operator's own.",
+        description="Image of the agent beside slurmctld, of the server of jobLogs beside slurmd, of what tells the "
+        "keys of sackd in login pods, and of pods with output of SlurmJobs; normally the operator's own.",
     )
     image_sssd: str = Field(
         default="slinky/sssd:2.10",

@@ -63,6 +63,10 @@ class ClusterCondition(StrEnum):
     DIRECTORY_REACHABLE = "DirectoryReachable"
     """SSSD beside slurmctld reaches the directory, as far as it has asked. Absent without ``identity.sssd``."""
 
+    VOLUMES_HAVE_ROOM = "VolumesHaveRoom"
+    """The volumes of slurmctld's state and of MariaDB have room. False before one is full, and until there is
+    more room again; the message has the volume, what is left, and what to do."""
+
     EXPORTER_READY = "ExporterReady"
     """The exporter serves metrics of this Slurm. Absent without ``spec.metrics.exporter``."""
 
@@ -216,6 +220,11 @@ class Reason(StrEnum):
     # users
     IDENTITY_REFUSED = "IdentityRefused"
     DIRECTORY_AWAY = "DirectoryAway"
+
+    # volumes
+    VOLUME_NEARLY_FULL = "VolumeNearlyFull"
+    VOLUME_FULL = "VolumeFull"
+    VOLUME_SILENT = "VolumeSilent"
 
     # the daemons
     DAEMONS_STARTING = "DaemonsStarting"

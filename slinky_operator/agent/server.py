@@ -1,6 +1,7 @@
 """A server for what the operator asks beside slurmctld.
 
-What is mounted, which names in that have an address, which domains SSSD cannot reach, and whether it runs itself.
+What is mounted, which names in that have an address, which domains SSSD cannot reach, how much room volumes have, and
+whether it runs itself.
 
 Plain sockets (`connections`), no keep-alive. The modules of the standard library that do more than this need three
 times the memory.
@@ -8,7 +9,7 @@ times the memory.
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from slinky_operator.agent.connections import LIMITS, Connections, Limits
 from slinky_operator.agent.directory import offline
 from slinky_operator.agent.files import mounted, text_of
 from slinky_operator.agent.resolver import Resolver
+from slinky_operator.agent.volumes import Volumes
 
 SLURM_CONF: Final = "slurm.conf"
 
@@ -27,6 +29,7 @@ def serve(
     host: str = "",
     ready: Callable[[int], None] | None = None,
     directory: Path | None = None,
+    volumes: Mapping[str, Path] | None = None,
     limits: Limits = LIMITS,
 ) -> None:
     """Answer requests until cancelled.
@@ -39,6 +42,8 @@ def serve(
         Port to listen on; 0 for any.
     directory
         The file that SSSD's container keeps; none without SSSD.
+    volumes
+        Where volumes are mounted whose room is told, by name.
     host
         Address to listen on; empty for all, of both families where there are two.
     ready
@@ -46,30 +51,34 @@ def serve(
     limits
         What callers may use.
     """
-    resolver = Resolver()
+    resolver, rooms = Resolver(), Volumes(volumes) if volumes else None
     dual = not host and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if dual or ":" in host else socket.AF_INET
-    connections = Connections(lambda request: answer(request, folder, resolver, directory), limits)
+    connections = Connections(lambda request: answer(request, folder, resolver, directory, rooms), limits)
     with socket.create_server((host, port), family=family, dualstack_ipv6=dual, backlog=64) as listener:
         if ready is not None:
             ready(listener.getsockname()[1])
         connections.serve(listener)
 
 
-def answer(request: bytes, folder: Path, resolver: Resolver, directory: Path | None = None) -> bytes:
+def answer(
+    request: bytes, folder: Path, resolver: Resolver, directory: Path | None = None, volumes: Volumes | None = None
+) -> bytes:
     """Make the whole answer to a request."""
     words = request.split(b"\r\n", 1)[0].split(b" ")
     path = words[1].decode("latin-1") if len(words) > 1 and words[0] == b"GET" else ""
     try:
-        body = _body(path, folder, resolver, directory)
+        body = _body(path, folder, resolver, directory, volumes)
     except OSError as error:
         return _response(503, "Service Unavailable", {"error": str(error)})
     if body is None:
-        return _response(404, "Not Found", {"error": "ask for /files, /names, /directory or /healthz"})
+        return _response(404, "Not Found", {"error": "ask for /files, /names, /directory, /volumes or /healthz"})
     return _response(200, "OK", body)
 
 
-def _body(path: str, folder: Path, resolver: Resolver, directory: Path | None) -> dict[str, object] | None:
+def _body(
+    path: str, folder: Path, resolver: Resolver, directory: Path | None, volumes: Volumes | None
+) -> dict[str, object] | None:
     if path == "/healthz":
         return {}
     if path == "/files":
@@ -78,6 +87,8 @@ def _body(path: str, folder: Path, resolver: Resolver, directory: Path | None) -
         return {"names": resolver.names(text_of(folder, SLURM_CONF))}
     if path == "/directory" and directory is not None:
         return {"offline": offline(directory)}
+    if path == "/volumes" and volumes is not None:
+        return {"volumes": volumes.told()}
     return None
 
 

@@ -304,6 +304,13 @@ class AskDirectory:
 
 
 @dataclass(frozen=True, slots=True)
+class AskVolumes:
+    """Query how much room the volumes of a pod have."""
+
+    pod: Object
+
+
+@dataclass(frozen=True, slots=True)
 class Reload:
     """Let slurmctld read its configuration, and check whether it has."""
 
@@ -406,6 +413,7 @@ Action: TypeAlias = (
     | AskAgent
     | AskNames
     | AskDirectory
+    | AskVolumes
     | AskClaim
     | GrowClaim
     | Reload

@@ -74,6 +74,48 @@ class Directory:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """How much room a volume has."""
+
+    size: int
+    """Bytes."""
+
+    free: int
+    inodes: int
+    """0 where the file system has no fixed number of them."""
+
+    inodes_free: int
+
+    @property
+    def share_of_bytes(self) -> float:
+        """Bytes that are free, from 0 to 1; of a file system that says no size, all."""
+        return self.free / self.size if self.size else 1.0
+
+    @property
+    def share_of_inodes(self) -> float:
+        """Inodes that are free, from 0 to 1; of a file system without a fixed number of them, all."""
+        return self.inodes_free / self.inodes if self.inodes else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Volumes:
+    """The answer of an agent about the volumes of its pod."""
+
+    pod_uid: str
+    asked_at: float
+    """Monotonic seconds."""
+
+    rooms: Mapping[str, Room] = field(default_factory=dict)
+    """By name of the volume."""
+
+    silent: Mapping[str, str] = field(default_factory=dict)
+    """Why nothing is known of the others."""
+
+    why: str = ""
+    """Why nothing is known at all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """The outcome of the last `reconfigure`."""
 
@@ -332,6 +374,9 @@ class Memory:
     mounted: Mounted | None = None
     names: Names | None = None
     directory: Directory | None = None
+    volumes: dict[str, Volumes] = field(default_factory=dict)
+    """By name of the pod."""
+
     loaded: Loaded | None = None
     denied: dict[tuple[str, str], Denied] = field(default_factory=dict)
     """By kind and name."""

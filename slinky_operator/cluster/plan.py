@@ -41,6 +41,7 @@ from slinky_operator.cluster.steps.site.identity import ask_directory, keep_user
 from slinky_operator.cluster.steps.site.job_logs import keep_job_logs_key
 from slinky_operator.cluster.steps.site.monitoring import keep_monitors
 from slinky_operator.cluster.steps.site.outside import tell_outside
+from slinky_operator.cluster.steps.site.volumes import ask_volumes
 from slinky_operator.cluster.steps.slurm import answers, connect, count_jobs, jobs_due, tell_of_jobs
 from slinky_operator.cluster.steps.teardown import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
 from slinky_operator.cluster.steps.writes import refused
@@ -69,6 +70,7 @@ MANAGED: Final[tuple[Step, ...]] = (
     tell_of_jobs,
     ask_accounting,
     ask_directory,
+    ask_volumes,
     keep_accounts,
     ask_claim,
     tell_of_configuration,

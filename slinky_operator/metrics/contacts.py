@@ -71,6 +71,11 @@ class Contacts(Collector):
             labels=_CLUSTER,
         )
         nodes = GaugeMetricFamily(f"{PREFIX}_slurm_nodes", "Slurm nodes that the operator knows.", labels=_CLUSTER)
+        free = GaugeMetricFamily(
+            f"{PREFIX}_volume_free_ratio",
+            "What a volume of a daemon has left of its bytes or inodes, from 0 to 1.",
+            labels=[*_CLUSTER, "volume", "of"],
+        )
         now = self._clock()
         for entry in entries:
             where = [entry.namespace, entry.name]
@@ -82,7 +87,10 @@ class Contacts(Collector):
                 age.add_metric(where, now - entry.nodes_at)
             if entry.queue_at is not None:
                 queue_age.add_metric(where, now - entry.queue_at)
-        yield from (connected, since, age, nodes, queue_age)
+            for volume, (of_bytes, of_inodes) in entry.volumes.items():
+                free.add_metric([*where, volume, "bytes"], of_bytes)
+                free.add_metric([*where, volume, "inodes"], of_inodes)
+        yield from (connected, since, age, nodes, queue_age, free)
 
 
 class Watches(Collector):

@@ -15,6 +15,8 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, pod_security
+from slinky_operator.cluster.components.shared import volumes
+from slinky_operator.cluster.components.shared.agent_container import agent_container
 from slinky_operator.cluster.components.shared.availability import priority
 from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
 from slinky_operator.identity import pod as identity
@@ -105,6 +107,7 @@ def template(
             "annotations": {
                 ANNOTATION_RESTART: " ".join(f"{key}={value}" for key, value in sorted(restart.items())),
                 "kubectl.kubernetes.io/default-container": naming.CONTROLLER_CONTAINER,
+                volumes.ANNOTATION: volumes.STATE,
             },
         },
         "spec": identity.attached(
@@ -201,19 +204,13 @@ def _slurmctld(cluster: Cluster, images: Images, start: int, id_of: str | None) 
 
 def _agent(cluster: Cluster, images: Images) -> dict[str, Any]:
     sssd = identity.has_sssd(cluster)
-    return {
-        "name": naming.AGENT_CONTAINER,
-        **image_of(None, images.agent, images.pull_policy),
-        "command": ["python", "-m", "slinky_operator.agent", naming.CONF_FOLDER, str(naming.AGENT_PORT)]
-        + ([identity.OFFLINE] if sssd else []),
-        "ports": [{"name": "agent", "containerPort": naming.AGENT_PORT, "protocol": "TCP"}],
-        "resources": {"requests": {"cpu": "5m", "memory": "24Mi"}, "limits": {"memory": "64Mi"}},
-        "securityContext": {**locked_down(), "runAsUser": naming.NOBODY, "runAsGroup": naming.NOBODY},
-        "volumeMounts": [
-            {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},
-            *([identity.sockets_mount()] if sssd else ()),
-        ],
-    }
+    mounts = [
+        {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},
+        {"name": STATE, "mountPath": naming.STATE_FOLDER, "readOnly": True},
+        *([identity.sockets_mount()] if sssd else ()),
+    ]
+    words = [volumes.option(volumes.STATE, naming.STATE_FOLDER), *([identity.OFFLINE] if sssd else [])]
+    return agent_container(images, naming.CONF_FOLDER, words, mounts)
 
 
 def _volumes(cluster: Cluster, slurm_key: KeySource | None) -> list[dict[str, Any]]:

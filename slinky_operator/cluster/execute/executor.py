@@ -20,6 +20,7 @@ from slinky_operator.cluster.actions import (
     AskNames,
     AskStates,
     AskUse,
+    AskVolumes,
     Connect,
     CountJobs,
     Disconnect,
@@ -190,6 +191,8 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
             agent, said = _agent(action.pod, cluster, tools), memory.directory
             memory.directory = await agent_queries.ask_directory(tools.http, agent, tools.clock)
             return said is None or replace(memory.directory, asked_at=said.asked_at) != said
+        case AskVolumes():
+            return await _ask_volumes(action, cluster, memory, tools)
         case AskClaim():
             memory.claim = await kubernetes_writes.ask_claim(action.name, cluster.namespace, tools)
             return bool(memory.claim.deleted)
@@ -233,6 +236,22 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
 
 def _agent(pod: Object, cluster: Cluster, tools: Tools) -> Agent:
     return Agent(tools.agent_url(pod), pod["metadata"]["uid"], cluster.namespace, cluster.uid)
+
+
+async def _ask_volumes(action: AskVolumes, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Remember the room of a pod's volumes, and show it in the metrics; whether it is other than before."""
+    name = action.pod["metadata"]["name"]
+    before = memory.volumes.get(name)
+    found = await agent_queries.ask_volumes(tools.http, _agent(action.pod, cluster, tools), tools.clock)
+    memory.volumes[name] = found
+    client = tools.clients.get(cluster.uid)
+    if client is not None:
+        client.volumes = {
+            volume: (room.share_of_bytes, room.share_of_inodes)
+            for one in memory.volumes.values()
+            for volume, room in one.rooms.items()
+        }
+    return before is None or replace(found, asked_at=before.asked_at) != before
 
 
 async def _apply_accounts(action: ApplyAccounts, cluster: Cluster, memory: Memory, tools: Tools) -> bool:

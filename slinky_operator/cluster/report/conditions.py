@@ -29,6 +29,7 @@ from slinky_operator.cluster.report.directory import of_directory
 from slinky_operator.cluster.report.exporter import Workload, of_exporter
 from slinky_operator.cluster.report.not_supported import not_supported
 from slinky_operator.cluster.report.out_of_service import OutOfService, message
+from slinky_operator.cluster.report.volumes import of_volumes
 from slinky_operator.cluster.slurm_connection import Missing
 from slinky_operator.cluster.upgrade.order import Upgrade
 from slinky_operator.identity import users
@@ -138,7 +139,9 @@ def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> 
     accounting = of_accounting(snapshot, findings.stuck, findings.slurmdbd)
     accounts = of_accounts(snapshot)
     exporter = of_exporter(snapshot, findings.exporter)
+    rooms = of_volumes(snapshot)
     told = (
+        (ClusterCondition.VOLUMES_HAVE_ROOM, rooms),
         (ClusterCondition.ACCOUNTING_READY, accounting),
         (ClusterCondition.ACCOUNTS_APPLIED, accounts),
         (ClusterCondition.EXPORTER_READY, exporter),

@@ -33,6 +33,7 @@ _ORDER: Final = (
     ClusterCondition.ACCOUNTING_READY,
     ClusterCondition.ACCOUNTS_APPLIED,
     ClusterCondition.DIRECTORY_REACHABLE,
+    ClusterCondition.VOLUMES_HAVE_ROOM,
     ClusterCondition.EXPORTER_READY,
     ClusterCondition.DEGRADED,
     ClusterCondition.NODES_OUT_OF_SERVICE,

@@ -75,6 +75,8 @@ class ClusterClient:
         self.nodes_at: float | None = None
         """Monotonic seconds when `nodes` was last known to be current; 304 counts."""
         self.queue_at: float | None = None
+        self.volumes: Mapping[str, tuple[float, float]] = {}
+        """Bytes and inodes that volumes of the daemons have left, from 0 to 1, for the metrics."""
         """Monotonic seconds when autoscaling last read the jobs; None while it does not read them."""
         self.answered_at: datetime | None = None
         """When Slurm last answered a question for nodes."""

@@ -148,6 +148,16 @@ CASES = (
         2,
     ),
     Case(
+        "SlurmVolumeNearlyFull",
+        {'volume_free_ratio{pod="a",namespace="n",cluster="c",volume="slurmctld",of="bytes"}': "0.5x50 0.05x10"},
+        {
+            'volume_free_ratio{pod="a",namespace="n",cluster="c",volume="slurmctld",of="bytes"}': "0.5x60",
+            'volume_free_ratio{pod="a",namespace="n",cluster="c",volume="MariaDB",of="inodes"}': "0.5x59 0.05x1",
+        },
+        {"namespace": "n", "cluster": "c", "volume": "slurmctld"},
+        0.05,
+    ),
+    Case(
         "SlurmDrainTimedOut",
         {'drains_timed_out_total{pod="a"}': "0x30 3x30"},
         {'drains_timed_out_total{pod="a"}': "3x60"},

@@ -34,6 +34,7 @@ OWNERS = {
     "slinky_operator/runtime/threads.py": "the pools of the operator, each with a purpose and a bound",
     "slinky_operator/runtime/loop_lag.py": "one for the process, which watches the event loop and must not be in it",
     "slinky_operator/agent/resolver.py": "the agent's own process; a fixed number that look up names",
+    "slinky_operator/agent/volumes.py": "the agent's own process; one at a time for each volume, since a look may hang",
     "slinky_operator/joblogs/command.py": "the log server's own process; one that ends with its pod's other container",
     "slinky_operator/joblogs/server.py": "the log server's own process; one for each connection, which are limited",
     "slurm_client/tokens.py": "one for each token file, in which one read runs at a time",

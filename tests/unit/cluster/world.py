@@ -28,6 +28,7 @@ from slinky_operator.cluster.actions import (
     AskNames,
     AskStates,
     AskUse,
+    AskVolumes,
     Connect,
     CountJobs,
     Disconnect,
@@ -56,6 +57,7 @@ from slinky_operator.cluster.actions import (
     Write,
 )
 from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.shared import volumes
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import (
     AccountingAnswer,
@@ -70,6 +72,8 @@ from slinky_operator.cluster.memory import (
     Mounted,
     Names,
     PartitionStates,
+    Room,
+    Volumes,
 )
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
@@ -170,6 +174,11 @@ class World:
     torn_down: bool = False
     versions: int = 0
     offline: dict[str, int] = field(default_factory=dict)
+    rooms: dict[str, Room] = field(
+        default_factory=lambda: {name: Room(2**30, 2**29, 1000, 900) for name in volumes.NAMES}
+    )
+    """Of the volumes that agents look at."""
+
     """Domains that SSSD cannot reach, and since when."""
 
     missing: frozenset[str] = frozenset()
@@ -351,6 +360,10 @@ class World:
                 self.memory.names = self.names(action.pod["metadata"]["uid"])
             case AskDirectory():
                 self.memory.directory = Directory(action.pod["metadata"]["uid"], self.now, dict(self.offline))
+            case AskVolumes():
+                rooms = {name: self.rooms[name] for name in volumes.of_pod(action.pod)}
+                uid, name = action.pod["metadata"]["uid"], action.pod["metadata"]["name"]
+                self.memory.volumes[name] = Volumes(uid, self.now, rooms)
             case Reload():
                 self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True, since=self.now)
                 self.reconfigured()

@@ -149,9 +149,11 @@ def test_slurmdbd_is_open_to_pods_of_the_cluster_and_its_database_to_slurmdbd(
         assert rule["ports"] == [{"port": naming.SLURMDBD_PORT, "protocol": "TCP"}]
         assert rule["from"] == [{"namespaceSelector": {}, "podSelector": operator}, own]
     if "hpc-database" in names:
-        (rule,) = found["hpc-database"]["ingress"]
+        rule, agent = found["hpc-database"]["ingress"]
         assert rule["ports"] == [{"port": naming.MARIADB_PORT, "protocol": "TCP"}]
         assert rule["from"] == [{"podSelector": found["hpc-accounting"]["podSelector"]}]
+        assert agent["ports"] == [{"port": naming.AGENT_PORT, "protocol": "TCP"}]
+        assert agent["from"] == [{"namespaceSelector": {}, "podSelector": operator}]
     elsewhere = {"server": "http://there:6820", "accounting": accounting}
     assert not names & set(policies({"cluster": elsewhere, "networkPolicy": closed}))
 

@@ -19,6 +19,8 @@ from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.accounting import stored, variants
 from slinky_operator.cluster.components import default_images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.components.component import Component, Materials
+from slinky_operator.cluster.components.shared import volumes
+from slinky_operator.cluster.components.shared.agent_container import agent_container
 from slinky_operator.cluster.components.shared.availability import priority_after_slurmctld
 from slinky_operator.cluster.components.shared.claims import claim_of
 from slinky_operator.cluster.observe import Snapshot
@@ -31,6 +33,7 @@ ANNOTATION_MOUNTS: Final = labels.CLUSTER_PREFIX + "mounts"
 """On a pod template: digest of what the pod reads of Secrets when it starts."""
 
 DATA: Final = "data"
+_DATA_FOLDER: Final = "/var/lib/mysql"
 _STATEMENTS: Final = "statements"
 _RUN: Final = "run"
 _TMP: Final = "tmp"
@@ -97,7 +100,11 @@ class Mariadb(Component):
         generated = {
             "metadata": {
                 "labels": naming.pod_labels(cluster, self.component),
-                "annotations": {ANNOTATION_MOUNTS: stored.digest(materials.snapshot, name)},
+                "annotations": {
+                    ANNOTATION_MOUNTS: stored.digest(materials.snapshot, name),
+                    "kubectl.kubernetes.io/default-container": self.daemon,
+                    volumes.ANNOTATION: volumes.DATABASE,
+                },
             },
             "spec": {
                 "automountServiceAccountToken": False,
@@ -106,7 +113,7 @@ class Mariadb(Component):
                 "terminationGracePeriodSeconds": 120,
                 **priority_after_slurmctld(materials, name),
                 "securityContext": pod_security(naming.MYSQL_UID, volumes=True),
-                "containers": [self._container(materials)],
+                "containers": [self._container(materials), self._agent(materials)],
                 "volumes": self._volumes(cluster),
             },
         }
@@ -133,7 +140,7 @@ class Mariadb(Component):
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "securityContext": locked_down(),
             "volumeMounts": [
-                {"name": DATA, "mountPath": "/var/lib/mysql"},
+                {"name": DATA, "mountPath": _DATA_FOLDER},
                 {"name": _STATEMENTS, "mountPath": "/etc/mysql/init", "readOnly": True},
                 {"name": _RUN, "mountPath": "/run/mysqld"},
                 {"name": _TMP, "mountPath": "/tmp"},  # noqa: S108 - the container's own
@@ -142,6 +149,13 @@ class Mariadb(Component):
         if own.resources is not None:
             container["resources"] = own.resources.to_dict()
         return container
+
+    @staticmethod
+    def _agent(materials: Materials) -> dict[str, Any]:
+        """It tells how much room the data have: nobody notices a full volume before it is too late."""
+        words = [volumes.option(volumes.DATABASE, _DATA_FOLDER)]
+        mounts = [{"name": DATA, "mountPath": _DATA_FOLDER, "readOnly": True}]
+        return agent_container(materials.images, naming.CONF_FOLDER, words, mounts)
 
     @staticmethod
     def _volumes(cluster: Cluster) -> list[dict[str, Any]]:

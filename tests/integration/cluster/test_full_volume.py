@@ -1,0 +1,97 @@
+"""A volume that fills up, with real daemons: it is told before submissions fail, and running jobs go on.
+
+The agent's own look at a small file system, and the operator's judgement of it; slurmctld and MariaDB are real.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from hack.images.rootfs import ensure, ensure_mariadb
+from slinky_operator.agent.volumes import room
+from slinky_operator.cluster.memory import Room
+from slinky_operator.cluster.report.volumes import FULL, is_low
+from tests.support.daemons import DaemonError
+from tests.support.mariadb_host import MariadbHost
+from tests.support.slurm_host import SLURM_UID, SlurmHost
+
+MIB: Final = 2**20
+
+
+@contextmanager
+def small(folder: Path, size: int) -> Iterator[None]:
+    """A file system of so many MiB instead of a folder."""
+    owner = folder.stat()
+    options = f"size={size}m,mode={owner.st_mode & 0o7777:o},uid={owner.st_uid},gid={owner.st_gid}"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "small", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def seen(folder: Path) -> Room:
+    """What the operator makes of what the agent sees."""
+    found = room(folder)
+    return Room(found["size"], found["free"], found["inodes"], found["inodesFree"])
+
+
+def fill(folder: Path, left: int) -> Path:
+    """Write a file that leaves so many bytes; its path."""
+    path = folder / "ballast"
+    with path.open("ab") as file:
+        file.write(b"\0" * max(0, room(folder)["free"] - left))
+    return path
+
+
+@pytest.mark.parametrize("series", ["24.11", "26.05"])
+def test_a_full_state_of_slurmctld_is_told_before_submissions_fail(series: str) -> None:
+    host = SlurmHost(ensure(series))
+    state = host.folder / "state"
+    state.mkdir()
+    os.chown(state, SLURM_UID, SLURM_UID)
+    host.binds["/var/spool/slurmctld"] = state
+    with small(state, 16), host:
+        host.add_node("w-0", cpus=2)
+        running = host.sbatch("sleep 600")
+        host.wait_for(lambda: host.job_state(running) == "RUNNING", "the job runs")
+        assert not is_low(seen(state), was_low=False)
+
+        ballast = fill(state, MIB)
+        # It is told, and jobs are still accepted.
+        assert is_low(seen(state), was_low=False)
+        host.sbatch("true", "--hold")
+
+        fill(state, 0)
+        assert seen(state).share_of_bytes < FULL
+        refused = host.run("sbatch", "--hold", "-o", "/dev/null", "--wrap", "true", check=False)
+        assert refused.returncode != 0
+        assert "I/O error" in refused.stderr
+        assert host.job_state(running) == "RUNNING"
+
+        ballast.unlink()
+        assert not is_low(seen(state), was_low=True)
+        host.sbatch("true", "--hold")
+        assert host.job_state(running) == "RUNNING"
+
+
+def test_a_full_volume_of_mariadb_is_told_before_it_records_nothing() -> None:
+    host = MariadbHost(ensure_mariadb())
+    with small(host.data, 400), host:
+        host.query("CREATE DATABASE d; CREATE TABLE d.t (a INT, b LONGBLOB) ENGINE=InnoDB;")
+        fill(host.data, 30 * MIB)
+        assert is_low(seen(host.data), was_low=False)
+        host.query("INSERT INTO d.t VALUES (1, REPEAT('x', 1000000));")
+
+        fill(host.data, 0)
+        assert seen(host.data).share_of_bytes < FULL
+        # It may end over it.
+        with pytest.raises(DaemonError, match="ERROR"):
+            host.query("INSERT INTO d.t VALUES (2, REPEAT('x', 9000000));")

@@ -19,7 +19,7 @@ from slinky_operator.agent.volumes import room
 from slinky_operator.cluster.memory import Room
 from slinky_operator.cluster.report.volumes import FULL, is_low
 from tests.support.daemons import DaemonError
-from tests.support.mariadb_host import MariadbHost
+from tests.support.mariadb_host import MYSQL_UID, MariadbHost
 from tests.support.slurm_host import SLURM_UID, SlurmHost
 
 MIB: Final = 2**20
@@ -52,9 +52,10 @@ def fill(folder: Path, left: int) -> Path:
 
 
 @pytest.mark.parametrize("series", ["24.11", "26.05"])
-def test_a_full_state_of_slurmctld_is_told_before_submissions_fail(series: str) -> None:
+def test_a_full_state_of_slurmctld_is_told_before_submissions_fail(series: str, tmp_path: Path) -> None:
     host = SlurmHost(ensure(series))
-    state = host.folder / "state"
+    # Not in the host's folder, which cannot be removed while this is mounted.
+    state = tmp_path / "state"
     state.mkdir()
     os.chown(state, SLURM_UID, SLURM_UID)
     host.binds["/var/spool/slurmctld"] = state
@@ -82,16 +83,20 @@ def test_a_full_state_of_slurmctld_is_told_before_submissions_fail(series: str) 
         assert host.job_state(running) == "RUNNING"
 
 
-def test_a_full_volume_of_mariadb_is_told_before_it_records_nothing() -> None:
+def test_a_full_volume_of_mariadb_is_told_before_it_records_nothing(tmp_path: Path) -> None:
     host = MariadbHost(ensure_mariadb())
-    with small(host.data, 400), host:
+    data = tmp_path / "data"
+    data.mkdir()
+    os.chown(data, MYSQL_UID, MYSQL_UID)
+    host.binds["/var/lib/mysql"] = data
+    with small(data, 400), host:
         host.query("CREATE DATABASE d; CREATE TABLE d.t (a INT, b LONGBLOB) ENGINE=InnoDB;")
-        fill(host.data, 30 * MIB)
-        assert is_low(seen(host.data), was_low=False)
+        fill(data, 30 * MIB)
+        assert is_low(seen(data), was_low=False)
         host.query("INSERT INTO d.t VALUES (1, REPEAT('x', 1000000));")
 
-        fill(host.data, 0)
-        assert seen(host.data).share_of_bytes < FULL
+        fill(data, 0)
+        assert seen(data).share_of_bytes < FULL
         # It may end over it.
         with pytest.raises(DaemonError, match="ERROR"):
             host.query("INSERT INTO d.t VALUES (2, REPEAT('x', 9000000));")

@@ -19,6 +19,7 @@ from enum import Enum, auto
 from typing import Final
 
 from slinky_api import labels
+from slinky_api.conditions import ClusterCondition, find
 from slinky_operator.agent.files import expected
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
@@ -33,6 +34,9 @@ from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.conf.syntax.parsed import parse
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.exit_messages import last_words
+
+RECONFIGURING: Final = "reconfiguring"
+"""What is said once files are mounted, until slurmctld has read them."""
 
 ASK_EVERY: Final = 0.25
 """Seconds between two queries to the agent while a change is in progress."""
@@ -112,7 +116,10 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
         return Loading(Stage.UNDER_WAY, "slurmctld's pod has no address yet")
     mounted = snapshot.memory.mounted
     if mounted is None or mounted.pod_uid != metadata["uid"]:
-        return Loading(Stage.UNDER_WAY, message, (AskAgent(pod),), ASK_EVERY)
+        # Not two words in turn: each is a write, and an operator that is killed after each would never get past them.
+        stored = find(snapshot.cluster.status.conditions, ClusterCondition.CONFIG_APPLIED)
+        was_loading = mounted is None and stored is not None and stored.message == RECONFIGURING
+        return Loading(Stage.UNDER_WAY, RECONFIGURING if was_loading else message, (AskAgent(pod),), ASK_EVERY)
     last, at = snapshot.memory.touched
     # An answer from before the touch may be outdated: the files may have changed, and back.
     seen = mounted.asked_at >= at or last != digest
@@ -130,7 +137,7 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
 def _load(snapshot: Snapshot, pod: Object, config_map: Object, change: str, now: float) -> Loading:
     """Step 3, for files that are mounted."""
     uid, loaded = pod["metadata"]["uid"], _last(snapshot, pod, change)
-    message = "reconfiguring"
+    message = RECONFIGURING
     if loaded is not None:
         if loaded.proven:
             return Loading(Stage.LOADED)

@@ -99,6 +99,7 @@ def test_a_configuration_is_tried_once_however_often_the_operator_is_killed() ->
         if written is None:
             break
     assert "MaxArraySize=5" in world.slurm_conf
+    assert world.condition("ConfigApplied")["status"] == "True"
     assert len(world.tried) == 1
     assert not world.preflights
 

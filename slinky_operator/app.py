@@ -116,6 +116,7 @@ async def run(settings: Settings) -> None:
             namespaces=settings.namespaces,
             relist_every=settings.resync_interval,
             budget=settings.namespace_budget * MIB,
+            total=settings.memory_limit * MIB // 2 or None,
         )
         supervisor = Supervisor()
         health = HealthServer(metrics.registry, host=settings.health_host, port=settings.health_port)
@@ -190,7 +191,7 @@ def _show(metrics: Metrics, caches: Caches, clients: ClientMap, leading: asyncio
     for collector in (
         Objects(stores, leads=leading.is_set),
         Watches(caches.by_resource),
-        Budgets({"users": caches.of_users, "operator": caches.of_operator}),
+        Budgets({"users": caches.of_users, "operator": caches.of_operator}, caches.total),
         Contacts(clients),
     ):
         metrics.registry.register(collector)

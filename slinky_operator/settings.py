@@ -101,6 +101,11 @@ class Settings(BaseModel):
         "and those that carry its labels, each. What does not fit is left out, and the objects concerned wait and say "
         "so. A slurmd pod counts as about 20 KiB.",
     )
+    memory_limit: Annotated[int, Field(ge=0)] = Field(
+        default=0,
+        description="Memory limit of the operator's container in MiB, 0 for none. Cached objects may take half of it: "
+        "each namespace has an equal share, and the largest gives way when all together take more.",
+    )
 
     # Leadership
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
@@ -20,11 +21,13 @@ from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.oldjobs.clusters import Chosen
 from slinky_operator.oldjobs.kinds import OldKind
 from slinky_operator.oldjobs.observation import Observer
 from slinky_operator.oldjobs.partitions import Clients
 from slinky_operator.oldjobs.plan import Plan, is_of_another, plan
 from slinky_operator.oldjobs.triggers import OldJobTriggers
+from slinky_operator.reconcile import scripts
 from slinky_operator.reconcile.failures import StatusPatcher
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.text import cut
@@ -40,6 +43,10 @@ LONGEST: Final = 1000
 
 OVERTAKEN_S: Final = 0.5
 """Seconds until the pass after one that found the object or its SlurmJob changed."""
+
+
+OldJob = wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob
+"""An object of an old kind."""
 
 
 class Kube(Creator, StatusPatcher, Protocol):
@@ -58,7 +65,7 @@ class Recorder(Protocol):
         ...
 
 
-class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
+class OldJobReconciler(Reconciler[OldJob]):
     """Reconciles the objects of one old kind.
 
     Parameters
@@ -103,9 +110,8 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
         """What triggers it: each handler returns the keys to reconcile."""
 
     @override
-    async def read(self, obj: Object) -> wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob:
-        # A status that another operator has written is no reason to refuse the object.
-        readable = {**obj, "status": _stored(obj).to_dict()} if _is_foreign(obj) else obj
+    async def read(self, obj: Object) -> OldJob:
+        readable = _readable(obj)
         await self._parsed.prepare(readable)
         return self._parsed.read(readable)
 
@@ -149,6 +155,9 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
         if job is None:
             return Result()
         snapshot = await self._observer.observe(job)
+        if isinstance(snapshot.cluster, Chosen):
+            job = await self._with_script(job)
+            snapshot = replace(snapshot, job=job)
         script = "" if isinstance(job, wlm.WlmJob) else job.spec.batch
         if len(script) > LONG:
             planned = await threads.JOBS.run((key[0], job.kind, job.uid), plan, snapshot)
@@ -161,6 +170,26 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
             self._recorder.warning(obj, wanted.reason, cut(wanted.message, LONGEST))
         _ = await self.status.write(obj, obj.get("status") or {}, wanted.to_dict())
         return Result(planned.wake)
+
+    async def _with_script(self, job: OldJob) -> OldJob:
+        """An object with its script, which the cache may have left out."""
+        if isinstance(job, wlm.WlmJob) or not scripts.is_left_out(job.spec.batch):
+            return job
+        obj = await scripts.read_again(
+            self._kube,
+            self.resource,
+            "batch",
+            job.spec.batch,
+            job.namespace,
+            job.name,
+            job.uid,
+            job.metadata.generation,
+        )
+        readable = _readable(obj)
+        # Not kept: the cache of what was parsed has the digest only.
+        parsed: ParseCache[OldJob] = ParseCache(self._kind.model)
+        await parsed.prepare(readable)
+        return parsed.read(readable)
 
     async def _create(self, obj: Object, planned: Plan, body: Object) -> bool:
         """Create the SlurmJob; False if the object or the SlurmJob is another than the caches have shown."""
@@ -192,6 +221,11 @@ def _is_foreign(obj: Object) -> bool:
     except ValidationError:
         return True
     return False
+
+
+def _readable(obj: Object) -> Object:
+    """An object whose status can be read: one that another operator has written is no reason to refuse the object."""
+    return {**obj, "status": _stored(obj).to_dict()} if _is_foreign(obj) else obj
 
 
 def _stored(obj: Object) -> JobStatus:

@@ -10,7 +10,7 @@ from slinky_operator.oldjobs.controller import OldJobReconciler
 from slinky_operator.oldjobs.kinds import KINDS, OldKind
 from slinky_operator.oldjobs.observation import indexes_of
 from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.scripts import prune_job
+from slinky_operator.reconcile.scripts import prune_job, prune_old_job
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 
@@ -19,7 +19,7 @@ def _caches(kind: OldKind) -> Callable[[Settings], Sequence[CacheSpec]]:
     wanted = [
         CacheSpec(CLUSTERS, mirrored=True),
         CacheSpec(SLURMJOBS, prune=prune_job, mirrored=True),
-        CacheSpec(kind.resource, indexes_of(kind), mirrored=True),
+        CacheSpec(kind.resource, indexes_of(kind), prune=prune_old_job, mirrored=True),
     ]
     return lambda _: wanted
 

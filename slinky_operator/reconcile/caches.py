@@ -1,7 +1,8 @@
 """The caches of all controllers: each kind is watched once, with the indexes that any of them needs.
 
 Their memory is bounded for each namespace (`kube.cache.budget`): what users write has one budget, what the operator
-owns has another, so that long specs do not hide pods. Which passes wait while something is missing, `gate` decides.
+owns has another, so that long specs do not hide pods. All together have a total (`kube.cache.total`). Which passes wait
+while something is missing, `gate` decides.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from slinky_operator.kube.cache.informer import Informer, prune_managed_fields
 from slinky_operator.kube.cache.interest import Interest
 from slinky_operator.kube.cache.mirror import Mirror
 from slinky_operator.kube.cache.store import Indexer, Store
+from slinky_operator.kube.cache.total import Total
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
+from slinky_operator.reconcile.ownership import CLAIMS
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +62,8 @@ class Caches:
         Seconds between two comparisons of a mirror with a list.
     budget
         Bytes that the objects of a namespace may take: those that users write, and those that the operator owns.
+    total
+        Bytes that those of all namespaces may take together; None for no limit.
 
     Raises
     ------
@@ -74,10 +79,13 @@ class Caches:
         namespaces: Sequence[str],
         relist_every: float,
         budget: int = LIMIT,
+        total: int | None = None,
     ) -> None:
-        self.of_users = Budget(budget)
+        self.total = None if total is None else Total(total)
+        """What all namespaces take together; None if nobody limits that."""
+        self.of_users = Budget(budget, self.total)
         """What users write."""
-        self.of_operator = Budget(budget)
+        self.of_operator = Budget(budget, self.total)
         """What the operator owns, or seems to own by its labels."""
         self.interests: dict[frozenset[Resource], Interest] = {}
         """Which namespaces count, by the kinds of owners."""
@@ -105,6 +113,7 @@ class Caches:
                     prune=spec.prune,
                     budget=self.of_operator,
                     interest=self._interest(spec.owners),
+                    claim=CLAIMS[spec.resource] if spec.owners else None,
                 )
 
     @property

@@ -27,6 +27,9 @@ NOT_SHOWN_S: Final = 0.1
 ELSEWHERE_S: Final = 10.0
 """The same for a namespace that another release of this operator serves."""
 
+GIVES_WAY_S: Final = 1.0
+"""The same for a namespace whose objects are about to be left out."""
+
 ABSENT_S: Final = 30.0
 """The same for an object that is left out itself, or gone: nobody knows."""
 
@@ -86,14 +89,26 @@ class Gate:
             if not may_be_told(obj):
                 return Postponed(ABSENT_S)
             raise OverBudgetError(_left_out(key[0], self._caches.of_users, "this object"))
-        for namespace in _namespaces(key, obj):
+        namespaces = tuple(_namespaces(key, obj))
+        for namespace in namespaces:
             if not self._is_shown(namespace):
                 return Postponed(NOT_SHOWN_S)
             for budget in self._lacking(namespace):
                 if obj is None:
                     return Postponed(ABSENT_S)
                 raise OverBudgetError(_left_out(namespace, budget, "what is left out"))
-        return await self._passes.reconcile(key)
+        return await self._run(key, namespaces)
+
+    async def _run(self, key: Key, namespaces: Collection[str]) -> Result:
+        """Run one pass, during which nothing of these namespaces gives way."""
+        total = self._caches.total
+        if total is None:
+            return await self._passes.reconcile(key)
+        if any(map(total.must_give_way, namespaces)):
+            # Objects of the namespace are about to be left out, once no pass reads them.
+            return Postponed(GIVES_WAY_S)
+        with total.used(namespaces):
+            return await self._passes.reconcile(key)
 
     def _is_shown(self, namespace: str) -> bool:
         found = (self._caches.by_resource.get(one) for one in self._reads)
@@ -118,9 +133,18 @@ def _namespaces(key: Key, obj: Object | None) -> Iterator[str]:
 
 def _left_out(namespace: str, budget: Budget, what: str) -> str:
     account = budget.account(namespace)
+    missing = f"{what} was not read, {account.objects} objects and {account.left_out / MIB:.0f} MiB in all"
+    consequence = (
+        "Until they fit, the operator starts, drains and deletes nothing for this object. Delete large or superfluous "
+        "objects that have the operator's labels or are of its kinds, or raise"
+    )
+    if budget.total is not None and budget.is_short(namespace):
+        return (
+            f"the operator's memory budget of {budget.total.limit / MIB:.0f} MiB for all namespaces is used up, and "
+            f"namespace {namespace} has more than its share of {budget.total.share(namespace) / MIB:.0f} MiB: "
+            f"{missing}. {consequence} the memory limit of the operator"
+        )
     return (
         f"namespace {namespace} is over the operator's memory budget of {budget.limit / MIB:.0f} MiB for a namespace: "
-        f"{what} was not read, {account.objects} objects and {account.left_out / MIB:.0f} MiB in all. Until they fit, "
-        "the operator starts, drains and deletes nothing for this object. Delete large or superfluous objects that "
-        "have the operator's labels or are of its kinds, or raise namespaceBudget of the chart"
+        f"{missing}. {consequence} namespaceBudget of the chart"
     )

@@ -38,6 +38,7 @@ class Nothing:
     by_resource: ClassVar[dict[object, object]] = {}
     interests: ClassVar[dict[object, object]] = {}
     of_users = of_operator = Budget()
+    total = None
 
     async def refill(self) -> None:
         await for_ever()

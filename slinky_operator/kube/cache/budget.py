@@ -2,8 +2,8 @@
 
 Anybody who may create objects in a namespace decides how many there are and how long they are. So each object is
 measured when it is stored, and a namespace whose objects take more than its budget gets no further ones: they are
-counted here, and kept as stubs (`stubs`) or not at all. The memory of the operator then depends on the number of
-namespaces, not on what is put into them.
+counted here, and kept as stubs (`stubs`) or not at all. All namespaces together have a `total.Total`, which says who
+gives way once it is used up.
 
 Who must be informed, and which rules must not run while objects are missing, is left to `reconcile.caches`.
 """
@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import Any, Final
+
+from slinky_operator.kube.cache.total import Total
 
 MIB: Final = 2**20
 
@@ -81,22 +83,30 @@ class Budget:
     ----------
     limit
         Bytes of a namespace. Cluster-scoped objects have no limit: only administrators write them.
+    total
+        What all namespaces may take, with those of other budgets; None for no limit.
     """
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = LIMIT, total: Total | None = None) -> None:
         self.limit = limit
+        self.total = total
         self._accounts: dict[str, Account] = {}
 
     def fits(self, namespace: str, more: int, *, stub: bool = False) -> bool:
         """Whether a namespace may take so many bytes more."""
+        if not namespace or more <= 0:
+            return True
         limit = self.limit * (FOR_STUBS if stub else 1.0)
-        return not namespace or more <= 0 or self.account(namespace).taken + more <= limit
+        within = self.account(namespace).taken + more <= limit
+        return within and (self.total is None or self.total.fits(namespace, more, stub=stub))
 
     def take(self, namespace: str, more: int) -> None:
         """Count bytes that a namespace takes from now on; negative for those that it gives back."""
         account = self._accounts.setdefault(namespace, Account())
         account.taken += more
         self._tidy(namespace, account)
+        if self.total is not None and namespace:
+            self.total.take(namespace, more)
 
     def leave_out(self, namespace: str, objects: int, size: int) -> None:
         """Count objects that were left out, with the bytes they would take; negative for those that are no longer."""
@@ -108,6 +118,11 @@ class Budget:
     def account(self, namespace: str) -> Account:
         """What a namespace has; not to be changed."""
         return self._accounts.get(namespace) or Account()
+
+    def is_short(self, namespace: str) -> bool:
+        """Whether a namespace would have room for what was left out, if others took less."""
+        one = self.account(namespace)
+        return self.total is not None and bool(one.objects) and one.taken + one.left_out / one.objects <= self.limit
 
     def over(self) -> Iterator[tuple[str, Account]]:
         """Namespaces with objects that were left out."""

@@ -29,7 +29,7 @@ from typing import Final
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.budget import Budget
-from slinky_operator.kube.cache.interest import Interest
+from slinky_operator.kube.cache.interest import Claim, Interest
 from slinky_operator.kube.cache.listed import Listed
 from slinky_operator.kube.cache.store import Change, Indexer, Store, key_of
 from slinky_operator.kube.client import KubeClient
@@ -76,7 +76,9 @@ class Informer:
     budget
         What the objects of a namespace may take; None for no limit.
     interest
-        Which namespaces count; None if all do.
+        Which objects count; None if all do.
+    claim
+        What an object says of its owners, before it is pruned; None to keep all of a namespace that counts.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class Informer:
         rng: random.Random | None = None,
         budget: Budget | None = None,
         interest: Interest | None = None,
+        claim: Callable[[Object], Claim] | None = None,
     ) -> None:
         self.resource = resource
         self.store = Store(indexers, budget=budget)
@@ -109,6 +112,7 @@ class Informer:
         self._handlers: list[Handler] = []
         self._unsynced = set(self._namespaces)
         self._interest = interest
+        self._claim = claim
         self._asked: dict[str, object] = {}
         """Namespaces that count and were listed, or are being listed, with a mark of that list."""
         self._shown: set[str] = set()
@@ -185,12 +189,13 @@ class Informer:
         async for page in self._client.pages(
             self.resource, namespace, label_selector=self._label_selector, field_selector=self._field_selector
         ):
-            for obj in page.items:
+            items = [obj for obj in page.items if covers(key_of(obj)[0]) and self._counts(obj)]
+            for obj in items:
                 self._prune(obj)
             version = page.resource_version
             if listed is None:
                 listed = Listed(self.store, int(version or 0), covers, known=known)
-            self._tell(listed.add(page.items))
+            self._tell(listed.add(items))
         if listed is not None:
             self._tell(listed.end())
         # One that has ceased to count meanwhile was forgotten, and what others have listed since is theirs to show.
@@ -214,6 +219,11 @@ class Informer:
         self._asked.pop(namespace, None)
         self._shown.discard(namespace)
         self.store.drop(namespace)
+
+    def doubt(self, namespace: str) -> None:
+        """Show a namespace only when it has been listed again; what is stored stays."""
+        self._asked.pop(namespace, None)
+        self._shown.discard(namespace)
 
     def is_shown(self, namespace: str) -> bool:
         """Whether the store has what there is of a namespace; one that does not count has nothing to show."""
@@ -245,7 +255,12 @@ class Informer:
             self._heard[namespace] = time.monotonic()
 
     def _counts(self, obj: Object) -> bool:
-        return self._interest is None or key_of(obj)[0] in self._interest.namespaces
+        if self._interest is None:
+            return True
+        key = key_of(obj)
+        # What is kept stays, also when its owner has gone: rules have yet to see its end.
+        known = self._claim is None or key in self.store or self.store.is_left_out(key)
+        return self._interest.counts(key[0], None if known or self._claim is None else self._claim(obj))
 
     def _tell(self, changes: Iterable[Change]) -> None:
         for old, new in changes:

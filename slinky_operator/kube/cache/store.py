@@ -101,12 +101,16 @@ class Store:
         self._budget = budget
         self._stub = stub
         self._sizes: dict[Key, int] = {}
+        self._whole: dict[str, dict[Key, None]] = {}
+        """Keys in a namespace of what is kept as it is, and counts in the budget."""
         self._left_out: dict[Key, _LeftOut] = {}
         self._missing: dict[str, int] = {}
         self._objects: dict[Key, Object] = {}
         # Dictionaries instead of sets: they keep the order of arrival, which makes runs repeatable.
         self._indexes: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in self._indexers}
         self._buried: dict[Key, int] = {}
+        if budget is not None and budget.total is not None:
+            budget.total.add(self)
 
     def get(self, namespace: str | None, name: str) -> Object | None:
         """Object of this name, or `None`."""
@@ -251,6 +255,24 @@ class Store:
         """How many objects of a namespace exist of which the store has nothing, not even a stub."""
         return self._missing.get(namespace, 0)
 
+    def is_left_out(self, key: Key) -> bool:
+        """Whether an object exists for which there was no room."""
+        return key in self._left_out
+
+    def sizes(self, namespace: str) -> Iterable[tuple[int, Key]]:
+        """Bytes and key of each object of a namespace that is kept whole."""
+        return [(self._sizes[key], key) for key in self._whole.get(namespace, ())]
+
+    def leave_out(self, key: Key) -> None:
+        """Leave an object out, as if there had been no room for it; the next list tries it again.
+
+        Nobody is told: what is missing is never taken for absent.
+        """
+        old, budget = self._objects.get(key), self._budget
+        if old is None or budget is None:
+            return
+        self._keep(key, old, self._in_place_of(budget, key, old))
+
     def has_room_for_more(self) -> set[str]:
         """Namespaces with objects that did not fit, and of which one would fit now."""
         budget = self._budget
@@ -274,25 +296,35 @@ class Store:
         kept: Object | None = new
         if self._budget is not None:
             kept = self._ration(self._budget, key, new)
-        if kept is None:
-            if old is not None:
-                del self._objects[key]
-        else:
+        self._keep(key, old, kept)
+        return new if kept is None else kept
+
+    def _keep(self, key: Key, old: Object | None, kept: Object | None) -> None:
+        """Have an object in the place of another, None for nothing, in the indexes too."""
+        if kept is not None:
             self._objects[key] = kept
+        elif old is not None:
+            del self._objects[key]
         for name, indexer in self._indexers.items():
             before = set(indexer(old)) if old is not None else set()
             after = set(indexer(kept)) if kept is not None else set()
             if before != after:
                 self._reindex(name, key, before - after, after - before)
-        return new if kept is None else kept
 
     def _ration(self, budget: Budget, key: Key, new: Object) -> Object | None:
         """What can be kept of an object; None if there is no room for anything."""
+        size = footprint(new)
+        if not budget.fits(key[0], size - self._sizes.get(key, 0)):
+            return self._in_place_of(budget, key, new)
+        self._forget(key)
+        self._whole.setdefault(key[0], {})[key] = None
+        self._take(budget, key, size)
+        return new
+
+    def _in_place_of(self, budget: Budget, key: Key, new: Object) -> Object | None:
+        """What is kept in place of an object that does not fit; None for nothing."""
         namespace, size = key[0], footprint(new)
         self._forget(key)
-        if budget.fits(namespace, size):
-            self._take(budget, key, size)
-            return new
         stub = self._stub(new) if self._stub is not None else None
         taken = footprint(stub) if stub is not None else 0
         is_missing = stub is None or not budget.fits(namespace, taken, stub=True)
@@ -311,6 +343,10 @@ class Store:
     def _forget(self, key: Key) -> None:
         """Take an object out of the budget."""
         size, left_out = self._sizes.pop(key, 0), self._left_out.pop(key, None)
+        whole = self._whole.get(key[0], {})
+        whole.pop(key, None)
+        if not whole:
+            self._whole.pop(key[0], None)
         if self._budget is None:
             return
         self._budget.take(key[0], -size)

@@ -151,13 +151,28 @@ async def test_long_scripts_cost_no_memory(
     assert within < SLACK * without, f"{without:.0f} MiB without, {within:.0f} MiB with"
 
 
+async def test_junk_beside_a_cluster_holds_up_nothing(
+    client: KubeClient, control_plane: ControlPlane, namespaces: tuple[str, str], tmp_path: Path
+) -> None:
+    """Ten megabytes with our labels and a made-up uid beside a budget of eight: the Cluster goes on as without them."""
+    own = namespaces[0]
+    await make(client, CONFIGMAPS, own, 10, {"metadata": {"labels": OURS}, "data": {"text": LONG}})
+    async with operator(control_plane.kubeconfig, own, tmp_path, "--no-watch-nodes", "--namespace-budget=8") as process:
+        while not (found := (await client.get(CLUSTERS, "slurm", own)).get("status") or {}).get("conditions"):
+            assert process.process.returncode is None
+            await asyncio.sleep(0.1)
+        assert "OverBudget" not in json.dumps(found)
+
+
 async def test_the_owner_of_a_namespace_over_its_budget_is_told_and_gets_on_once_there_is_room(
     client: KubeClient, control_plane: ControlPlane, namespaces: tuple[str, str], tmp_path: Path
 ) -> None:
     own = namespaces[0]
     nodeset = {"clusterName": "slurm", "replicas": 0}
     await create(client, NODESETS, {"metadata": {"name": "w", "namespace": own}, "spec": nodeset})
-    await make(client, CONFIGMAPS, own, 20, {"metadata": {"labels": OURS}, "data": {"text": LONG}})
+    uid = (await client.get(CLUSTERS, "slurm", own))["metadata"]["uid"]
+    ours = {**OURS, labels.LABEL_CLUSTER_UID: uid}
+    await make(client, CONFIGMAPS, own, 20, {"metadata": {"labels": ours}, "data": {"text": LONG}})
     quick = "from slinky_operator.reconcile import caches, gate\ncaches.REFILL_S = 0.5"
     async with operator(
         control_plane.kubeconfig,

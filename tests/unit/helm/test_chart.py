@@ -99,11 +99,16 @@ def test_the_pod_has_no_privilege(values: dict[str, Any]) -> None:
 )
 def test_the_operator_takes_every_flag_and_variable(values: dict[str, Any]) -> None:
     (container,) = pod_spec(values)["containers"]
-    ours = [entry["name"] for entry in container["env"] if entry["name"].startswith(ENVIRONMENT_PREFIX)]
+    given = {
+        entry["name"]: "512" if "resourceFieldRef" in entry.get("valueFrom", {}) else "here"
+        for entry in container["env"]
+    }
+    ours = {name: value for name, value in given.items() if name.startswith(ENVIRONMENT_PREFIX)}
     assert {name.removeprefix(ENVIRONMENT_PREFIX).lower() for name in ours} <= set(Settings.model_fields)
-    settings = Settings.load(container["args"], dict.fromkeys(ours, "here"))
+    settings = Settings.load(container["args"], ours)
     assert settings.leader_election
     assert settings.lease_namespace == "here"
+    assert settings.memory_limit == 512
     assert settings.daemon_priority_class == values.get("slurm", {}).get("priorityClassName", "")
     assert settings.namespaces == tuple(values.get("watchNamespaces", ()))
     assert settings.slinky_namespaces == tuple(values.get("slinkyNamespaces", ("slinky",)))

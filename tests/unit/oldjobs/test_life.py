@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
+from slinky_operator.kube import errors
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.oldjobs.kinds import KINDS, LONGEST_NAME, OldKind
 from slurm_client.models.job import FINISHED
+from tests.support.memory_kube import name_of
 from tests.unit.oldjobs.worlds import IMAGE, WLM, OldWorld, old_world
 
 KIND = pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
@@ -193,6 +195,30 @@ async def test_a_later_change_of_the_spec_has_no_effect_and_that_is_said(world: 
     assert "the spec has changed since the job was made" in world.shown(WLM)["message"]
     assert world.shown(WLM)["observedGeneration"] == 1
     assert len(world.in_slurm()) == 1
+
+
+@pytest.mark.parametrize("kind", [one for one in KINDS if one is not IMAGE], ids=lambda kind: kind.name)
+async def test_a_long_script_is_not_kept_and_read_when_its_job_is_made(world: OldWorld, kind: OldKind) -> None:
+    script = "#!/bin/sh\n#" + "x" * 5_000 + "\ntrue\n"
+    world.old(kind, batch=script)
+    (cached,) = world.stores[kind.name]
+    assert len(cached["spec"]["batch"]) < 200
+    await world.look(kind)
+    child = world.child(kind)
+    assert child is not None
+    assert child["spec"]["script"] == script
+    await world.runs(kind)
+
+
+async def test_a_long_script_that_changes_meanwhile_makes_no_job_of_another_spec(world: OldWorld) -> None:
+    world.old(WLM, batch="#!/bin/sh\n#" + "x" * 5_000)
+    found = world.kube.find(WLM.resource, "hello", "team")
+    assert found is not None
+    about = {**found["metadata"], "generation": 2}
+    world.kube.objects[name_of(WLM.resource), "team", "hello"] = {**found, "metadata": about}
+    with pytest.raises(errors.Conflict):
+        await world.faces[WLM.name].run_pass(("team", "hello"), next(iter(world.stores[WLM.name])))
+    assert world.child(WLM) is None
 
 
 async def test_labels_without_effect_are_told(world: OldWorld) -> None:

@@ -17,6 +17,7 @@ from slinky_operator.oldjobs.controller import OldJobReconciler
 from slinky_operator.oldjobs.kinds import KINDS, OldKind
 from slinky_operator.oldjobs.observation import indexes_of
 from slinky_operator.reconcile.namespaces import VALID_S
+from slinky_operator.reconcile.scripts import prune_old_job
 from slinky_operator.runtime.controller import Result
 from slurm_client.testing import FakeSlurmrestd
 from tests.support.slurm_jobs import SCRIPT
@@ -36,7 +37,7 @@ class OldWorld(JobWorld):
 
     def __init__(self, slurm: FakeSlurmrestd) -> None:
         super().__init__(slurm)
-        self.stores = {kind.name: self.kube.cache(kind.resource, indexes_of(kind)) for kind in KINDS}
+        self.stores = {kind.name: self.kube.cache(kind.resource, indexes_of(kind), prune_old_job) for kind in KINDS}
         self.sylabs()
         self.passed = 0.0
         """Seconds that have passed beside those of the clock."""

@@ -33,13 +33,13 @@ class Passes:
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, total: int | None = None) -> None:
         specs = [
             *(CacheSpec(resource, mirrored=True) for resource in (CLUSTERS, NODESETS, SLURMJOBS)),
             *(CacheSpec(resource, owners=OWNERS) for resource in (PODS, CONFIGMAPS)),
         ]
         client = cast("KubeClient", None)
-        self.caches = Caches(client, specs, namespaces=(), relist_every=60.0, budget=MIB)
+        self.caches = Caches(client, specs, namespaces=(), relist_every=60.0, budget=MIB, total=total)
         self.passes = Passes()
 
     def gate(self, resource: Resource, *reads: Resource) -> Gate:
@@ -114,6 +114,43 @@ async def test_an_object_waits_for_the_namespace_of_its_cluster() -> None:
     with pytest.raises(OverBudgetError, match="namespace a "):
         await gate.reconcile(("team", "hello"))
     assert world.passes.run == []
+
+
+async def test_the_largest_namespace_is_told_that_all_together_take_too_much() -> None:
+    world = World(MIB)
+    world.put(CLUSTERS, "slurm")
+    world.listed()
+    world.put(CONFIGMAPS, "large", 900 * 2**10)
+    world.listed("b")
+    world.put(CLUSTERS, "slurm", namespace="b")
+    world.put(CONFIGMAPS, "small", 400 * 2**10, namespace="b")
+    with pytest.raises(OverBudgetError, match=r"memory budget of 1 MiB for all namespaces is used up") as raised:
+        await world.gate(CLUSTERS, CONFIGMAPS).reconcile(KEY)
+    assert "namespace a has more than its share of 0 MiB" in str(raised.value)
+    await world.gate(CLUSTERS, CONFIGMAPS).reconcile(("b", "slurm"))
+    assert world.passes.run == [("b", "slurm")]
+
+
+async def test_nothing_is_lost_during_a_pass_and_none_begins_before_it_gives_way() -> None:
+    world = World(MIB)
+    world.put(CLUSTERS, "slurm")
+    world.listed()
+    world.listed("b")
+    world.put(CONFIGMAPS, "large", 900 * 2**10)
+    gate = world.gate(CLUSTERS, CONFIGMAPS)
+    configs = world.caches.store(CONFIGMAPS)
+
+    async def amid(key: Key) -> Result:
+        world.put(CONFIGMAPS, "small", 400 * 2**10, namespace="b")
+        assert configs.get("a", "large") is not None
+        assert isinstance(await gate.reconcile(key), Postponed)
+        return Result()
+
+    world.passes.reconcile = amid  # type: ignore[method-assign]
+    await gate.reconcile(KEY)
+    assert configs.get("a", "large") is None
+    with pytest.raises(OverBudgetError):
+        await gate.reconcile(KEY)
 
 
 def test_a_cache_keeps_all_if_one_of_its_readers_wants_all() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -13,9 +13,9 @@ from slinky_operator.kube.cache import informer as informer_module
 from slinky_operator.kube.cache import interest as interest_module
 from slinky_operator.kube.cache.budget import Budget
 from slinky_operator.kube.cache.informer import Handler, Informer
-from slinky_operator.kube.cache.interest import Interest
+from slinky_operator.kube.cache.interest import Claim, Interest
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PODS
+from slinky_operator.kube.resources import CLUSTERS, PODS, Resource
 from tests.unit.kube.fake_api import FakeApi, client_of, eventually, running
 
 NAMESPACE = "default"
@@ -31,6 +31,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 class Owners:
     """A cache of owners."""
 
+    resource: Resource = CLUSTERS
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     handlers: list[Handler] = field(default_factory=list)
 
@@ -46,7 +47,7 @@ class Owners:
             handler(self._one(name), None)
 
     def _one(self, name: str) -> Object:
-        return {"metadata": {"name": name, "namespace": NAMESPACE}}
+        return {"metadata": {"name": name, "namespace": NAMESPACE, "uid": f"uid-{name}"}}
 
 
 @dataclass
@@ -61,11 +62,11 @@ class World:
 
 
 @asynccontextmanager
-async def world() -> AsyncIterator[World]:
+async def world(claim: Callable[[Object], Claim] | None = None) -> AsyncIterator[World]:
     async with running() as fake, client_of(fake) as client:
         budget, owners, told = Budget(), Owners(), list[str]()
         interest = Interest([owners], budget)
-        informer = Informer(client, PODS, budget=budget, interest=interest)
+        informer = Informer(client, PODS, budget=budget, interest=interest, claim=claim)
         informer.add_handler(lambda old, new: told.append((new or old or {})["metadata"]["name"]))
         tasks = [asyncio.create_task(one.run()) for one in (informer, interest)]
         try:
@@ -151,3 +152,115 @@ async def test_what_happens_while_a_namespace_is_listed_is_not_lost() -> None:
             await asyncio.sleep(0.001 * (number % 4))
         w.owners.come("last")
         await eventually(lambda: w.informer.is_shown(NAMESPACE) and w.names() == sorted(w.fake.objects))
+
+
+def by_name(obj: Object) -> Claim:
+    """The part of a name before the dash is the uid of an owner; `slurm` is a name that one may have, too."""
+    owner = obj["metadata"]["name"].partition("-")[0]
+    return Claim(frozenset({f"uid-{owner}"}), frozenset({(CLUSTERS, "slurm")} if owner == "slurm" else ()))
+
+
+async def test_junk_beside_an_owner_is_dropped_and_wakes_nobody() -> None:
+    async with world(by_name) as w:
+        await w.fake.put("junk-0")
+        w.owners.come("a")
+        w.owners.synced.set()
+        await w.informer.synced.wait()
+        await w.fake.put("junk-1")
+        await w.fake.put("a-0")
+        await eventually(lambda: w.names() == ["a-0"])
+        await w.fake.remove("junk-0")
+        await w.fake.put("a-1")
+        await eventually(lambda: w.names() == ["a-0", "a-1"])
+        assert set(w.told) == {"a-0", "a-1"}
+        assert w.informer.store.missing(NAMESPACE) == 0
+        assert w.fake.count("list") == 1
+
+
+async def test_an_object_that_is_seen_before_its_owner_is_not_lost_and_nothing_is_decided_without_it() -> None:
+    async with world(by_name) as w:
+        w.owners.come("a")
+        w.owners.synced.set()
+        await w.informer.synced.wait()
+        await w.fake.put("b-0")
+        await w.fake.put("a-0")
+        await eventually(lambda: w.names() == ["a-0"])
+        w.fake.list_faults.append(500)
+        w.owners.come("c")
+        assert w.informer.is_shown(NAMESPACE), "nothing that was dropped is of c"
+        w.owners.come("b")
+        assert not w.informer.is_shown(NAMESPACE)
+        await eventually(lambda: w.informer.is_shown(NAMESPACE))
+        assert w.names() == ["a-0", "b-0"]
+
+
+async def test_an_owner_takes_over_by_name_what_was_dropped_without_one() -> None:
+    async with world(by_name) as w:
+        w.owners.come("a")
+        w.owners.synced.set()
+        await w.informer.synced.wait()
+        await w.fake.put("slurm-0")
+        await w.fake.put("a-0")
+        await eventually(lambda: w.names() == ["a-0"])
+        w.owners.come("slurm")
+        await eventually(lambda: w.informer.is_shown(NAMESPACE) and w.names() == ["a-0", "slurm-0"])
+
+
+async def test_what_an_owner_has_left_stays_until_it_is_deleted() -> None:
+    async with world(by_name) as w:
+        w.owners.come("a")
+        w.owners.come("b")
+        w.owners.synced.set()
+        await w.informer.synced.wait()
+        await w.fake.put("b-0")
+        await eventually(lambda: w.names() == ["b-0"])
+        w.owners.go("b")
+        await w.fake.put("b-0")
+        await w.informer.show(NAMESPACE)
+        assert w.names() == ["b-0"]
+        await w.fake.remove("b-0")
+        await eventually(lambda: w.names() == [])
+
+
+async def test_with_more_junk_than_is_remembered_each_new_owner_is_looked_for_and_old_ones_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interest_module, "MOST_REFUSED", 3)
+    async with world(by_name) as w:
+        w.owners.come("a")
+        w.owners.synced.set()
+        await w.informer.synced.wait()
+        for number in range(9):
+            await w.fake.put(f"junk{number}-0")
+        await w.fake.put("a-0")
+        await eventually(lambda: w.names() == ["a-0"])
+        # A write to the status of an owner is no new one.
+        known: Object = {"metadata": {"name": "a", "namespace": NAMESPACE, "uid": "uid-a"}}
+        for handler in w.owners.handlers:
+            handler(known, known)
+        assert w.informer.is_shown(NAMESPACE)
+        w.owners.come("junk8")
+        assert not w.informer.is_shown(NAMESPACE)
+        await eventually(lambda: w.informer.is_shown(NAMESPACE))
+        assert w.names() == ["a-0", "junk8-0"]
+
+
+async def test_an_owner_for_which_there_is_no_room_counts_once() -> None:
+    """Such an owner comes as if it were new with each of its versions."""
+    async with world(by_name) as w:
+        w.owners.synced.set()
+        await w.informer.synced.wait()
+        for _ in range(3):
+            w.owners.come("a")
+        await eventually(lambda: w.informer.is_shown(NAMESPACE))
+        w.owners.come("b")
+        w.owners.go("a")
+        await w.fake.put("a-0")
+        await w.fake.put("b-0")
+        await eventually(lambda: w.names() == ["b-0"])
+        w.owners.go("b")
+        await w.fake.remove("b-0")
+        await eventually(lambda: w.names() == [])
+        w.owners.come("elsewhere")
+        w.owners.go("elsewhere")
+        assert w.informer.is_shown(NAMESPACE)

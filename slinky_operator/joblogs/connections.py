@@ -73,6 +73,8 @@ class Place:
 
     connection: socket.socket
     holder: str
+    caller: str = ""
+    """Whom it counted to when it was opened: its address, or `OWN`."""
     is_kept: bool = False
     """Whether it is not given away: it carries a copy, which has limits of its own."""
     is_given_away: bool = False
@@ -111,7 +113,7 @@ class Connections:
                 return None
             if len(self._places) >= self._most and not self._make_room(holder):
                 return None
-            place = Place(connection, holder)
+            place = Place(connection, holder, holder)
             self._places[id(place)] = place
             self._counts[holder] += 1
             return place

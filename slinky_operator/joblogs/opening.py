@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -23,14 +22,15 @@ from slinky_operator.joblogs import files, tokens
 from slinky_operator.joblogs.copies.serving import BEGUN, Copies, Refused
 from slinky_operator.joblogs.copies.shares import Shares
 from slinky_operator.joblogs.log import Log
+from slinky_operator.joblogs.openings import TooMany, Turns, Users
 from slinky_operator.joblogs.protocol import MAX_LINE
 from slinky_operator.joblogs.tokens import Grant
 
 OPEN_SECONDS: Final = 5
 """Within which a file is opened; a network file system may not answer."""
 
-AT_A_TIME: Final = 16
-"""Files that are opened concurrently."""
+PAUSE: Final = 0.05
+"""Seconds until a file is asked for again whose user has too many that are being opened."""
 
 _OPENED: Final = b"200"
 
@@ -71,10 +71,15 @@ class Opener:
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._free = threading.BoundedSemaphore(AT_A_TIME)
+        self._turns = Turns()
 
-    def open(self, token: str) -> int:
+    def open(self, token: str, caller: str) -> int:
         """Return a descriptor of the token's file.
+
+        Parameters
+        ----------
+        caller
+            Whom the opening counts to.
 
         Raises
         ------
@@ -83,11 +88,21 @@ class Opener:
         """
         if len(token) > tokens.MAX_TOKEN:
             raise NotOpened(HTTPStatus.FORBIDDEN, "the token is too long")
-        with self._free, self._asked(token) as reply:
-            said, found = _said(reply)
-        if said == _OPENED and found:
-            return found[0]
-        raise _refusal(said)
+        until = time.monotonic() + OPEN_SECONDS * 2
+        while True:
+            try:
+                with self._turns.turn(caller, until), self._asked(token) as reply:
+                    said, found = _said(reply)
+            except TooMany:
+                words = "too many files are being opened for this address"
+                raise NotOpened(HTTPStatus.SERVICE_UNAVAILABLE, words) from None
+            if said == _OPENED and found:
+                return found[0]
+            refusal = _refusal(said)
+            if refusal.status is not HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() + PAUSE >= until:
+                raise refusal
+            # Without a turn, which others may have meanwhile.
+            time.sleep(PAUSE)
 
     def copy(self, token: str, nonce: str, connection: socket.socket) -> None:
         """Hand a connection over for the copy of its token, and return when that has ended.
@@ -185,14 +200,21 @@ class _Opening:
     settings: Settings
     log: Log
     copies: Copies
+    users: Users = field(default_factory=Users)
 
     def open(self, reply: socket.socket, token: bytes) -> None:
         """Open the file of a token."""
         try:
             grant = _granted(token, self.settings.key)
-            self._in_child(lambda: _answer(reply, grant, self.settings))
+            self._admit(grant.uid)
+            self.users.begun(self._in_child(lambda: _answer(reply, grant, self.settings)), grant.uid)
         except NotOpened as error:
             self._refuse(reply, error.status, error.why)
+
+    def _admit(self, uid: int) -> None:
+        if not self.users.may_open(uid):
+            why = f"the file system has yet to answer for other files of uid {uid}"
+            raise NotOpened(HTTPStatus.TOO_MANY_REQUESTS, why)
 
     def copy(self, reply: socket.socket, token: bytes, connection: socket.socket) -> None:
         """Begin the copy of a token."""
@@ -241,6 +263,7 @@ class _Opening:
         code = 1
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self.users.close()
             work()
             code = 0
         except Exception:  # noqa: BLE001 - the parent does not wait for it, so nobody else would say it

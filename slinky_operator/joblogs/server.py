@@ -137,7 +137,7 @@ class Server:
                 self._connections.keep(place)
                 self._opener.copy(asked.token, asked.nonce, connection)
                 return False
-            opened = self._opener.open(asked.token)
+            opened = self._opener.open(asked.token, place.caller)
         except NotOpened as error:
             if error.status is not HTTPStatus.NOT_FOUND:
                 self._log(f"{peer}: {error.status.value} {error.why}")

@@ -31,7 +31,7 @@ class OneFile(Opener):
         self.refusal: NotOpened | None = None
 
     @override
-    def open(self, token: str) -> int:
+    def open(self, token: str, caller: str) -> int:
         if self.refusal is not None:
             raise self.refusal
         return os.open(self.path, os.O_RDONLY)

@@ -7,6 +7,7 @@ slurmd's own: nothing can be tried then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -19,6 +20,7 @@ from slinky_operator.slurm.exit_messages import LONGEST, held_up, short
 SLOW: Final = timedelta(seconds=20)
 """How long the others wait for a container that is not started, once slurmctld's is."""
 
+_SLURMD: Final = re.compile(r"slurmd-[0-9]{1,6}", re.ASCII)
 _NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"})
 _KILLED: Final = 128
 """Exit codes above this one are signals."""
@@ -116,7 +118,8 @@ def _slow(statuses: Mapping[str, Object], wall: datetime) -> str:
     state = statuses.get(naming.CONTROLLER_CONTAINER, {}).get("state") or {}
     started = ((state.get("running") or state.get("terminated")) or {}).get("startedAt")
     last = datetime.fromisoformat(started) if started else None
-    slurmds = sorted((name for name in statuses if name != naming.CONTROLLER_CONTAINER), key=place)
+    # An admission webhook may have put a container of its own beside them.
+    slurmds = sorted(filter(_SLURMD.fullmatch, statuses), key=place)
     for name in slurmds:
         state = statuses[name].get("state") or {}
         at = ((state.get("running") or state.get("terminated")) or {}).get("startedAt")

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from slinky_operator.runtime import threads
+
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("slinky_operator", "slurm_client", "slurm_exporter", "api/slinky_api")
 
@@ -42,6 +44,52 @@ OWNERS = {
     "slurm_client/testing/threaded.py": "the event loop of the fake slurmrestd in tests of users",
     "slurm_exporter/exporter.py": "one, in which one family of a page is written at a time; budgets bound it",
 }
+
+
+SPEC = "specs have a weight (`kube.cache.weight`)"
+ANSWER = "answers of Slurm have a size and a number of objects (`slurm_client.connection.intake`)"
+OURS = "a number that the operator itself decides"
+
+WORK = {
+    "slinky_operator/autoscaling/controller.py:self._count": "steps and a deadline (`autoscaling.rules.effort`)",
+    "slinky_operator/cluster/controller.py:plan": SPEC,
+    "slinky_operator/cluster/execute/slurm/accounts.py:wanted.wanted": SPEC,
+    "slinky_operator/cluster/execute/slurm/accounts.py:pruning.is_needed": ANSWER,
+    "slinky_operator/cluster/execute/slurm/accounts.py:_compare": ANSWER,
+    "slinky_operator/cluster/execute/slurm/accounts.py:gather": ANSWER,
+    "slinky_operator/cluster/execute/slurm/accounts.py:lambda": ANSWER,
+    "slinky_operator/kube/cache/parse_cache.py:self._parse_all": SPEC,
+    "slinky_operator/loginset/execute.py:host_keys.generate": OURS,
+    "slinky_operator/node_labels/config_map.py:parse": "a ConfigMap has a mebibyte, which administrators write",
+    "slinky_operator/nodeset/controller.py:rules": f"{SPEC}, and {ANSWER}",
+    "slinky_operator/nodeset/execute/slurm_queries.py:node_references.find": ANSWER,
+    "slinky_operator/oldjobs/controller.py:plan": SPEC,
+    "slinky_operator/runtime/health.py:encode": OURS,
+    "slinky_operator/slurm/jobs.py:remembered": ANSWER,
+    "slinky_operator/slurmjob/reading.py:rule": ANSWER,
+    "slinky_operator/slurmjob/translations.py:_translated": SPEC,
+}
+"""What runs in a thread of the operator, and why it ends."""
+
+POOLS = {"RULES", "COUNTS", "JOBS", "PAGES", "KEYS"}
+"""The pools of `runtime.threads`."""
+
+
+def pooled(source: str) -> Iterator[str]:
+    """Functions that a module has run in a pool."""
+    tree = ast.parse(source)
+    taken = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "slinky_operator.kube.cache.weight"
+        for alias in node.names
+        if alias.name == "decide"
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in taken or (called.endswith(".run") and called.split(".")[-2] in POOLS):
+                yield "lambda" if isinstance(node.args[1], ast.Lambda) else ast.unparse(node.args[1])
 
 
 def uses(source: str) -> Iterator[str]:
@@ -78,3 +126,21 @@ def test_each_module_that_uses_threads_has_said_why() -> None:
 )
 def test_each_way_into_a_thread_is_found(source: str) -> None:
     assert list(uses(source))
+
+
+def test_each_work_of_a_pool_has_said_why_it_ends() -> None:
+    found = {f"{name}:{work}" for name, source in modules() for work in pooled(source)}
+    # `decide` gives on what it is given.
+    assert found - {"slinky_operator/kube/cache/weight.py:rules"} == WORK.keys()
+
+
+def test_the_pools_are_made_in_one_place() -> None:
+    made = {name: source.count("Pool(") for name, source in modules() if name.startswith("slinky_operator/")}
+    assert {name for name, count in made.items() if count} == {"slinky_operator/runtime/threads.py"}
+    assert {name for name in vars(threads) if isinstance(getattr(threads, name), threads.Pool)} == POOLS
+
+
+def test_work_of_a_pool_is_found() -> None:
+    source = "from slinky_operator.kube.cache.weight import decide as off\nasync def f():\n    await off(k, rules, 1)"
+    assert list(pooled(source)) == ["rules"]
+    assert list(pooled("async def f():\n    await threads.RULES.run(k, other.rules)")) == ["other.rules"]

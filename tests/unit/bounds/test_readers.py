@@ -1,0 +1,272 @@
+"""Each function of the operator that is given an object of Slurm bears every hostile text in it.
+
+The functions are found by the types of their parameters, and each is called: with every text of the objects hostile,
+and with each text that the function reads hostile alone. Another function that reads such objects is tried as it is;
+what cannot be made from its types is given in `GIVEN`, and `ELSEWHERE` says who tries what cannot be called here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pytest
+
+from hack.localkube.paths import PROJECT
+from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
+from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks, SlurmJob
+from slinky_operator.autoscaling.rules.rooms import Shape
+from slinky_operator.autoscaling.rules.view import ScaledSet
+from slinky_operator.jobs.phases import Phase, Reason, Shown
+from slinky_operator.jobs.task_sets import Reader
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
+from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
+from slinky_operator.slurmjob.execute.slurm_calls import Wanted
+from slinky_operator.slurmjob.model.slurm_records.marks import Mark
+from slurm_client.models import Job, JobRecord, JobState, Node, Partition, Reservation
+from tests.support.hostile_texts import Cost, measured, texts
+from tests.unit.bounds.test_hostile_answers import LONGEST, text_fields, too_much
+from tests.unit.nodeset.builders import a_pod, joined
+
+pytestmark = pytest.mark.thorough
+
+NOW: Final = datetime(2026, 11, 24, tzinfo=UTC)
+PLAIN: Final[Mapping[str, Any]] = {
+    "Job": Job(id=1, array_job_id=1, state=JobState("RUNNING"), start_time=NOW, nodes=("a-0",)),
+    "JobRecord": JobRecord(id=1, array_job_id=1, state=JobState("COMPLETED"), start_time=NOW, end_time=NOW),
+    "Node": Node(name="a-0"),
+    "Partition": Partition(name="a"),
+    "Reservation": Reservation(name="a"),
+}
+
+METHODS: Final = "its class needs daemons or a Cluster; what it makes of texts is in functions that are called here"
+ASKS: Final = "it asks Slurm, and gives what it is told to functions that are called here"
+AUTOSCALING: Final = "bounded by the counter's budget: tests/unit/autoscaling/test_hostile_jobs.py"
+IN_WHOLE: Final = "it passes the objects on to functions that are called here"
+ELSEWHERE: Final[Mapping[str, str]] = {
+    "autoscaling.rules.needs.excuse": AUTOSCALING,
+    "autoscaling.rules.needs.read": AUTOSCALING,
+    "autoscaling.rules.needs.partitions": AUTOSCALING,
+    "autoscaling.rules.needs._need": AUTOSCALING,
+    "nodeset.drain.slurm_steps._may_undrain": IN_WHOLE,
+    "nodeset.execute.delete_pods._count": IN_WHOLE,
+    "nodeset.execute.end_jobs.note": IN_WHOLE,
+    "nodeset.execute.end_jobs._each": ASKS,
+    "nodeset.execute.end_jobs._gone": ASKS,
+    "nodeset.drain.slurmd_questions.gone": IN_WHOLE,
+    "nodeset.execute.slurm_queries.recorded_ends": ASKS,
+    "nodeset.execute.slurm_queries._named": ASKS,
+    "nodeset.execute.slurm_queries._search": ASKS,
+    "nodeset.observation.observe.with_jobs": IN_WHOLE,
+    "nodeset.ports.cancel_job": METHODS,
+    "nodeset.ports.requeue_job": METHODS,
+    "nodeset.triggers.node": METHODS,
+    "slurm.jobs.__init__": METHODS,
+    "slurm.jobs._timed": METHODS,
+    "slurm.jobs._kept": METHODS,
+    "slurmjob.job_list._own": METHODS,
+}
+"""Functions that are not called here, and what holds them."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a Kubernetes Node sets on its Slurm nodes."""
+
+    features: tuple[str, ...] = ("a",)
+    topology: str = "a:b"
+
+
+GIVEN: Final[Mapping[str, Any]] = {
+    "ScaledSet": ScaledSet(name="a", replicas=1, most=9, shape=Shape(1, 1)),
+    "Cause": Cause.SCALE_IN,
+    "Pod": a_pod(),
+    "Drain": Drain(),
+    "OnTimeout": OnTimeout.CANCEL,
+    "RecordedEnds": RecordedEnds(),
+    "StepsSeen": StepsSeen(NOW),
+    "Traits": Host(),
+    "Wanted": Wanted(Mark("u", 0), "a", "a", NOW),
+    "Mark": Mark("u", 0),
+    "ArrayCounts": ArrayCounts(),
+    "ArrayTasks": ArrayTasks(),
+    "Shown": Shown(Phase.RUNNING, Reason.RUNNING, ""),
+    "SlurmJob": SlurmJob.parse(
+        {"metadata": {"name": "a", "namespace": "b", "uid": "u"}, "spec": {"clusterName": "c", "script": "#!/bin/sh\n"}}
+    ),
+}
+"""Values of parameters by their types."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that is given objects of Slurm."""
+
+    module: str
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    """Name and type of each."""
+    is_method: bool
+
+    @property
+    def id(self) -> str:
+        return f"{self.module.removeprefix('slinky_operator.')}.{self.name}"
+
+    @property
+    def models(self) -> set[str]:
+        return {model for _, kind in self.parameters for model in models_in(kind)}
+
+
+def models_in(annotation: str) -> set[str]:
+    """Models that are named in a type."""
+    return {node.id for node in ast.walk(ast.parse(annotation)) if isinstance(node, ast.Name)} & PLAIN.keys()
+
+
+def functions_of(module: str, source: str) -> Iterator[Function]:
+    tree = ast.parse(source)
+    models = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("slurm_client.models")
+        for alias in node.names
+    } & PLAIN.keys()
+    outer = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            given = tuple((one.arg, ast.unparse(one.annotation)) for one in arguments if one.annotation)
+            if any(models_in(kind) & models for _, kind in given):
+                yield Function(module, node.name, given, id(node) not in outer)
+
+
+def functions() -> Iterator[Function]:
+    for path in sorted((PROJECT / "slinky_operator").rglob("*.py")):
+        module = ".".join(path.relative_to(PROJECT).with_suffix("").parts)
+        yield from functions_of(module, path.read_text("utf-8"))
+
+
+FUNCTIONS: Final = {one.id: one for one in functions()}
+
+
+class Unknown(Exception):
+    """Nothing is known to give for a parameter."""
+
+
+SIMPLE: Final = {"str": "a-0", "int": 1, "float": 1.0, "bool": True, "datetime": NOW, "...": ...}
+
+
+def value(kind: str, objects: Mapping[str, Any]) -> Any:
+    """Something of a type."""
+    if kind == "Member":
+        return joined(a_pod(), objects["Node"], objects["Job"])
+    known = {**GIVEN, **SIMPLE, "Reader": Reader(), **objects}
+    if kind in known:
+        return known[kind]
+    tree = ast.parse(kind, mode="eval").body
+    if isinstance(tree, ast.BinOp):
+        filled = [one for one in map(ast.unparse, (tree.left, tree.right)) if models_in(one)]
+        return value(filled[0], objects) if filled else None
+    if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name):
+        inner = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
+        return collection(tree.value.id, [value(ast.unparse(one), objects) for one in inner])
+    raise Unknown(kind)
+
+
+def collection(name: str, inner: list[Any]) -> Any:
+    """A collection of a type."""
+    if name == "tuple":
+        return tuple(inner) if inner[-1] is not ... else (inner[0],)
+    if name in {"frozenset", "AbstractSet"}:
+        return frozenset(inner)
+    if name in {"Mapping", "dict"}:
+        return {inner[0]: inner[1]}
+    if name in {"Iterable", "Sequence", "Collection", "Container"}:
+        return (inner[0],)
+    raise Unknown(name)
+
+
+def run(function: Function, objects: Mapping[str, Any]) -> None:
+    called = getattr(importlib.import_module(function.module), function.name)
+    called = getattr(called, "__wrapped__", called)
+    found = called(**{name: value(kind, objects) for name, kind in function.parameters})
+    if inspect.isgenerator(found):
+        list(found)
+
+
+def texts_read(function: Function, model: str) -> list[str]:
+    """Fields of a model with texts that a function reads, alone or by what it calls."""
+    read: set[str] = set()
+    plain = PLAIN[model]
+
+    def note(self: Any, name: str) -> Any:
+        read.add(name)
+        return object.__getattribute__(self, name)
+
+    noting = type("Noting", (type(plain),), {"__getattribute__": note, "__slots__": ()})
+    given = {one.name: getattr(plain, one.name) for one in fields(plain)}
+    with suppress(ValueError):
+        run(function, {**PLAIN, model: noting(**given)})
+    return [name for name, _ in text_fields(type(plain)) if name in read]
+
+
+def hostile(model: str, names: Collection[str], text: str) -> Any:
+    """An object some of whose texts are hostile."""
+    plain = PLAIN[model]
+    changed = {name: (text,) * 9 if several else text for name, several in text_fields(type(plain)) if name in names}
+    return replace(plain, **changed)
+
+
+def for_one_text(cost: Cost, obj: Any) -> Cost:
+    """The part of a cost that four texts of the longest kind have: readers may take time for each text, not more."""
+    length = sum(len(repr(getattr(obj, part.name))) for part in fields(obj))
+    share = max(1.0, length / (4 * LONGEST))
+    return Cost(int(cost.lines / share), int(cost.peak / share), cost.seconds / share)
+
+
+CALLED: Final = [one for one in FUNCTIONS.values() if one.id not in ELSEWHERE]
+TEXTS: Final = texts(LONGEST)
+
+
+def test_the_functions_are_found() -> None:
+    assert ELSEWHERE.keys() - FUNCTIONS.keys() == set()
+    assert [one.id for one in CALLED if one.is_method] == [], "say who tries the method"
+    assert {
+        "nodeset.slurm_nodes.drains.to_drain",
+        "nodeset.disruption.victims.seconds_lost",
+        "cluster.execute.slurm.slurm_queries._used_by",
+    } <= {one.id for one in CALLED}
+
+
+@pytest.mark.parametrize("function", CALLED, ids=lambda function: function.id)
+def test_no_text_of_an_object_costs_a_function_much(function: Function) -> None:
+    costs: dict[str, Cost] = {}
+    for model in function.models:
+        every = [name for name, _ in text_fields(type(PLAIN[model]))]
+        for names in (every, *([name] for name in texts_read(function, model))):
+            for kind, text in TEXTS.items():
+                objects = {**PLAIN, model: hostile(model, names, text)}
+                with measured() as cost, suppress(ValueError):
+                    run(function, objects)
+                name = f"{model} {'all' if names is every else names[0]} {kind}"
+                costs[name] = for_one_text(cost(), objects[model])
+    assert too_much(costs) == {}
+
+
+def test_a_function_that_is_not_yet_known_is_found() -> None:
+    source = (
+        "from slurm_client.models import Job\n"
+        "from elsewhere import Node\n"
+        "def one(jobs: Mapping[str, tuple[Job, ...]]) -> None: ...\n"
+        "def two(node: Node) -> None: ...\n"
+        "class A:\n    async def three(self, job: Job | None) -> None: ...\n"
+    )
+    assert [(one.name, one.is_method) for one in functions_of("m", source)] == [("one", False), ("three", True)]
+    with pytest.raises(Unknown):
+        value("tuple[Secret, Job]", PLAIN)

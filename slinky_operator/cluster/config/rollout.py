@@ -22,8 +22,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
-from slinky_api.conditions import Reason
+from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.cluster.status import ConfigStatus
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.accounting import in_conf
@@ -48,6 +49,18 @@ from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.conf.states import marked
 from slinky_operator.slurm.tokens.signing_keys import PublicKey
+
+_IN_PROGRESS: Final = frozenset(
+    (
+        Reason.CONFIG_PENDING,
+        Reason.CONFIG_UNTRIED,
+        Reason.GRES_IN_USE,
+        Reason.NODES_IN_USE,
+        Reason.PARTITION_IN_USE,
+        Reason.WAITING_FOR_JOBS,
+    )
+)
+"""Reasons of a configuration that waits, or goes through the steps of its rollout."""
 
 
 def plan_rollout(
@@ -136,8 +149,21 @@ def plan_rollout(
     change = Change(snapshot, images, inputs, draft, stored, load, asking, first)
     if stored.holds(candidate.hash):
         change = replace(change, draft=replace(draft, known_status=stored.status))
-        return settle(change, look_up_addresses(change, known, now), now, wall)
-    return bring_in(change, now, wall)
+        return _as_told(change, settle(change, look_up_addresses(change, known, now), now, wall))
+    return _as_told(change, bring_in(change, now, wall))
+
+
+def _as_told(change: Change, found: Rollout) -> Rollout:
+    """Keep to what a predecessor has said, until Slurm has told this operator what is in use.
+
+    Two words in turn, before and after that answer, would each be a write of the status: an operator that is killed
+    after each would never get past them.
+    """
+    asks_first = change.snapshot.memory.use is None and any(isinstance(one, AskUse) for one in change.asking)
+    said = find(change.snapshot.cluster.status.conditions, ClusterCondition.CONFIG_APPLIED)
+    if not asks_first or found.applied or said is None or said.status == "True" or said.reason not in _IN_PROGRESS:
+        return found
+    return replace(found, reason=Reason(said.reason), message=said.message)
 
 
 def _shown(members: Sequence[NodeSet], running: Parsed, status: ConfigStatus, digest: str) -> ConfigStatus:

@@ -110,10 +110,8 @@ def test_so_is_one_that_touches_jobs_with_a_copy_of_them() -> None:
     for _ in range(MOST_WRITES):
         written = first_write(world)
         trials += isinstance(written, StartPreflight) and MARK in written.preflight.name
-        if isinstance(written, (Write, Remove, StartPreflight)):
-            # Not after each status: whether slurmctld has read its files is asked again by each operator.
-            world.memory = Memory("cluster-uid")
-        elif written is None and "PartitionName=night" not in world.slurm_conf:
+        world.memory = Memory("cluster-uid")
+        if written is None and "PartitionName=night" not in world.slurm_conf:
             break
     assert "PartitionName=night" not in world.slurm_conf
     assert trials == 1

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import gzip
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from itertools import cycle
 from typing import Self
 
 SECRET = "hunter2"
@@ -76,9 +77,19 @@ WAYS: dict[str, Way] = {
 
 
 class HostileServer:
-    """Answers `/<way>/…`; use it as a context."""
+    """Answers `/<way>/…`; use it as a context.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    host, port
+        Where it listens.
+    turns
+        Ways that take turns, whatever is asked for; none to do as the path says.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, turns: Sequence[str] = ()) -> None:
+        self._address = host, port
+        self._turns = cycle(turns) if turns else None
         self.asked: Counter[str] = Counter()
         """Requests, by way."""
         self.tokens: set[str] = set()
@@ -92,7 +103,7 @@ class HostileServer:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/{way}"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, *self._address)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -115,7 +126,7 @@ class HostileServer:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        way = head.split()[1].split("/")[1]
+        way = next(self._turns) if self._turns is not None else head.split()[1].split("/")[1]
         self.asked[way] += 1
         self.tokens |= {
             line.split(": ", 1)[1] for line in head.split("\r\n") if line.lower().startswith("x-slurm-user-token")

@@ -69,12 +69,14 @@ class Kubelet:
         self.folder = folder
         self.slurm = slurm
         self.mounts = True
+        self.address = "127.0.0.1"
+        """Of its pods."""
         self.agent_port = 0
 
-    def start_agent(self) -> None:
+    def start_agent(self, port: int = 0) -> None:
         ports: Queue[int] = Queue()
-        arguments = {"host": "127.0.0.1", "ready": ports.put}
-        threading.Thread(target=serve, args=(self.folder, 0), kwargs=arguments, daemon=True).start()
+        arguments = {"host": self.address, "ready": ports.put}
+        threading.Thread(target=serve, args=(self.folder, port), kwargs=arguments, daemon=True).start()
         self.agent_port = ports.get(timeout=60)
 
     async def run(self) -> None:
@@ -91,9 +93,13 @@ class Kubelet:
             except errors.NotFound:
                 spec = {**template["spec"], "automountServiceAccountToken": False}
                 spec["volumes"] = [*spec["volumes"], {"name": "state", "emptyDir": {}}]
-                metadata = {"name": name, "labels": template["metadata"]["labels"]}
+                owner = {
+                    "apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True,
+                    "name": one["metadata"]["name"], "uid": one["metadata"]["uid"],
+                }  # fmt: skip
+                metadata = {"name": name, "labels": template["metadata"]["labels"], "ownerReferences": [owner]}
                 pod = await self.kube.create(PODS, {"metadata": metadata, "spec": spec}, self.namespace)
-                await self.kube.patch_status(PODS, name, {"podIP": "127.0.0.1", "phase": "Running"}, self.namespace)
+                await self.kube.patch_status(PODS, name, {"podIP": self.address, "phase": "Running"}, self.namespace)
             for name in await self._preflights():
                 await self._try(name)
             if self.mounts and labels.ANNOTATION_CONFIG_TOUCH in (pod["metadata"].get("annotations") or {}):

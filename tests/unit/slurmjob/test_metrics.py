@@ -162,6 +162,7 @@ async def test_what_is_submitted_after_a_failure_adds_no_submission_and_no_end(
     world: JobWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resubmission, "PAUSES_S", (0.01,))
+    monkeypatch.setattr(resubmission, "PASSING_S", (0.01,))
 
     async def refused(*_: Any) -> Any:
         raise errors.InvalidRequest("Invalid account")

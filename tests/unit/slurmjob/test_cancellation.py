@@ -11,7 +11,7 @@ import pytest
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import orders
-from slinky_operator.slurmjob.model.late_calls import SETTLED
+from slinky_operator.slurmjob.model.late_calls import MARGIN, SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed, until
 from tests.unit.slurmjob.worlds import JobWorld, job_world
@@ -185,7 +185,7 @@ async def test_a_submission_that_never_arrived_is_not_repeated(
     world.annotate(cancel="true")
     await world.until(lambda: world.condition("Submitted")[1] == "Submitting")
     assert not is_over(world)
-    world.ahead += SETTLED + timedelta(seconds=5)
+    world.ahead += SETTLED + MARGIN
     await never_submitted(world)
     assert submissions(world) == 0
 
@@ -278,7 +278,7 @@ async def test_a_second_submission_that_never_arrived_is_not_repeated(
     world.slurm.world.exit_job(number, 3)
     await killed_before_slurm_is_asked(world, monkeypatch)
     world.annotate(cancel="true")
-    world.ahead += SETTLED + timedelta(seconds=5)
+    world.ahead += SETTLED + MARGIN
     await never_submitted(world)
     assert "before it was submitted again" in world.status()["summary"]
     assert world.status()["failedAttempts"] == [number]

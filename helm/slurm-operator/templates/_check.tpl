@@ -34,7 +34,8 @@
 {{- end -}}
 {{- end -}}
 
-{{/* At an installation, a Lease of another release that was renewed lately and serves one of the same namespaces. */}}
+{{/* At an installation, a Lease of another release that was renewed lately and serves one of the same namespaces. One
+whose Deployment has gone was uninstalled: an operator whose rights have gone with it cannot give its Lease back. */}}
 {{- define "slurm-operator.checkReleases" -}}
 {{- if and .Values.checkOtherOperators .Release.IsInstall -}}
 {{- $own := printf "%s/%s" .Release.Namespace (include "slurm-operator.fullname" .) -}}
@@ -53,7 +54,7 @@
 {{- $overlap := or (eq $serves "*") (not (empty $shared)) -}}
 {{- $renewed := .spec.renewTime | default "1970-01-01T00:00:00.000000Z" | toDate "2006-01-02T15:04:05.999999Z07:00" | unixEpoch | int64 -}}
 {{- $age := sub (now | unixEpoch | int64) $renewed -}}
-{{- if and (eq (dig "labels" "cluster.slinky.slurm.net/operator" "" .metadata) "true") (ne $title $own) $overlap .spec.holderIdentity (lt $age 120) (gt $age -120) -}}
+{{- if and (eq (dig "labels" "cluster.slinky.slurm.net/operator" "" .metadata) "true") (ne $title $own) $overlap .spec.holderIdentity (lt $age 120) (gt $age -120) (lookup "apps/v1" "Deployment" .metadata.namespace .metadata.name) -}}
 {{- fail (printf "\n%s (Lease %s) serves %s already: two releases of this operator must not serve the same namespace. Uninstall one of both, or give them different watchNamespaces. If no operator runs there, delete the Lease, or set checkOtherOperators=false\n" .spec.holderIdentity $title ($shared | empty | ternary "all namespaces" (join ", " $shared))) -}}
 {{- end -}}
 {{- end -}}

@@ -50,12 +50,12 @@ class Release:
 
 
 def installed(control_plane: ControlPlane, folder: Path, *served: str, **values: Any) -> Release:
-    """Install the chart, but for its Deployment, in a namespace of its own."""
+    """Install the chart in a namespace of its own; nothing here makes pods for its Deployment."""
     kubectl = control_plane.kubectl
     namespace = f"release-{uuid.uuid4().hex[:8]}"
     kubectl("create", "namespace", namespace)
     objects = render(values={"watchNamespaces": list(served), **values}, namespace=namespace)
-    kubectl.apply([one for one in objects if one["kind"] != "Deployment"])
+    kubectl.apply(objects)
     (deployment,) = [one for one in objects if one["kind"] == "Deployment"]
     arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
     own = (folder / namespace).resolve()
@@ -104,13 +104,19 @@ async def test_a_second_release_for_all_namespaces_refuses_until_the_first_has_e
             await refuses(two, first, "all namespaces")
             wait_for("an Event", lambda: "OtherOperator" in events(control_plane, first), 60)
             # helm says it before anything is installed.
-            third = helm(
+            command = (
                 f"--kubeconfig={control_plane.kubeconfig}",
                 *("install", "slurm-operator", str(OPERATOR_CHART), "--skip-crds", f"--namespace={first.namespace}-x"),
-                environment={"KUBECACHEDIR": str(tmp_path)},
+                "--dry-run=server",
             )
+            third = helm(*command, environment={"KUBECACHEDIR": str(tmp_path)})
             assert third.returncode != 0
             assert "/slurm-operator) serves all namespaces already: two releases of this operator" in third.stderr
+            # What was uninstalled, with its rights, could not give its Lease back.
+            for release in (first, second):
+                control_plane.kubectl("delete", "deployment", "slurm-operator", f"--namespace={release.namespace}")
+            third = helm(*command, environment={"KUBECACHEDIR": str(tmp_path)})
+            assert third.returncode == 0, third.stderr
             assert await one.status("/readyz") == 200
             assert await one.end() == 0
             await two.until_status("/readyz", 200)

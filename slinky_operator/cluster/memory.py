@@ -97,6 +97,10 @@ class Room:
         return self.inodes_free / self.inodes if self.inodes else 1.0
 
 
+LOOKED_AT: Final = "it is being looked at"
+"""Why nothing is known of a volume whose agent has just started."""
+
+
 @dataclass(frozen=True, slots=True)
 class Volumes:
     """The answer of an agent about the volumes of its pod."""

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.components.shared import volumes
-from slinky_operator.cluster.memory import Room, Volumes
+from slinky_operator.cluster.memory import LOOKED_AT, Room, Volumes
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
@@ -51,11 +51,11 @@ def of_volumes(snapshot: Snapshot) -> tuple[Word, Reason, str] | None:
     rooms: dict[str, Room] = {}
     silent: dict[str, str] = {}
     for pod, answer in answers:
-        if answer is None or answer.pod_uid != pod["metadata"]["uid"]:
+        if answer is None or answer.pod_uid != pod["metadata"]["uid"] or LOOKED_AT in answer.silent.values():
             if before is not None and before.status != "Unknown":
                 # An operator that has just started, or a pod that is new, knows nothing yet.
                 return before.status, Reason(before.reason), before.message
-            return "Unknown", Reason.CONNECTING, "the agents have not been asked yet"
+            return "Unknown", Reason.CONNECTING, "the agents have not looked at the volumes yet"
         rooms |= answer.rooms
         silent |= _silent(pod, answer)
     was = before.message if before is not None and before.status == "False" else ""

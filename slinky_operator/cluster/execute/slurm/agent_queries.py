@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from slinky_operator.cluster.components.shared import volumes
-from slinky_operator.cluster.memory import Directory, Mounted, Names, Room, Volumes
+from slinky_operator.cluster.memory import LOOKED_AT, Directory, Mounted, Names, Room, Volumes
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.pod_reader import NoAnswer, PodReader
@@ -192,7 +192,7 @@ def _why_silent(said: Mapping[str, Any]) -> str:
         return f"it cannot be looked at: {error[:LONGEST_ERROR]}"
     if isinstance(waits, int | float) and waits > HANGS:
         return "its file system does not answer"
-    return "it is being looked at"
+    return LOOKED_AT
 
 
 def _domains(said: Any) -> Mapping[str, int] | None:

@@ -8,7 +8,7 @@ import pytest
 
 from slinky_operator.cluster.actions import AskVolumes, EmitEvent
 from slinky_operator.cluster.components.shared import volumes
-from slinky_operator.cluster.memory import Memory, Room, Volumes
+from slinky_operator.cluster.memory import LOOKED_AT, Memory, Room, Volumes
 from slinky_operator.slurm import naming
 from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import World
@@ -119,6 +119,22 @@ def test_a_volume_of_which_nothing_is_known_is_told(answer: dict[str, object], w
     assert told(world) == ("Unknown", "VolumeSilent")
     assert words in world.condition(KIND)["message"]
     assert world.condition("Degraded")["status"] == "False"
+
+
+def test_a_volume_that_is_being_looked_at_is_no_trouble() -> None:
+    """The agent of a new pod has not seen it yet: nothing is wrong that an Event should tell."""
+    world = watched()
+    assert world.controller_pod is not None
+    pod = world.controller_pod["metadata"]
+    looked_at = Volumes(pod["uid"], world.now, silent={"slurmctld": LOOKED_AT})
+    world.memory.volumes[pod["name"]] = looked_at
+    before = told(world)
+    world.settle()
+    assert told(world) == before == ("True", "AsExpected")
+    world.raw["status"]["conditions"] = [one for one in world.raw["status"]["conditions"] if one["type"] != KIND]
+    world.memory.volumes[pod["name"]] = looked_at
+    assert not [one for one in world.settle() if isinstance(one, EmitEvent)]
+    assert told(world) == ("Unknown", "Connecting")
 
 
 def test_an_agent_that_does_not_run_is_not_asked_and_one_that_is_silent_seldom() -> None:

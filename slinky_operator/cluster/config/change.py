@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,6 +11,7 @@ from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, AskStates, AskUse, EmitEvent, Write
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.shared import shared_objects
+from slinky_operator.cluster.components.trials.preflight_pod import Preflight
 from slinky_operator.cluster.config import manual_changes, slurm_use
 from slinky_operator.cluster.config.draft import Draft, Rollout
 from slinky_operator.cluster.config.held_nodesets import changed, holding
@@ -71,9 +72,10 @@ def bring_in(  # noqa: PLR0911 - one for each step
     if change.first:
         return draft.waiting(change.first, *busy, wake_up=load.wake_up or 5.0)
     live = (good or current or {}).get("data") or {}
-    preflight = decision.trial(snapshot, change.images, candidate, live, now, wall)
+    later = [one.name for one in _later(change, live)]
+    preflight = decision.trial(snapshot, change.images, candidate, live, now, wall, beside=later)
     jobs = _with_jobs(change, live, preflight, now, wall)
-    trial = _with_later(change, jobs.after(preflight), now, wall)
+    trial = _with_later(change, jobs.after(preflight), live, now, wall)
     if trial.stage is Stage.PASSED:
         return _passed(change, write, trial, now)
     if trial.stage in {Stage.UNDER_WAY, Stage.STUCK}:
@@ -92,16 +94,20 @@ def bring_in(  # noqa: PLR0911 - one for each step
     return draft.refused(trial.message, *trial.actions, *busy, wake_up=load.wake_up)
 
 
-def later_part(change: Change, now: float, wall: datetime) -> Trial:
+def later_part(change: Change, now: float, wall: datetime, *, beside: Collection[str] = ()) -> Trial:
     """The trial of what is wanted in the end, if keys of slurm.conf keep their running value for now.
 
     A value that no daemon takes would otherwise be found when the last job has ended, in a maintenance window.
+
+    Parameters
+    ----------
+    beside
+        Names of preflights of what is to be live before; they stay.
     """
-    draft, snapshot = change.draft, change.snapshot
-    if not draft.kept.keys or draft.wanted.hash == draft.candidate.hash:
+    if not _waits(change):
         return Trial(Stage.PASSED)
     live = (change.stored.good or change.stored.current or {}).get("data") or {}
-    found = decision.trial(snapshot, change.images, draft.wanted, live, now, wall)
+    found = decision.trial(change.snapshot, change.images, change.draft.wanted, live, now, wall, beside=beside)
     return (
         replace(found, message=f"what waits for jobs cannot be used then: {found.message}")
         if (found.stage is Stage.REFUSED)
@@ -109,10 +115,23 @@ def later_part(change: Change, now: float, wall: datetime) -> Trial:
     )
 
 
-def _with_later(change: Change, trial: Trial, now: float, wall: datetime) -> Trial:
+def _waits(change: Change) -> bool:
+    """Whether keys of slurm.conf keep their running value for now."""
+    return bool(change.draft.kept.keys) and change.draft.wanted.hash != change.draft.candidate.hash
+
+
+def _later(change: Change, live: Mapping[str, str]) -> tuple[Preflight, ...]:
+    """The preflights of what is wanted in the end, if that is tried too."""
+    return decision.preflights(change.snapshot, change.images, change.draft.wanted, live) if _waits(change) else ()
+
+
+def _with_later(change: Change, trial: Trial, live: Mapping[str, str], now: float, wall: datetime) -> Trial:
     """A trial that has passed, followed by that of what waits; one that cannot be made delays nothing."""
-    later = later_part(change, now, wall) if trial.stage is Stage.PASSED else trial
-    if trial.stage is not Stage.PASSED or later.stage in {Stage.PASSED, Stage.STUCK}:
+    if trial.stage is not Stage.PASSED:
+        return trial
+    own = decision.preflights(change.snapshot, change.images, change.draft.candidate, live)
+    later = later_part(change, now, wall, beside=[one.name for one in own])
+    if later.stage in {Stage.PASSED, Stage.STUCK}:
         return trial
     return replace(later, actions=(*trial.actions, *later.actions))
 

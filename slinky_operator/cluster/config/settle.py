@@ -91,7 +91,9 @@ def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollo
             later = later_part(change, now, wall) if knows else Trial(Stage.PASSED)
             refused = later.stage is Stage.REFUSED and draft.known_status.applied_hash == candidate.hash
             beside = later
-            if knows and later.stage is Stage.PASSED:
+            # What keeps that trial from being made may be what is left out of it.
+            left_out = later.stage is Stage.STUCK and snapshot.memory.left_out
+            if knows and (later.stage is Stage.PASSED or left_out):
                 beside = single_trial.again(snapshot, change.images, candidate, now, wall)
             look = manual_changes.LOOK_EVERY if candidate.by_hand else None
             wake_up = _soonest(beside.wake_up, asks_in(snapshot, now) if draft.kept.asks else None, look_up.due, look)

@@ -10,14 +10,14 @@ is left out is tried again separately while the Cluster is idle (`single_trial`)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from typing_extensions import override
 
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.trials.preflight_pod import SlurmdKind
+from slinky_operator.cluster.components.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
@@ -46,8 +46,45 @@ def trial(
     running: Mapping[str, str],
     now: float,
     wall: datetime,
+    *,
+    beside: Collection[str] = (),
 ) -> Trial:
     """Check for the outcome of a configuration's preflights, or start one.
+
+    Parameters
+    ----------
+    running
+        The files that slurmctld runs.
+    beside
+        Names of preflights of another configuration that is tried too: they stay.
+    """
+    found = attempts.kinds_of(snapshot, images, rendered)
+    left_out = snapshot.memory.left_out
+    first, *alone = preflights(snapshot, images, rendered, running)
+    last = attempts.attempt(snapshot, first, found, now, wall, beside)
+    passed = [*beside, first.name]
+    for one in alone:
+        if last.stage is not Stage.PASSED:
+            return last
+        last = attempts.attempt(snapshot, one, found, now, wall, passed)
+        passed.append(one.name)
+    if last.stage is not Stage.PASSED:
+        return last
+    words = [
+        f"pods of {attempts.whose(kind)} run, and it cannot be tested whether they would survive it, not even on their"
+        f" Node: {left_out[kind.key].why}"
+        for kind in found
+        if kind.node and kind.key in left_out and left_out[kind.key].everywhere
+    ]
+    if words and not beyond_slurmds(running, rendered.files):
+        return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(snapshot, passed), attempts.TRY_AGAIN)
+    return last
+
+
+def preflights(
+    snapshot: Snapshot, images: Images, rendered: Rendered, running: Mapping[str, str]
+) -> tuple[Preflight, ...]:
+    """The preflights of a configuration: one for all, then those on the Nodes of pods that it leaves out.
 
     Parameters
     ----------
@@ -61,29 +98,11 @@ def trial(
     if not tried and stock.key not in left_out:
         tried = (stock,)
     looked_for = programs(rendered.files, running)
-    first = attempts.made(snapshot, images, tried, rendered, programs=looked_for)
-    last = attempts.attempt(snapshot, first, found, now, wall)
-    passed = [first.name]
-    at_risk = [kind for kind in found if kind.node and kind.key in left_out]
-    for kind in at_risk:
-        if last.stage is not Stage.PASSED:
-            return last
-        if left_out[kind.key].everywhere:
-            continue
-        alone = attempts.made(snapshot, images, (kind,), rendered, kind.node, looked_for)
-        last = attempts.attempt(snapshot, alone, found, now, wall, passed)
-        passed.append(alone.name)
-    if last.stage is not Stage.PASSED:
-        return last
-    words = [
-        f"pods of {attempts.whose(kind)} run, and it cannot be tested whether they would survive it, not even on their"
-        f" Node: {left_out[kind.key].why}"
-        for kind in at_risk
-        if left_out[kind.key].everywhere
-    ]
-    if words and not beyond_slurmds(running, rendered.files):
-        return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(snapshot, passed), attempts.TRY_AGAIN)
-    return last
+    at_risk = (kind for kind in found if kind.node and kind.key in left_out and not left_out[kind.key].everywhere)
+    return (
+        attempts.made(snapshot, images, tried, rendered, programs=looked_for),
+        *(attempts.made(snapshot, images, (kind,), rendered, kind.node, looked_for) for kind in at_risk),
+    )
 
 
 def untried(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[Untried, ...]:

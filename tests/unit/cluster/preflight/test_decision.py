@@ -240,3 +240,25 @@ def test_a_value_that_waits_and_is_right_waits_and_the_rest_is_applied() -> None
     world.now += 600
     world.settle()
     assert "PrologFlags=Alloc" in world.slurm_conf
+
+
+def test_the_trials_of_what_goes_live_and_of_what_waits_leave_each_other_alone() -> None:
+    world = settled()
+    waiting(world)
+    world.raw["spec"] = {"extraConf": "PrologFlags=Alloc\nKillWait=7"}
+    begun: list[str] = []
+    for _ in range(12):
+        made = [one.preflight.name for one in world.step().actions if isinstance(one, StartPreflight)]
+        begun += made
+        ends = {name: world.preflights[name]["status"] for name in made}
+        # A pod takes some passes to end.
+        for name in made:
+            world.preflights[name]["status"] = {"phase": "Pending"}
+        for _ in range(3 if made else 0):
+            world.step()
+        for name in made:
+            assert name in world.preflights, "no other trial takes it away"
+            world.preflights[name]["status"] = ends[name]
+    assert len(begun) == len({*begun}) == 2
+    assert "KillWait=7" in world.slurm_conf
+    assert not world.preflights

@@ -201,7 +201,7 @@ class Daemons:
             raise DaemonError(f"{' '.join(command)}: exit {result.returncode}\n{result.stdout}{result.stderr}")
         return result
 
-    def wait_for(self, condition: Callable[[], bool], what: str, timeout: float = 60) -> None:
+    def wait_for(self, condition: Callable[[], bool], what: str, timeout: float = 150) -> None:
         """Poll until ``condition()`` is true; :class:`DaemonError` with the logs after ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         while not condition():

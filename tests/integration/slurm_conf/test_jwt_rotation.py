@@ -112,7 +112,8 @@ def mount(host: AccountingHost, key: bytes) -> None:
 class Operator:
     """What the operator does about another key, with its own client."""
 
-    def __init__(self, urls: tuple[str, ...]) -> None:
+    def __init__(self, host: AccountingHost, urls: tuple[str, ...]) -> None:
+        self._host = host
         self._urls = urls
 
     async def bring(self, old: bytes, new: bytes, change: str) -> tuple[bool, Loaded]:
@@ -135,6 +136,7 @@ class Operator:
             while loaded is None or await clients.why_refused("u", attempt):
                 action = Reload("pod", change, {"all": "ALL"}, loaded if loaded and loaded.asked is not None else None)
                 loaded = await reload(entry, action, time.monotonic)
+                self._host.revive_slurmctld()
             return refused, loaded
         finally:
             await clients.close_all()
@@ -176,7 +178,7 @@ def slurm(request: pytest.FixtureRequest) -> Iterator[AccountingHost]:
 def test_a_key_is_replaced_under_jobs_whichever_daemon_has_it_first(slurm: AccountingHost) -> None:
     (second,) = ports.hold(1)
     slurm.start_slurmrestd("slurmrestd-2", second)
-    operator = Operator((slurm.url, f"http://127.0.0.1:{second}"))
+    operator = Operator(slurm, (slurm.url, f"http://127.0.0.1:{second}"))
     load = Load(slurm, (slurm.rest_port, second))
     told: dict[str, Any] = {}
     try:

@@ -1,4 +1,4 @@
-"""Settings of all tests: they begin alike, whoever starts them, and random cases have no time limit."""
+"""Settings of all tests: they start in the same state from any shell, and random cases have no time limit."""
 
 from __future__ import annotations
 

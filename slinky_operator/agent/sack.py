@@ -3,7 +3,7 @@
 sackd answers nobody over the network: it takes pushed configurations, and closes the connection whatever it makes of
 them. Its own socket, at which commands of users have messages signed and checked, shows what keys it has: it checks a
 token that is signed with a key, and signs with its default. This program stands beside it and passes the operator's
-question on. It has no key, and gives no token that sackd signs to anybody; only the id of the key is told.
+question on. It has no key and returns no token that sackd signs, only the id of the key.
 
 ``GET /verify/TOKEN`` is answered with ``accepted`` and ``signsWith``. Slurm's formats are those of 24.11 and 26.05.
 """

@@ -43,7 +43,7 @@ def serve(
     directory
         The file that SSSD's container keeps; none without SSSD.
     volumes
-        Where volumes are mounted whose room is told, by name.
+        Mount paths of the volumes whose free space is reported, by name.
     host
         Address to listen on; empty for all, of both families where there are two.
     ready

@@ -11,7 +11,7 @@ module             concern
 `fencing`          no Slurm write after leadership may have been lost
 `jobs`             the jobs of one Cluster, requested as rarely as planning allows
 `node_references`  which jobs and reservations name a node
-`drain_reasons`    words by which drains of the operator are told from those of others
+`drain_reasons`    words by which the operator knows its own drains
 `tokens`           keys of tokens (auth/jwt), the operator's and the public ones
 `conf`             slurm.conf and its family, rendered and checked
 `accounting`       slurmdbd.conf and the database's
@@ -21,6 +21,9 @@ module             concern
 `pod_templates`    what users may set in pod templates, merged and compared
 `releases`         releases of Slurm, and which step from one to another is possible
 `image_tags`       which Slurm an image has, as far as its tag shows
+`home_folders`     the program that makes home folders (`make-home.sh`)
+`job_ends`         when a job ends by its time limit
+`waiting_reasons`  why jobs wait, counted
 `exit_messages`    messages of daemons, kubelets and schedulers, shortened
 =================  =====================================================================
 """

@@ -36,7 +36,7 @@ RETRY_S: Final = 1.0
 
 MOST_REFUSED: Final = 1024
 """Owners named by dropped objects of a namespace that are remembered. With more, the namespace is listed again for
-each new owner, whoever it is."""
+each new owner."""
 
 Name = tuple[Resource, str]
 """Kind and name of an owner."""

@@ -266,7 +266,7 @@ class Store:
     def leave_out(self, key: Key) -> None:
         """Leave an object out, as if there had been no room for it; the next list tries it again.
 
-        Nobody is told: what is missing is never taken for absent.
+        No handler is called: what is missing is never taken for absent.
         """
         old, budget = self._objects.get(key), self._budget
         if old is None or budget is None:

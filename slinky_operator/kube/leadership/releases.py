@@ -3,7 +3,7 @@
 The Lease of a release says which namespaces it is to serve, and whether it works already. Who has taken its own Lease
 looks at those of others before it begins. It waits for every release that works, and for every older one that is about
 to begin; then it says on its Lease that it works, and looks again: if another one says so too by then, it steps back.
-Of two that begin together each writes before it looks, so the later one sees the other. Whoever works goes on.
+Of two that begin together each writes before it looks, so the later one sees the other. A release that works goes on.
 
 Where another release serves only some of the namespaces, this one works and leaves those out, which its Lease says. It
 takes them over in the same order, once the other one has ended, or is kept from working by a third.
@@ -42,7 +42,7 @@ MANY: Final = 300
 """Leases of other releases that are looked at."""
 
 OF_A_NAMESPACE: Final = 3
-"""The same for one namespace, whoever writes there."""
+"""The same for one namespace: any user may write Leases there."""
 
 SELECTOR: Final = f"{labels.LABEL_OPERATOR}=true"
 
@@ -295,6 +295,7 @@ class Releases:
             try:
                 found[title] = await self._kube.get(LEASES, name, namespace)
             except errors.NotFound:
+                # No release runs there, or none that has ever led: the usual case, and nothing to report.
                 continue
             except errors.Forbidden:
                 self._say(f"may not read Lease {title}: no release there shows it, or none is there", logging.INFO)

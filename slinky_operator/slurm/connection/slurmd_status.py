@@ -1,7 +1,7 @@
 """Asks one slurmd which jobs have a step on its node: by the message of `scontrol show slurmd`, signed with the key.
 
 slurmctld may have forgotten what it knew of a node, or of the end of a job; slurmd looks at the processes themselves:
-each slurmstepd has a socket in its folder, and is asked for its state. Whoever has the key may ask
+each slurmstepd has a socket in its folder, and is asked for its state. Anyone with the key may ask
 (`REQUEST_DAEMON_STATUS`), for no user, so that a stolen token gives no rights; slurmd changes nothing for it, and
 does not count it as heard from slurmctld. Both releases answer (`tests/integration/nodeset/test_forgotten.py`).
 

@@ -62,7 +62,7 @@ def of_all(meant: Iterable[str], told: Iterable[JobResult]) -> tuple[JobResult, 
     Parameters
     ----------
     meant
-        Names of jobs. One whose tasks are told of is left out: what became of the others of them is not known by name.
+        Names of jobs. A job with results for single tasks is left out: what became of its other tasks is not known.
     told
         What the answer says.
     """

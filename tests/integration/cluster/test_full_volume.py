@@ -1,4 +1,4 @@
-"""A volume that fills up, with real daemons: it is told before submissions fail, and running jobs go on.
+"""A volume that fills up, with real daemons: it is reported before submissions fail, and running jobs go on.
 
 The agent's own look at a small file system, and the operator's judgement of it; slurmctld and MariaDB are real.
 """
@@ -66,7 +66,7 @@ def test_a_full_state_of_slurmctld_is_told_before_submissions_fail(series: str, 
         assert not is_low(seen(state), was_low=False)
 
         ballast = fill(state, MIB)
-        # It is told, and jobs are still accepted.
+        # It is reported, and jobs are still accepted.
         assert is_low(seen(state), was_low=False)
         host.sbatch("true", "--hold")
 

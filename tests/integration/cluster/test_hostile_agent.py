@@ -85,7 +85,7 @@ def peak(process: int) -> float:
 
 
 def forget_peak(process: int) -> float:
-    """Begin to measure the peak of a process anew; returns what it takes now."""
+    """Start a new measurement of a process's peak memory; returns what it takes now."""
     Path(f"/proc/{process}/clear_refs").write_text("5", encoding="ascii")
     return peak(process)
 

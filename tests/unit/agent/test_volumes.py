@@ -33,7 +33,7 @@ class Disk:
 
 
 def settled(volumes: Volumes) -> dict[str, dict[str, object]]:
-    """What is told once no look goes on."""
+    """The answer once no look is in progress."""
     while True:
         found = volumes.told()
         if not any("waits" in one for one in found.values()):

@@ -170,7 +170,7 @@ def test_no_text_of_an_agent_costs_its_reader_much(name: str) -> None:
 
 @asynccontextmanager
 async def daemon(pieces: Callable[[], AsyncIterator[bytes]]) -> AsyncIterator[int]:
-    """Something in the place of a daemon, which sends these bytes to whoever connects."""
+    """Something in the place of a daemon, which sends these bytes to each caller."""
 
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Volumes whose room an agent tells: their names, and how the agent of a pod is told of them. Pure."""
+"""Volumes whose free space an agent reports: their names, and how a pod tells its agent which it mounts. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A key set is rotated step by step: what is accepted and when, and what people are told meanwhile."""
+"""A key set is rotated step by step: what is accepted and when, and what conditions say meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that end with 0:53 are told once, with their files, and few at a time."""
+"""Jobs that end with 0:53 are reported once, with their files, and few at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of an agent's answer about volumes, whoever gives it."""
+"""How an agent's answer about volumes is read, from any server."""
 
 from __future__ import annotations
 

@@ -35,6 +35,9 @@ SLURM_UID = 64030
 
 NOBODY = 65534
 
+AGAIN = 30.0
+"""Seconds until a reconfigure is repeated that a slurmd has missed."""
+
 
 @dataclass
 class SlurmHost(Daemons):
@@ -191,9 +194,19 @@ PartitionName=all Nodes=ALL Default=YES State=UP
             self._reconfigure()
 
     def _reconfigure(self) -> None:
-        before = {name: self.starts(name) for name in self._slurmds & self.daemons.keys()}
-        self.run("scontrol", "reconfigure")
-        self.wait_for(lambda: all(self.starts(name) > before[name] for name in before), "each slurmd has read them")
+        before: dict[str, int] = {}
+        asked = float("-inf")
+
+        def are_read() -> bool:
+            nonlocal asked, before
+            if time.monotonic() - asked > AGAIN:
+                # A slurmd that starts again at that moment misses it; the operator repeats a reconfigure as well.
+                before = {name: self.starts(name) for name in self._slurmds & self.daemons.keys()}
+                self.run("scontrol", "reconfigure")
+                asked = time.monotonic()
+            return all(self.starts(name) > before[name] for name in before)
+
+        self.wait_for(are_read, "each slurmd has read them")
 
     def revive_slurmctld(self) -> bool:
         """

@@ -8,6 +8,10 @@ something could not be built, counts as one failure there.
 Three sizes of the same: ``make check`` takes the quick suites, for each save; ``make test`` all that protects a
 promise; ``make test-full`` whatever there is.
 
+Tests of real daemons meet faults of those daemons too. Where few tests of such a suite fail, their files are run a
+second time, with nothing beside them. The closing lines name each test that failed, with the reason, and whether it was
+passed then: such a test is looked into like one that failed twice, but does not hide what all the others have shown.
+
 What a suite needs built (programs, images) is there before it starts: minutes on a fresh machine, which no test's time
 limit allows for. It is built beside the checks that come first (`hack.preparing`).
 """
@@ -21,8 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,88 +37,27 @@ from hack.localkube.errors import LocalKubeError, NoSpace
 from hack.localkube.paths import state_root
 from hack.preparing import Preparation, image_sets, programs
 from hack.progress import say
+from hack.testing import report
+from hack.testing.report import Failure, Results
+from hack.testing.suites import SUITES, Call
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / ".test-reports"
 PYTHON = sys.executable
-IN_TWO = ("--numprocesses=2",)
-FILES_IN_THREE = ("--numprocesses=3", "--dist=loadfile")
-"""Three processes for two processors, each with what it starts for itself, a control plane for instance: they wait for
-daemons as often as they work."""
-
 NEEDS_MIB = 2000
 """Room for temporary files: databases and state of daemons, the last ones kept to look at."""
 
-FULL_HISTORIES = {"NODESET_HISTORIES": "20000"}
-FEW_HISTORIES = {"NODESET_HISTORIES": "400"}
+FEW, FEW_FILES = 8, 3
+"""Failed tests of one call that are run again. More of them have a reason that a second time does not change."""
 
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of pytest.
-
-    Attributes
-    ----------
-    report
-        Name of its report.
-    arguments
-        For pytest.
-    environment
-        Variables beside those of this process.
-    """
-
-    report: str
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """A test suite.
-
-    Attributes
-    ----------
-    needs
-        The suite of `hack.preparing` that says what has to be built.
-    steps
-        Calls of pytest; those of one step run side by side.
-    """
-
-    needs: str
-    steps: tuple[tuple[Call, ...], ...]
-
-
-def end_to_end(*options: str) -> Suite:
-    """Return the suite of end-to-end tests, in as many local clusters as can be kept busy."""
-    return Suite(
-        "e2e",
-        (
-            # What looks for traces on the whole machine must be alone on it.
-            (Call("e2e-ground", ("tests/e2e/ground",)),),
-            # All of one call share a cluster; those of the other disturb theirs, and so have it to themselves.
-            (
-                Call("e2e", ("tests/e2e/operator", "-m", "not alone", "--numprocesses=3", *options)),
-                Call("e2e-alone", ("tests/e2e/operator", "-m", "alone", "--apart", "--numprocesses=2", *options)),
-            ),
-        ),
-    )
-
-
-SUITES: dict[str, Suite] = {
-    "unit-quick": Suite(
-        "unit",
-        ((Call("unit-quick", ("tests/unit", "-m", "not thorough", *IN_TWO, "--dist=worksteal"), FEW_HISTORIES),),),
-    ),
-    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal")),),)),
-    "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal"), FULL_HISTORIES),),)),
-    "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *FILES_IN_THREE)),),)),
-    "integration": Suite("integration", ((Call("integration", ("tests/integration", *FILES_IN_THREE)),),)),
-    "e2e": end_to_end(),
-    "e2e-full": end_to_end("--slurm=all"),
-}
+TESTS_FAILED = 1
+"""Exit status of pytest if it ran to its end and tests failed."""
 
 PREPARED = ("unit", "integration", "e2e")
 """The suites of `hack.preparing` in the order in which they may run."""
+
+
+SECOND_TIME = "passed the second time"
 
 
 @dataclass
@@ -126,6 +68,13 @@ class Tally:
     statuses: dict[str, int] = field(default_factory=dict)
     passed: int = 0
     failed: int = 0
+    failures: list[tuple[Failure, str]] = field(default_factory=list)
+    """Tests that failed, and what is known of a second time."""
+
+    @property
+    def mended(self) -> int:
+        """Number of tests that passed the second time only."""
+        return sum(known == SECOND_TIME for _, known in self.failures)
 
 
 def lint_commands() -> list[list[str]]:
@@ -195,9 +144,30 @@ def run_step(calls: Sequence[Call], tally: Tally) -> Iterator[int]:
     """Run calls of pytest side by side and count their results; yields their statuses."""
     REPORTS.mkdir(exist_ok=True)
     with ThreadPoolExecutor(len(calls)) as pool:
-        yield from pool.map(lambda call: run_tests(call, is_alone=len(calls) == 1), calls)
-    for call in calls:
-        count(REPORTS / f"{call.report}.xml", tally)
+        statuses = list(pool.map(lambda call: run_tests(call, is_alone=len(calls) == 1), calls))
+    yield from [settle(call, status, tally) for call, status in zip(calls, statuses, strict=True)]
+
+
+def settle(call: Call, status: int, tally: Tally) -> int:
+    """Count the results of a call, after a second time for a few failures; returns the status that is left."""
+    results = report.read(REPORTS / f"{call.report}.xml")
+    again = second_time(call, status, results)
+    if again is None:
+        count(results, results.failures, "", tally)
+        return status
+    say(f"check: {len(results.failures)} failed, running again {' '.join(results.files(ROOT))}")
+    status = run_tests(again, is_alone=True)
+    still = report.read(REPORTS / f"{again.report}.xml").failures
+    count(results, still, SECOND_TIME if status == 0 else "not all passed the second time", tally)
+    return status
+
+
+def second_time(call: Call, status: int, results: Results) -> Call | None:
+    """Return the call that runs the files of failed tests again; None if these are many, or not to be run again."""
+    files = results.files(ROOT)
+    if not call.has_second_time or status != TESTS_FAILED:
+        return None
+    return call.again(files) if 0 < len(files) <= FEW_FILES and len(results.failures) <= FEW else None
 
 
 def run_tests(call: Call, *, is_alone: bool) -> int:
@@ -217,13 +187,11 @@ def run_tests(call: Call, *, is_alone: bool) -> int:
     return process.returncode
 
 
-def count(report: Path, tally: Tally) -> None:
-    """Add what a report says to the tally; a run that was ended has left none."""
-    if report.exists():
-        for suite in ET.parse(report).getroot().iter("testsuite"):  # noqa: S314 our own file
-            bad = int(suite.get("failures", "0")) + int(suite.get("errors", "0"))
-            tally.failed += bad
-            tally.passed += int(suite.get("tests", "0")) - bad - int(suite.get("skipped", "0"))
+def count(results: Results, still: Sequence[Failure], known: str, tally: Tally) -> None:
+    """Add results to the tally, with the failures that are left of them."""
+    tally.failed += len(still)
+    tally.passed += results.passed + max(0, len(results.failures) - len(still))
+    tally.failures += [(failure, known) for failure in results.failures]
 
 
 def run_check(name: str, tally: Tally, preparation: Preparation) -> int:
@@ -246,6 +214,10 @@ def main(names: Sequence[str]) -> int:
     needs = [SUITES[name].needs for name in names if name in SUITES]
     with Preparation([programs(needs), image_sets(needs)], PREPARED) as preparation:
         run_checks(names, tally, preparation)
+    if tally.failures:
+        print("\n=== failed")
+    for failure, known in tally.failures:
+        print(f"{failure}{f' ({known})' if known else ''}")
     print("\n=== time")
     for name, seconds in tally.seconds.items():
         print(f"{name:12} {seconds:7.1f} s")
@@ -253,7 +225,8 @@ def main(names: Sequence[str]) -> int:
         if status != 0:
             print(f"{name} failed (status {status})")
     if tally.passed or tally.failed:
-        print(f"{tally.passed} passed, {tally.failed} failed", flush=True)
+        mended = f", {tally.mended} {SECOND_TIME} only" if tally.mended else ""
+        print(f"{tally.passed} passed, {tally.failed} failed{mended}", flush=True)
     return first_bad(tally.statuses.values())
 
 

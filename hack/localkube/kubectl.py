@@ -87,8 +87,14 @@ LONGEST_PAUSE = 0.5
 """Seconds between two looks at what has taken ten seconds or more."""
 
 
-def wait_for(what: str, ready: Callable[[], bool], timeout: float, poll: float = 0.1) -> None:
-    """Wait until `ready` says so; errors of kubectl count as "not yet".
+def wait_for(
+    what: str,
+    ready: Callable[[], bool],
+    timeout: float,
+    poll: float = 0.1,
+    not_yet: tuple[type[Exception], ...] = (KubectlFailed,),
+) -> None:
+    """Wait until `ready` says so; errors of the types `not_yet` count as "not yet".
 
     Raises
     ------
@@ -101,7 +107,7 @@ def wait_for(what: str, ready: Callable[[], bool], timeout: float, poll: float =
         try:
             if ready():
                 return
-        except KubectlFailed as error:
+        except not_yet as error:
             last = f" ({error})"
         # What has taken long may be seen a little later: each look costs a command.
         time.sleep(max(poll, min(waited / 20, LONGEST_PAUSE)))

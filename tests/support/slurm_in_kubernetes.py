@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
@@ -22,6 +23,9 @@ PATIENCE = 240.0
 
 LOOKS = frozenset({"sinfo", "squeue"})
 """Slurm's commands that only look, whatever their arguments; others do so when they `show`."""
+
+UNFINISHED = ("PENDING", "RUNNING", "SUSPENDED")
+"""States of jobs that `scancel` selects by."""
 
 RELEASED = "/tmp/released-"
 """Path of the file in a node's pod that a held job waits for, but for the job's id."""
@@ -231,6 +235,11 @@ class SlurmInKubernetes:
     def release(self, job: str, pod: str) -> None:
         """Let such a job end, which runs in that pod."""
         self.kube("exec", pod, "--container=slurmd", "--", "touch", f"{RELEASED}{job}")
+
+    def cancel_jobs(self) -> str:
+        """Cancel whatever has not ended, of anybody, where a failed test may have left it; return what was said."""
+        # scancel takes one state a call.
+        return "".join(_said(partial(self.control, "scancel", f"--state={state}")) for state in UNFINISHED)
 
     def job(self, job: str) -> dict[str, str]:
         """Return the fields of a job."""

@@ -12,19 +12,30 @@ from typing import cast
 import pytest
 
 from hack import check
-from hack.check import PREPARED, SUITES, Call, Suite, Tally
+from hack.check import PREPARED, Tally
 from hack.localkube.errors import LocalKubeError
 from hack.preparing import Preparation
+from hack.testing.suites import SUITES, Call, Suite, daemons
 
 PYTEST = """\
 #!/bin/sh
-# Called with `-m pytest WHAT …`: says so, and reports three tests, of which as many fail as the arguments say.
+# Called with `-m pytest WHAT …`: says so, and reports three tests, of which as many fail as the arguments say; one that
+# is a file fails if there is a folder of that name below $FAILING.
 for word in "$@"; do case $word in --junitxml=*) report=${word#--junitxml=};; esac; done
 echo "ran $3 with $HISTORIES"
 [ "$2" = linter ] && exit 3
 [ "$3" = none ] && exit 5
-echo "<testsuites><testsuite tests='3' failures='${3#fails-}' errors='0' skipped='0'/></testsuites>" > $report
-exit ${3#fails-}
+number=${3#fails-} module=suite.test_daemon.Class
+case $3 in *.py) number=0; [ -e "$FAILING" ] && number=1;; esac
+case $3 in lost-*) number=${3#lost-} module=;; esac
+{
+  echo "<testsuites><testsuite tests='3' failures='$number' errors='0' skipped='0'>"
+  for one in $(seq "$number"); do
+    echo "<testcase classname='$module' name='test_$one'><failure message='gone $one&#10;more'/></testcase>"
+  done
+  echo "</testsuite></testsuites>"
+} > $report
+[ "$number" = 0 ] || exit ${STATUS:-$number}
 """
 
 
@@ -36,6 +47,17 @@ def _pytest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "PYTHON", str(program))
     monkeypatch.setattr(check, "REPORTS", tmp_path / "reports")
     monkeypatch.setenv("HISTORIES", "many")
+
+
+@pytest.fixture
+def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one file of tests of daemons, which fail again while the path returned exists."""
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "suite" / "test_daemon.py").touch()
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    monkeypatch.setenv("STATUS", "1")
+    monkeypatch.setenv("FAILING", str(tmp_path / "failing"))
+    return tmp_path / "failing"
 
 
 def suite(*steps: tuple[Call, ...]) -> dict[str, Suite]:
@@ -74,6 +96,57 @@ def test_a_call_without_a_report_counts_by_its_status(monkeypatch: pytest.Monkey
     tally = Tally()
     assert check.run_suite("suite", tally) == 5
     assert (tally.passed, tally.failed) == (3, 0)
+
+
+def second(arguments: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
+    """Run one call of tests of daemons: exit status and lines."""
+    monkeypatch.setattr(check, "Preparation", lambda *_: nullcontext(Built()))
+    monkeypatch.setattr(check, "SUITES", suite((daemons("daemons", arguments, "-x"),)))
+    return check.main(["suite"]), capfd.readouterr().out.splitlines()
+
+
+def test_a_few_failed_tests_of_daemons_are_run_again_and_named(
+    failing: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, lines = second("fails-2", monkeypatch, capfd)
+    assert status == 0
+    assert "ran suite/test_daemon.py with many" in lines
+    named = lines.index("=== failed")
+    assert lines[named + 1 : named + 3] == [
+        "suite.test_daemon.Class::test_1 - gone 1 (passed the second time)",
+        "suite.test_daemon.Class::test_2 - gone 2 (passed the second time)",
+    ]
+    assert lines[-1] == "3 passed, 0 failed, 2 passed the second time only"
+
+
+def test_what_fails_again_has_failed(
+    failing: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    failing.touch()
+    status, lines = second("fails-2", monkeypatch, capfd)
+    assert status == 1
+    assert "suite.test_daemon.Class::test_1 - gone 1 (not all passed the second time)" in lines
+    assert lines[-1] == "2 passed, 1 failed"
+
+
+@pytest.mark.parametrize("arguments", [f"fails-{check.FEW + 1}", "lost-1"])
+def test_many_failures_and_lost_workers_are_not_run_again(
+    arguments: str, failing: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, lines = second(arguments, monkeypatch, capfd)
+    assert status == 1
+    assert not [line for line in lines if line.startswith("ran suite/")]
+    assert lines[-1].endswith(f" {arguments[-1]} failed")
+
+
+def test_tests_that_need_nothing_have_one_time_only(
+    failing: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check, "SUITES", suite((call(1, "one"),)))
+    tally = Tally()
+    assert check.run_suite("suite", tally) == 1
+    assert "suite/" not in capfd.readouterr().out
+    assert not any(one.has_second_time for step in SUITES["unit"].steps for one in step)
 
 
 class Built:

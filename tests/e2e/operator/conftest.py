@@ -65,6 +65,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         fixtures = getattr(item, "funcargs", {}).values()
         report.sections += [("operator's log", log(one)) for one in fixtures if isinstance(one, Installation)]
         report.sections += [(f"namespace {one.namespace}", one.describe()) for one in module.stash[MADE].made]
+        # A job that the test holds would keep its node from all tests after it, whose failures hide the first one.
+        report.sections += [(f"jobs of {one.namespace}", one.cancel_jobs()) for one in module.stash[MADE].made]
     return report
 
 

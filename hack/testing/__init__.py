@@ -1,0 +1,4 @@
+"""Test suites and their reports.
+
+`suites`: what is run; `report`: what it said.
+"""

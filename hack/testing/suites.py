@@ -1,0 +1,94 @@
+"""The test suites: which calls of pytest they consist of, and which of these run side by side.
+
+Leaves running them to `hack.check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+IN_TWO = ("--numprocesses=2",)
+FILES_IN_THREE = ("--numprocesses=3", "--dist=loadfile")
+"""Three processes for two processors, each with what it starts for itself, a control plane for instance: they wait for
+daemons as often as they work."""
+
+FULL_HISTORIES = {"NODESET_HISTORIES": "20000"}
+FEW_HISTORIES = {"NODESET_HISTORIES": "400"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of pytest.
+
+    Attributes
+    ----------
+    report
+        Name of its report.
+    arguments
+        For pytest.
+    environment
+        Variables beside those of this process.
+    has_second_time
+        Whether files with a few failed tests are run again. The first argument is the folder of them then.
+    """
+
+    report: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    has_second_time: bool = False
+
+    def again(self, files: Sequence[str]) -> Call:
+        """Return the call that runs some files of this one again, as tests of a file may need those before them."""
+        return Call(f"{self.report}-again", (*files, *self.arguments[1:]), self.environment)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A test suite.
+
+    Attributes
+    ----------
+    needs
+        The suite of `hack.preparing` that says what has to be built.
+    steps
+        Calls of pytest; those of one step run side by side.
+    """
+
+    needs: str
+    steps: tuple[tuple[Call, ...], ...]
+
+
+def daemons(report: str, *arguments: str) -> Call:
+    """Return a call of tests of real daemons."""
+    return Call(report, arguments, has_second_time=True)
+
+
+def end_to_end(*options: str) -> Suite:
+    """Return the suite of end-to-end tests, in as many local clusters as can be kept busy."""
+    return Suite(
+        "e2e",
+        (
+            # What looks for traces on the whole machine must be alone on it.
+            (Call("e2e-ground", ("tests/e2e/ground",)),),
+            # All of one call share a cluster; those of the other disturb theirs, and so have it to themselves.
+            (
+                daemons("e2e", "tests/e2e/operator", "-m", "not alone", "--numprocesses=3", *options),
+                daemons("e2e-alone", "tests/e2e/operator", "-m", "alone", "--apart", "--numprocesses=2", *options),
+            ),
+        ),
+    )
+
+
+SUITES: dict[str, Suite] = {
+    "unit-quick": Suite(
+        "unit",
+        ((Call("unit-quick", ("tests/unit", "-m", "not thorough", *IN_TWO, "--dist=worksteal"), FEW_HISTORIES),),),
+    ),
+    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal")),),)),
+    "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal"), FULL_HISTORIES),),)),
+    "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *FILES_IN_THREE)),),)),
+    "integration": Suite("integration", ((daemons("integration", "tests/integration", *FILES_IN_THREE),),)),
+    "e2e": end_to_end(),
+    "e2e-full": end_to_end("--slurm=all"),
+}

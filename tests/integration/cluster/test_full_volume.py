@@ -70,11 +70,14 @@ def test_a_full_state_of_slurmctld_is_told_before_submissions_fail(series: str, 
         assert is_low(seen(state), was_low=False)
         host.sbatch("true", "--hold")
 
-        fill(state, 0)
-        assert seen(state).share_of_bytes < FULL
-        refused = host.run("sbatch", "--hold", "-o", "/dev/null", "--wrap", "true", check=False)
-        assert refused.returncode != 0
-        assert "I/O error" in refused.stderr
+        def refused() -> bool:
+            # slurmctld replaces its files while this one grows: what it has just freed is room for one more job.
+            fill(state, 0)
+            assert seen(state).share_of_bytes < FULL
+            answer = host.run("sbatch", "--hold", "-o", "/dev/null", "--wrap", "true", check=False)
+            return answer.returncode != 0 and "I/O error" in answer.stderr
+
+        host.wait_for(refused, "a submission fails")
         assert host.job_state(running) == "RUNNING"
 
         ballast.unlink()

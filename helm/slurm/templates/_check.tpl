@@ -4,7 +4,7 @@
 {{- $lines := list -}}
 {{- range $key, $names := .Files.Get "files/slinky-values.yaml" | fromYaml -}}
 {{- if hasKey $.Values $key -}}
-{{- $found := include "slurm.slinkyNames" (dict "names" $names "value" (get $.Values $key) "path" $key) -}}
+{{- $found := include "slurm.slinkyNames" (dict "names" $names "value" (get $.Values $key) "path" $key "rest" "") -}}
 {{- $lines = concat $lines (splitList "\n" $found | compact) -}}
 {{- end -}}
 {{- end -}}
@@ -13,23 +13,26 @@
 {{- end -}}
 {{- end -}}
 
-{{/* One line for each of Slinky's names in a value. */}}
+{{/* One line for each of Slinky's names in a value. `rest` is said of keys that are not listed. */}}
 {{- define "slurm.slinkyNames" -}}
 {{- if kindIs "string" .names }}
 {{ .path }}: {{ .names }}
 {{- else -}}
-{{- $deeper := and (kindIs "map" .value) (not (empty .value)) (gt (len .names) (hasKey .names "_" | ternary 1 0)) -}}
+{{- $rest := get .names "_" | default .rest -}}
+{{- $list := and (kindIs "slice" .value) (hasKey .names "*") -}}
+{{- $deeper := and (or $list (kindIs "map" .value)) (not (empty .value)) (gt (len .names) (hasKey .names "_" | ternary 1 0)) -}}
 {{- if $deeper -}}
 {{- range $key, $value := .value -}}
-{{- $path := printf "%s.%s" $.path $key -}}
-{{- if or (hasKey $.names $key) (hasKey $.names "*") -}}
-{{- include "slurm.slinkyNames" (dict "names" (hasKey $.names $key | ternary (get $.names $key) (get $.names "*")) "value" $value "path" $path) -}}
-{{- else if hasKey $.names "_" }}
-{{ $path }}: {{ get $.names "_" }}
+{{- $path := $list | ternary (printf "%s[%v]" $.path $key) (printf "%s.%v" $.path $key) -}}
+{{- if or (hasKey $.names (toString $key)) (hasKey $.names "*") -}}
+{{- $names := hasKey $.names (toString $key) | ternary (get $.names (toString $key)) (get $.names "*") -}}
+{{- include "slurm.slinkyNames" (dict "names" $names "value" $value "path" $path "rest" $rest) -}}
+{{- else if $rest }}
+{{ $path }}: {{ $rest }}
 {{- end -}}
 {{- end -}}
-{{- else if hasKey .names "_" }}
-{{ .path }}: {{ get .names "_" }}
+{{- else if $rest }}
+{{ .path }}: {{ $rest }}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -15,6 +15,7 @@ from hack.packaging.errors import RenderFailed
 from hack.packaging.render import OPERATOR_CHART, SLURM_CHART, render
 from hack.packaging.values_schema import ANY, WHOLE
 from hack.packaging.values_table import values as documented
+from tests.support.documents import blocks
 
 OLDEST: dict[str, Any] = {
     "jwt": {"hs256": {"secretName": "slurm-jwt"}},
@@ -62,31 +63,138 @@ def refused(chart: Path, values: Mapping[str, Any]) -> dict[str, str]:
 def test_values_of_0_1_to_0_3() -> None:
     lines = refused(SLURM_CHART, {**OLDEST, "login": {"enabled": True}, "slurm-exporter": {"enabled": True}})
     assert set(lines) == {
-        *("jwt", "login", "mariadb", "slurm-exporter", "slurm.extraSlurmConf", "slurm.prologScripts"),
-        *("compute.image", "compute.nodesets", "compute.partitions", "accounting.enabled", "accounting.external"),
+        *("jwt", "mariadb", "slurm-exporter", "slurm.extraSlurmConf", "slurm.prologScripts"),
+        *("compute.image", "accounting.enabled", "accounting.external.enabled", "login.enabled"),
+        *(f"compute.nodesets[0].{key}" for key in ("name", "enabled", "replicas", "nodeGres", "nodeFeatures")),
+        *(f"compute.partitions[0].{key}" for key in ("name", "nodesets", "config")),
         *("controller.image", "controller.persistence.size", "controller.persistence.storageClass"),
         "restapi.replicas",
     }
     assert lines["controller.persistence.storageClass"] == "cluster.controller.persistence.storageClassName"
-    assert "nodeGres, nodeFeatures and nodeWeight are gres, features and weight" in lines["compute.nodesets"]
+    assert lines["compute.nodesets[0].name"] == "nodesets: a NodeSet by its name, not in a list"
+    assert lines["compute.nodesets[0].nodeGres"] == "gres of the NodeSet"
 
 
 @pytest.mark.parametrize("more", [{}, {"slurmKeyRef": {"name": "a"}, "jwtHs256KeyRef": {"name": "b"}}, {"vendor": {}}])
 def test_values_of_1_0_to_1_3(more: dict[str, Any]) -> None:
     lines = refused(SLURM_CHART, {**NEWEST, **more})
     assert set(lines) == {
-        *("configFiles", "controller.extraConfMap", "controller.slurmctld.image", "loginsets", "partitions"),
+        *("configFiles", "controller.extraConfMap", "controller.slurmctld.image", "loginsets.slinky.enabled"),
+        *("partitions.all.nodesets", "partitions.all.configMap"),
         *("accounting.enabled", "accounting.storageConfig.host", "accounting.storageConfig.passwordKeyRef"),
         *("slurmKey.create", "nodesets.slinky.slurmd.image", "nodesets.slinky.slurmd.resources"),
         *("nodesets.slinky.podSpec", "nodesets.slinky.partition.configMap", *more),
     }
-    assert lines["nodesets.slinky.slurmd.image"] == "image of this NodeSet, one text"
+    assert lines["nodesets.slinky.slurmd.image"] == "image of the NodeSet, one text"
     assert lines["accounting.storageConfig.passwordKeyRef"] == "cluster.accounting.database.passwordRef"
+
+
+def test_the_example_of_the_page() -> None:
+    """What the page has of Slinky is refused with what it becomes there, and that renders."""
+    theirs, ours = (
+        yaml.safe_load(block.text)
+        for block in blocks("docs/from-slinky.md")
+        if block.heading == "Values of Slinky's charts" and block.language == "yaml"
+    )
+    assert "controller.slurmctld.image" in refused(SLURM_CHART, theirs)
+    cluster, nodeset = [one for one in render(SLURM_CHART, ours) if one["kind"] in {"Cluster", "NodeSet"}]
+    assert cluster["spec"] == ours["cluster"]
+    assert {"clusterName": "slurm-operator", **ours["nodesets"]["gpu"]} == nodeset["spec"]
 
 
 def names(chart: Path) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((chart / "files" / "slinky-values.yaml").read_text(encoding="utf-8"))
     return found
+
+
+KEYS: Final[dict[str, dict[str, list[str]]]] = yaml.safe_load(
+    (Path(__file__).parent / "slinky_keys.yaml").read_text(encoding="utf-8")
+)
+RELEASES: Final = ("0.1", "0.2", "0.3", "0.4", "1.0", "1.1", "1.2", "1.3")
+SAME: Final = {
+    "slurm": {
+        *("clusterName", "enabled", "replicas", "extraConf", "scalingMode", "pinToNode", "ordinalPadding"),
+        *("workloadDisruptionProtection", "partition.enabled", "partition.config"),
+        *("updateStrategy.type", "updateStrategy.rollingUpdate.maxUnavailable"),
+    },
+    "slurm-operator": {
+        *("nameOverride", "fullnameOverride", "imagePullSecrets", "priorityClassName", "replicas"),
+        *("image.repository", "image.tag"),
+    },
+}
+"""What keeps its name, at the top or in a NodeSet."""
+
+
+def keys_of(chart: Path, release: str) -> list[str]:
+    """The names of the values of one release."""
+    found = []
+    for span, keys in KEYS[chart.name].items():
+        first, _, last = span.partition("-")
+        if RELEASES.index(first) <= RELEASES.index(release) <= RELEASES.index(last or first):
+            found += keys
+    return found
+
+
+def values_of(keys: Sequence[str]) -> dict[str, Any]:
+    """Values with all of these names."""
+    made: dict[str, Any] = {}
+    for key in keys:
+        at = made
+        *above, last = key.split(".")
+        for part in above:
+            name, brackets, _ = part.partition("[]")
+            inner = at.setdefault(name, [{}] if brackets else {})
+            at = inner[0] if brackets else inner
+        at[last] = "x"
+    return made
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("chart", [SLURM_CHART, OPERATOR_CHART], ids=lambda chart: chart.name)
+def test_each_value_of_a_release_has_its_new_name(chart: Path, release: str) -> None:
+    keys = keys_of(chart, release)
+    assert len(keys) > 20
+    lines = refused(chart, values_of(keys))
+    unnamed = set()
+    for key in keys:
+        path = key.replace("[]", "[0]")
+        above = [path[: at.start()] for at in re.finditer(r"[.\[]", path)]
+        if not any(one in lines for one in (path, *above)):
+            unnamed.add(key.removeprefix("nodesets.slinky."))
+    assert unnamed <= SAME[chart.name]
+
+
+def fields(*path: str) -> dict[str, Any]:
+    """The fields of an object in the schema of the chart's values."""
+    schema = json.loads((SLURM_CHART / "values.schema.json").read_text(encoding="utf-8"))
+    at = schema["definitions"][path[0]]
+    for part in path[1:]:
+        at = at["items"] if part == "[]" else at["properties"][part]
+    found: dict[str, Any] = at["properties"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("compute.nodesets[0].", ("nodeset",)),
+        ("nodesetDefaults.", ("nodeset",)),
+        ("nodesets.slinky.", ("nodeset",)),
+        ("loginsetDefaults.", ("cluster", "login", "[]")),
+        ("loginsets.slinky.", ("cluster", "login", "[]")),
+        ("compute.partitions[0].", ("cluster", "partitions", "[]")),
+    ],
+)
+def test_what_keeps_its_name_is_there(place: str, kind: tuple[str, ...]) -> None:
+    known = fields(*kind)
+    for release in RELEASES:
+        keys = keys_of(SLURM_CHART, release)
+        lines = refused(SLURM_CHART, values_of(keys))
+        for path in (key.replace("[]", "[0]") for key in keys):
+            name = path.removeprefix(place).split(".")[0]
+            text = next((line for at, line in lines.items() if path == at or path.startswith(f"{at}.")), "the same")
+            if path.startswith(place) and text.startswith("the same"):
+                assert name in known, path
 
 
 def samples(known: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -15,8 +15,8 @@ PAGES = sorted(str(page.relative_to(PROJECT)) for page in (PROJECT / "README.md"
 NAMESPACES = {"slurm", "slurm-operator", "physics"}
 """Of Slurm, of the operator, and of people who submit SlurmJobs; docs/install.md says so."""
 
-SLINKYS = {"docs/from-slinky.md": {"slinky", '"$namespace"'}}
-"""Namespaces of Slinky's own releases, and of all NodeSets in a loop."""
+OF_OTHERS = {"docs/from-slinky.md": {"slinky", '"$namespace"'}}
+"""Of Slinky's own releases, and of all NodeSets in a loop."""
 
 WITHOUT = re.compile(
     r"(-A|--all-namespaces)\b"
@@ -38,7 +38,7 @@ def commands(page: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_uses_the_namespaces_of_all_pages_or_those_that_it_creates(page: str) -> None:
-    known = NAMESPACES | SLINKYS.get(page, set())
+    known = NAMESPACES | OF_OTHERS.get(page, set())
     for command in commands(page):
         known |= set(re.findall(r"create namespace (\S+)", command))
         named = re.search(r"(?:-n|--namespace)[ =](\S+)", command)
@@ -49,7 +49,16 @@ def test_a_page_uses_the_namespaces_of_all_pages_or_those_that_it_creates(page: 
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_page_keeps_values_without_the_new_defaults(page: str) -> None:
+def test_every_upgrade_of_a_release_keeps_values_and_takes_new_defaults(page: str) -> None:
     """``--reuse-values`` of an older release lacks the values that are new in a chart."""
-    kept = [command for command in commands(page) if "--reuse-values" in command]
-    assert not kept
+    upgrades = [command for command in commands(page) if command.startswith("helm upgrade")]
+    assert [command for command in upgrades if "--reset-then-reuse-values" not in command] == []
+
+
+def test_crds_are_applied_before_each_upgrade_of_the_operator_and_of_the_charts_of_jobs() -> None:
+    """Helm never upgrades CRDs."""
+    told = [command for command in commands("docs/install.md") if "helm upgrade" in command or "/crds/" in command]
+    upgrades = {command.split()[2]: told.index(command) for command in told if command.startswith("helm upgrade")}
+    assert set(upgrades) == {"slurm-operator", "slurm-jobs", "slurm-sylabs-jobs"}
+    for chart, place in upgrades.items():
+        assert f"--force-conflicts -f helm/{chart}/crds/" in told[place - 1]

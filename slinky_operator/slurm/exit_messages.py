@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from slinky_operator.kube.objects import Object
@@ -14,20 +16,66 @@ LONGEST: Final = 400
 MAX_LINES: Final = 4
 """Maximum number of lines."""
 
-_PREFIX: Final = re.compile(r"^(?:\[[^\]]*\]\s*)?(?:slurm(?:ctld|d)[^:\s]*:\s+)?")
+OLD: Final = timedelta(seconds=10)
+"""A line that is so much older than the last one is not why a daemon has ended."""
+
+_PREFIX: Final = re.compile(r"^(?:\[(?P<at>[^\]]*)\]\s*)?(?:slurm(?:ctld|d|restd)[^:\s]*:\s+)?")
+_GRAVE: Final = re.compile(r"^(?:error|fatal)\b")
 _NOISE: Final = re.compile(
+    # An empty state, a plain machine.
     r"MailProg is invalid|Could not open \w+ state file|Trying backup|GPU detection failed|differs from hardware"
-    r"|lib wasn't found"
+    r"|lib wasn't found|power_save module disabled"
+    # Accounting that is left out of a trial, or not wanted.
+    r"|accounting information gathered, but not stored|can only be used with SlurmDBD, ignoring"
+    r"|You can not have AccountingStorageEnforce set"
+    # What Slurm passes over, as it says itself.
+    r"|please ignore error|latest value used|\b(?:is invalid|option),? ignored|Ignoring invalid"
+    r"|is invalid, reset to|Resetting CPUs|Could not find configured group"
+    # The line before it says the same, with a number of a file that nobody sees.
+    r"|^error: Parse error in file \S*/slurm\.conf line \d+"
+    # Less than an error.
+    r"|^debug\d?:"
 )
-"""Lines about an empty state or a plain machine, which are always logged."""
+"""Lines that a daemon logs, and goes on."""
 
 
 def short(text: str) -> str:
-    """The lines that matter, in order, joined by slashes; empty if there are none."""
-    lines = [_PREFIX.sub("", line.strip()) for line in text.splitlines()]
-    said = [line for line in lines if line and _NOISE.search(line) is None]
-    grave = [line for line in said if "fatal" in line or "error" in line]
-    return " / ".join(dict.fromkeys((grave or said)[-MAX_LINES:]))
+    """The lines that are the fault, in order, joined by slashes; empty if there are none.
+
+    Of more than `MAX_LINES` the first stay, which are nearest to the cause, and the last, with which the daemon ends.
+    """
+    said = [line for line in map(_read, text.splitlines()) if line.words and _NOISE.search(line.words) is None]
+    faults = [line for line in said if _GRAVE.match(line.words)] or [
+        line for line in said if "fatal" in line.words or "error" in line.words
+    ]
+    last = next((line.at for line in reversed(faults) if line.at is not None), None)
+    recent = [line.words for line in faults if last is None or line.at is None or last - line.at <= OLD]
+    told = list(dict.fromkeys(recent or [line.words for line in said]))
+    if recent and len(told) > MAX_LINES:
+        told = [*told[: MAX_LINES // 2], *told[-(MAX_LINES // 2) :]]
+    return " / ".join(told[-MAX_LINES:])
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a log, without what is in front of each."""
+
+    at: datetime | None
+    words: str
+
+
+def _read(line: str) -> _Line:
+    prefix = _PREFIX.match(line.strip())
+    assert prefix is not None  # noqa: S101 - it matches nothing, too
+    return _Line(_time(prefix["at"] or ""), line.strip()[prefix.end() :])
+
+
+def _time(text: str) -> datetime | None:
+    """A time as daemons log it; None if it is none."""
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=None) if text else None
+    except ValueError:
+        return None
 
 
 def last_words(statuses: Iterable[Object], container: str) -> str:

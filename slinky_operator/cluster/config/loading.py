@@ -29,7 +29,9 @@ from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Loaded
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.text import named
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import subjects
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.conf.syntax.parsed import parse
 from slinky_operator.slurm.connection.contact import ContactState
@@ -92,6 +94,8 @@ def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
         return mounting
     if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY:
         words = words_of(pod)
+        about = named(subjects.refused(words, files.get(SLURM_CONF, ""))) if words else ""
+        words = f"{about}: {words}" if about else words
         ended = f"; slurmctld has ended: {words}" if words else ""
         message = f"{_asked(snapshot, config_map, pod, now)}waiting for Slurm to answer{ended}"
         # One exit may have any cause; repeated exits are caused by what slurmctld finds when it starts.

@@ -28,8 +28,10 @@ from slinky_operator.cluster.preflight import pod_troubles
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
+from slinky_operator.reconcile.text import named
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.conf import Rendered, subjects
+from slinky_operator.slurm.conf.derive import SLURM_CONF
 from slinky_operator.slurm.conf.programs import Programs
 from slinky_operator.slurm.exit_messages import short, stuck
 
@@ -201,7 +203,7 @@ def outcome_of(
     names = sorted(ended, key=lambda name: (name != naming.CONTROLLER_CONTAINER, name))
     for name in names:
         if ended[name].get("exitCode") == REFUSED:
-            words = short(ended[name].get("message") or "") or "it has ended without a word"
+            words = refusal(ended[name].get("message") or "", wanted) or "it has ended without a word"
             return Verdict(Outcome.REFUSED, f"{_named(name, wanted, found)} refuses it: {words}", now)
     if status.get("phase") == "Succeeded":
         return Verdict(Outcome.PASSED, "", now)
@@ -218,6 +220,14 @@ def outcome_of(
             Outcome.UNDECIDED, f"its pod has not ended in {patience.seconds} s{f' ({why})' if why else ''}", now
         )
     return None
+
+
+def refusal(said: str, wanted: Preflight) -> str:
+    """The lines with which a daemon refuses a configuration, after the partitions or nodes that they are about."""
+    words = short(said)
+    files = wanted.config_map.body["data"] if wanted.config_map else {}
+    about = subjects.refused(said, files.get(SLURM_CONF, "")) if words else ()
+    return f"{named(about)}: {words}" if about else words
 
 
 def _named(container: str, wanted: Preflight, found: Sequence[SlurmdKind]) -> str:

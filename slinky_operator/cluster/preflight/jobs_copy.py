@@ -150,7 +150,7 @@ def _look(snapshot: Snapshot, tried: Preflight, now: float, wall: datetime) -> T
     if ago >= HOLDS:
         # It has been left from earlier, and what it shows no longer holds.
         return Trial(stage, words, leftovers(snapshot), 1.0)
-    found = _verdict(pod, now - ago, wall)
+    found = _verdict(pod, tried, now - ago, wall)
     if found is not None:
         return Trial(stage, words, (*stale, EndPreflight(tried.name, found)))
     return Trial(stage, words, stale, 2.0)
@@ -166,7 +166,7 @@ def _untried(why: str) -> str:
     return f"the configuration is applied without a trial with a copy of the jobs: {why}"[:LONGEST] if why else ""
 
 
-def _verdict(pod: Object, now: float, wall: datetime) -> Verdict | None:
+def _verdict(pod: Object, tried: Preflight, now: float, wall: datetime) -> Verdict | None:
     """The result of a trial; `None` while it runs."""
     end, status = pod_troubles.ended(pod).get(naming.CONTROLLER_CONTAINER), pod.get("status") or {}
     if end is not None:
@@ -174,7 +174,7 @@ def _verdict(pod: Object, now: float, wall: datetime) -> Verdict | None:
         if not code:
             return _of_jobs(harmed(message), now)
         if code == REFUSED:
-            words = short(message) or "no word"
+            words = attempts.refusal(message, tried) or "no word"
             return Verdict(Outcome.REFUSED, f"slurmctld refuses it with the nodes and jobs there are: {words}", now)
         why = message if code == NOT_COPIED else pod_troubles.not_started(end) or short(message)
         return Verdict(Outcome.UNDECIDED, (why or str(end.get("reason") or code))[:LONGEST], now)

@@ -15,6 +15,7 @@ module          concern
 `render`        templates to files, and the hash over them
 `sources`       the user's part: files and scripts from the spec and from the ConfigMaps it names
 `states`        states of partitions that an administrator has set
+`subjects`      whose line a daemon has refused
 `syntax`        text to words and lines, as Slurm reads them: what users write, and what was rendered
 ==============  ========================================================================================
 """

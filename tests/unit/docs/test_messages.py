@@ -51,6 +51,7 @@ OF_OTHERS = (
     # Slurm.
     "Rejecting authentication of user nobody or group nobody",
     "Parsing error at unrecognized key",
+    'error: Bad value "banana" for MaxTime',
     "cannot create cgroup context for",
     "options are mutually exclusive",
     "/run/slurm exists but is owned by",

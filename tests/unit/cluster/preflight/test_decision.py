@@ -55,6 +55,16 @@ def test_what_a_preflight_refuses_reaches_nothing_and_is_told_in_slurms_words() 
     assert world.condition("ConfigApplied")["status"] == "True"
 
 
+def test_the_partition_is_named_whose_line_is_refused() -> None:
+    world = settled()
+    world.refuses = lambda text: 'Bad value "banana" for MaxTime' if "banana" in text else ""
+    partitions = [{"name": "day", "config": "MaxTime=5"}, {"name": "night", "config": "MaxTime=banana"}]
+    world.raw["spec"] = {"partitions": partitions}
+    world.settle()
+    message = world.condition("ConfigApplied")["message"]
+    assert message == 'slurmctld refuses it: partition night: fatal: Bad value "banana" for MaxTime'
+
+
 def test_an_operator_that_starts_anew_tries_again_what_was_refused() -> None:
     world = settled()
     world.refuses = lambda text: "no" if "Bogus" in text else ""

@@ -35,6 +35,7 @@ from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.image_tags import TAGGED, is_newer_patch, is_older
+from slinky_operator.slurm.pod_templates.shapes import spec_of
 
 ANNOTATION: Final = labels.CLUSTER_PREFIX + "image-from"
 """On the StatefulSet and the Deployment: who has set the image of the daemon."""
@@ -57,8 +58,8 @@ def origin(spec: ComponentSpec, container: str) -> Origin:
     container
         Name of the daemon's container.
     """
-    template = (spec.template or {}).get("spec") or {}
-    in_template = any(one.get("image") for one in template.get("containers") or () if one.get("name") == container)
+    containers = spec_of(spec.template).get("containers") or ()
+    in_template = any(one.get("image") for one in containers if one.get("name") == container)
     return Origin.SPEC if spec.image is not None or in_template else Origin.DEFAULT
 
 

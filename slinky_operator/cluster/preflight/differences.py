@@ -10,6 +10,7 @@ from slinky_operator.cluster.components.trials.rehearsal_pod import claims
 from slinky_operator.identity import pod as identity
 from slinky_operator.reconcile.writes.children import shows
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.pod_templates.shapes import spec_of
 
 
 def differences(cluster: Cluster, template: Mapping[str, Any], running: Mapping[str, Any]) -> Iterable[str]:
@@ -53,5 +54,5 @@ def _own(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _own_fragments(template: Mapping[str, Any] | None) -> Iterable[Mapping[str, Any]]:
-    containers = ((template or {}).get("spec") or {}).get("containers") or ()
+    containers = spec_of(template).get("containers") or ()
     return (one for one in containers if one.get("name") == naming.CONTROLLER_CONTAINER)

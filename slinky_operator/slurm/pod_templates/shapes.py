@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 POD_TEMPLATE: Final = "PodTemplateSpec"
 POD_SPEC: Final = "PodSpec"
@@ -46,6 +46,14 @@ def misfits(fragment: object, kind: str, at: str = "") -> Iterator[tuple[str, st
         Path of a field, and what it must be.
     """
     yield from _misfits(fragment, kind, at)
+
+
+def spec_of(template: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The pod spec of a user's template, to read from it; empty for a template that `misfits` refuses."""
+    found: Mapping[str, Any] | None = None
+    if template and next(misfits(template, POD_TEMPLATE), None) is None:
+        found = template.get("spec")
+    return found or {}
 
 
 @cache

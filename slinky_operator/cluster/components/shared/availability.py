@@ -17,6 +17,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODDISRUPTIONBUDGETS, STATEFULSETS
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.pod_templates.shapes import spec_of
 
 
 def apart(labels: Mapping[str, str]) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def priority_after_slurmctld(materials: Materials, name: str) -> dict[str, Any]:
     cluster, children = snapshot.cluster, snapshot.children
     own = children.get((STATEFULSETS.kind, name))
     slurmctld = children.get((STATEFULSETS.kind, naming.controller(cluster.name)))
-    has_another = ((cluster.spec.controller.template or {}).get("spec") or {}).get("priorityClassName")
+    has_another = spec_of(cluster.spec.controller.template).get("priorityClassName")
     if own is None or slurmctld is None or has_another or _class_of(slurmctld) == wanted:
         return _class(wanted)
     return _class(_class_of(own))

@@ -71,7 +71,7 @@ load-images: venv ## Build all container images and load them into the local Kub
 
 ##@ Upkeep
 
-.PHONY: format lock manifests generate clean help
+.PHONY: format lock manifests generate golden clean help
 format: venv ## Format and fix what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -85,6 +85,8 @@ manifests: venv ## Write the CRDs from the API types, the kustomize base and doc
 generate: venv ## Generate the wire code of slurm_client from Slurm's own specification, and its blocking calls
 	$(RUN) hack.generate_slurm_client
 	$(RUN) hack.client_package
+golden: venv ## Write the golden trace of the Cluster controller again; its diff is what a change does
+	$(RUN) tests.unit.cluster.stories.golden
 clean: ## Remove what tools cached in the tree
 	rm -rf $(REPORTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 help: ## This list

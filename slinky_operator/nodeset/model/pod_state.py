@@ -141,7 +141,7 @@ def classify(member: Member, slurm: SlurmFacts, causes: Collection[Cause]) -> St
         return Starting(pod.stuck)
     match member.ownership:
         case RecordOwnership.FOREIGN:
-            return Unknown(f"node {pod.node_name} in Slurm is somebody else's", Doubt.FOREIGN_RECORD)
+            return Unknown(_whose(pod, node), Doubt.FOREIGN_RECORD)
         case RecordOwnership.PREDECESSOR if not pod.registered:
             return Starting(pod.stuck or "the record of its predecessor is still there")
         case _:
@@ -162,6 +162,10 @@ def _registered(member: Member, node: Node, causes: frozenset[Cause], *, jobs_kn
         return Drained(causes)
     since = node.reason_changed_at if drains.is_ours(node) else None
     return Draining(causes, since, member.jobs)
+
+
+def _whose(pod: Pod, node: Node) -> str:
+    return f"node {pod.node_name} in Slurm is somebody else's{identity.static_hint(node)}"
 
 
 def may_delete_without_slurm(pod: Pod) -> bool:
@@ -214,7 +218,7 @@ def why_kept(member: Member, now: datetime) -> str | None:  # noqa: PLR0911 - on
             return f"jobs name node {pod.node_name}, which Slurm does not show"
         return _why_awaited(pod, now)
     if member.ownership is RecordOwnership.FOREIGN:
-        return f"node {pod.node_name} in Slurm is somebody else's"
+        return _whose(pod, node)
     if drains.is_drained(node, jobs):
         return None
     if jobs:

@@ -70,6 +70,16 @@ def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | 
     )
 
 
+def static_hint(node: Node) -> str:
+    """What to do about somebody else's record, where slurm.conf has it: a slurmd of that name would not start."""
+    if node.is_dynamic:
+        return ""
+    return (
+        ": it is a static node, and pods register as dynamic ones. Take it out of slurm.conf (NodeName=), and collect"
+        " the nodes of pods by NodeSet=… Feature=…, with the name of their NodeSet as feature"
+    )
+
+
 def is_named_in(node: Node, namespace: str, pod: str) -> bool:
     """Whether a record without any mark belongs to a pod, by the comment that Slinky's operator wrote."""
     if not node.is_dynamic or node.extra or not node.comment:

@@ -156,7 +156,7 @@ def why_blocked(
     if node is None:
         return None
     if not identity.is_tagged(node, owner):
-        return f"Slurm has a node {node.name} that is not ours"
+        return f"Slurm has a node {node.name} that is not ours{identity.static_hint(node)}"
     if drains.is_busy(node) or (jobs or {}).get(node.name):
         return f"Slurm still sees jobs on node {node.name} of an earlier pod"
     if not drains.is_foreign(node) and node.name not in named:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hack.images.rootfs import ensure
-from slinky_operator.nodeset.slurm_nodes import drains, registration
+from slinky_operator.nodeset.slurm_nodes import drains, identity, registration
 from slurm_client import MintedToken, SlurmClient, errors
 from slurm_client.models import Node
 from tests.support.slurm_host import SlurmHost
@@ -87,3 +87,23 @@ async def test_words_of_a_person_and_of_slurm_write_over_each_other_while_a_job_
     await client.undrain_nodes(["gpu"])
     assert not (await shown(client, "gpu")).is_drain
     assert host.job_state(job) == "RUNNING"
+
+
+async def test_a_static_node_keeps_a_pod_of_its_name_away(slurm: tuple[SlurmHost, SlurmClient]) -> None:
+    """As in a slurm.conf that Google's Cluster Toolkit writes; and what the operator says to write instead."""
+    host, client = slurm
+    host.write_conf("GresTypes=gpu\nNodeName=gke-0 State=CLOUD CPUs=1 RealMemory=256")
+    host.reconfigure()
+    log = host.folder / "gke-0.log"
+    host.add_node("gke-0", extra=TAG, configless=True, wait=False)
+    host.wait_for(lambda: log.exists() and "Duplicated NodeName gke-0" in log.read_text(), "slurmd does not start")
+    record = await shown(client, "gke-0")
+    assert (record.is_dynamic, record.extra) == (False, "")
+    assert identity.bond(record, owner=TAG, pod_uid="u", slurmd_started_at=None) is identity.RecordOwnership.FOREIGN
+    host.stop("gke-0")
+
+    host.write_conf("GresTypes=gpu\nNodeSet=gke Feature=gke\nPartitionName=gke Nodes=gke")
+    host.reconfigure()
+    host.add_node("gke-0", extra=TAG, features=("gke",), configless=True)
+    assert identity.is_tagged(await shown(client, "gke-0"), TAG)
+    assert host.run("sinfo", "--noheader", "--partition=gke", "--format=%N").stdout.split() == ["gke-0"]

@@ -19,7 +19,7 @@ from tests.support import served
 from tests.support.control_plane import ControlPlane
 
 MANIFESTS = Path(__file__).parent / "manifests"
-FILES = sorted(path.relative_to(MANIFESTS).as_posix() for path in MANIFESTS.glob("*/*.yaml"))
+FILES = sorted(path.relative_to(MANIFESTS).as_posix() for path in MANIFESTS.glob("slinky-*/*.yaml"))
 HASH = "7d9f8c6b5"
 
 

@@ -58,6 +58,7 @@ OF_OTHERS = (
     "not in group permitted to use this partition",
     "Incomplete job state save file",
     "state, incompatible version",
+    "Duplicated NodeName compute-1 in the config file",
     "May be reserved for other job",
     "or reserved for jobs in higher priority partitions",
     "Duplicated NodeName gpu-0 in the config file",

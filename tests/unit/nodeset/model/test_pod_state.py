@@ -50,7 +50,8 @@ def test_why_a_pod_is_kept() -> None:
         assert kept(replace(starting, created_at=NOW - timedelta(minutes=1)), None) is None
         assert kept(replace(starting, stuck="ImagePullBackOff"), None) is None
         assert kept(replace(starting, host=""), None) is None
-    assert "somebody else's" in (kept(a_pod(), node("IDLE+DRAIN", extra="")) or "")
+    assert "somebody else's: it is a static node" in (kept(a_pod(), node("IDLE+DRAIN", extra="")) or "")
+    assert (kept(a_pod(), node("IDLE+DYNAMIC_NORM", extra="ns/b")) or "").endswith("somebody else's")
     assert kept(a_pod(slurmd=Slurmd.ENDED), node("ALLOCATED+DYNAMIC_NORM"), job("RUNNING")) is None
 
 

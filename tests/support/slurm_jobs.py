@@ -167,6 +167,7 @@ class JobWorld:
         self.ahead = timedelta(0)
         """How far the operator's clock is ahead."""
         self.most_resubmissions = 1000
+        self.luck: Callable[[], float] = random.random
         """Jobs that were refused which the operator submits again in a minute; set before it starts."""
         self.uids = "uid"
         """First letters of the uids of SlurmJobs."""
@@ -206,7 +207,7 @@ class JobWorld:
             upkeep,
             files,
             changes=self.changes,
-            resubmissions=Resubmissions(self.most_resubmissions, random.random),
+            resubmissions=Resubmissions(self.most_resubmissions, self.luck),
             now=self.now,
         )
         self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, observer.forget_cluster, upkeep.pod_gone)

@@ -42,7 +42,19 @@ from slinky_operator.slurmjob.model.plan import plan, without_history
 from slinky_operator.slurmjob.model.resubmission import MOST, Resubmissions
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.steps import ORDERS, Plan, Step
+from slinky_operator.slurmjob.model.steps import (
+    AddFinalizer,
+    AskHistory,
+    CancelSecond,
+    Delete,
+    DryRun,
+    GiveOrder,
+    Nothing,
+    Plan,
+    Prepare,
+    RemoveFinalizer,
+    Submit,
+)
 from slinky_operator.slurmjob.observation import Observer
 from slinky_operator.slurmjob.ports import Kube, Recorder
 from slinky_operator.slurmjob.queues import Queues
@@ -155,7 +167,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             # The cache is behind: the script is not that of the job in it.
             return Postponed(OVERTAKEN_S)
         planned = plan(snapshot)
-        if planned.step is Step.ASK_HISTORY:
+        if isinstance(planned.step, AskHistory):
             snapshot = await history.ask(self._access, snapshot, memory, self._now())
             away_since = memory.history_away_since or snapshot.now
             planned = plan(snapshot) if snapshot.history is not None else without_history(snapshot, away_since)
@@ -194,35 +206,40 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
     async def _carry_out(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
         """Take the step; what it leads to is seen in the next pass, which its own write brings."""
         job = snapshot.job
-        step = planned.step
-        if step is Step.ADD_FINALIZER:
-            added = await set_finalizer(self._kube, SLURMJOBS, obj, labels.FINALIZER_SLURMJOB, present=True)
-            self._reports.note(memory, added)
-            return Result()
-        if step is Step.REMOVE_FINALIZER:
-            if planned.left_behind:
-                self._recorder.warning(obj, EventReason.JOB_LEFT_BEHIND, report.left_behind(job.status))
-            _ = await set_finalizer(self._kube, SLURMJOBS, obj, labels.FINALIZER_SLURMJOB, present=False)
-            if planned.left_behind:
-                self._changes.left_behind()
-            if planned.seen is not None:
-                # Its status will not be written any more.
-                self._changes.ended(planned.seen.shown.reason.value)
-            return Result()
-        if step is Step.DELETE:
-            _ = await self._kube.delete(
-                SLURMJOBS, job.name, job.namespace, uid=job.uid, resource_version=job.metadata.resource_version
-            )
-            return Result()
-        if step in {Step.PREPARE, Step.SUBMIT, Step.DRY_RUN}:
-            return await self._submitter.begin(obj, snapshot, planned, memory)
-        if step is Step.CANCEL_SECOND and planned.second is not None:
-            await self._orders.cancel_second(obj, snapshot, planned.second, memory)
-            return Result(SOON_S)
-        if step in ORDERS:
-            obj, snapshot, planned = await self._orders.give(obj, snapshot, planned, memory)
-        wake = await self._reports.show(obj, snapshot, planned, memory)
+        match planned.step:
+            case AddFinalizer():
+                added = await set_finalizer(self._kube, SLURMJOBS, obj, labels.FINALIZER_SLURMJOB, present=True)
+                self._reports.note(memory, added)
+                return Result()
+            case RemoveFinalizer() as step:
+                await self._let_go(obj, job, step)
+                return Result()
+            case Delete():
+                version = job.metadata.resource_version
+                _ = await self._kube.delete(SLURMJOBS, job.name, job.namespace, uid=job.uid, resource_version=version)
+                return Result()
+            case Prepare() | Submit() | DryRun() as step:
+                return await self._submitter.begin(obj, snapshot, step, memory)
+            case CancelSecond(seen):
+                await self._orders.cancel_second(obj, snapshot, seen, memory)
+                return Result(SOON_S)
+            case GiveOrder() as step:
+                obj, snapshot, planned = await self._orders.give(obj, snapshot, step, memory, planned)
+            case Nothing() | AskHistory():
+                pass
+        wake = await self._reports.show(obj, snapshot, planned.news, memory)
         return Result(min((one for one in (planned.wake, wake) if one is not None), default=None))
+
+    async def _let_go(self, obj: Object, job: SlurmJob, step: RemoveFinalizer) -> None:
+        """Remove the finalizer, and say what nobody will see any more."""
+        if step.is_left_behind:
+            self._recorder.warning(obj, EventReason.JOB_LEFT_BEHIND, report.left_behind(job.status))
+        _ = await set_finalizer(self._kube, SLURMJOBS, obj, labels.FINALIZER_SLURMJOB, present=False)
+        if step.is_left_behind:
+            self._changes.left_behind()
+        if step.ended is not None:
+            # Its status will not be written any more.
+            self._changes.ended(step.ended.shown.reason.value)
 
 
 def _comes_again(job: SlurmJob, memory: Memory) -> bool:

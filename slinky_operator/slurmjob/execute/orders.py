@@ -16,9 +16,10 @@ from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
 from slinky_operator.slurmjob.memory import Memory
 from slinky_operator.slurmjob.model import cancellation, late_calls, orders
+from slinky_operator.slurmjob.model.news import Note, Record
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.model.steps import GiveOrder, OrderKind, Plan
 from slinky_operator.slurmjob.ports import Recorder
 from slinky_operator.slurmjob.queues import Queues
 from slurm_client.errors import SlurmError
@@ -56,39 +57,39 @@ class Orders:
         self._now = now
 
     async def give(
-        self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory
+        self, obj: Object, snapshot: Snapshot, order: GiveOrder, memory: Memory, planned: Plan
     ) -> tuple[Object, Snapshot, Plan]:
         """End, hold or release the job; return the object, what is known and what is to be shown after that."""
-        client, job, seen, step = self._access.client(snapshot.cluster), snapshot.job, planned.seen, planned.step
-        if client is None or seen is None:
+        client, job, seen, kind = self._access.client(snapshot.cluster), snapshot.job, order.seen, order.kind
+        if client is None:
             return obj, snapshot, planned
         before = job.status
         try:
-            key = await self._access.key(snapshot.cluster) if step is not Step.CANCEL else None
-            if step is Step.HOLD and not before.held:
+            key = await self._access.key(snapshot.cluster) if kind is not OrderKind.CANCEL else None
+            if kind is OrderKind.HOLD and not before.held:
                 # Noted first: a hold of which nothing is known would never be released.
                 job = job.model_copy(update={"status": before.model_copy(update={"held": True})})
                 obj = await self._reports.patch(obj, before, job.status, memory)
-            if step is Step.CANCEL:
+            if kind is OrderKind.CANCEL:
                 await slurm_calls.cancel(client, seen.job_id)
             else:
-                await slurm_calls.hold(client, seen.user, key, seen.job_id, held=step is Step.HOLD)
+                await slurm_calls.hold(client, seen.user, key, seen.job_id, held=kind is OrderKind.HOLD)
         except KeyUnknown as error:
-            return obj, snapshot, replace(planned, wake=KEY_VALID_S, why=(Reason.KEY_PENDING, str(error)))
+            return obj, snapshot, Plan(order, Record(seen, Note(Reason.KEY_PENDING, str(error))), KEY_VALID_S)
         except SlurmError as error:
             words = cut(str(error), LONGEST) or type(error).__name__
-            logger.info("%s/%s: %s failed: %s", job.namespace, job.name, step.name.lower(), words)
-            given = orders.answered(step, seen, job.metadata.generation, memory.order, self._now(), words)
-            why, wake = orders.refused(given), (given.again - given.at).total_seconds()
-            memory.order, planned = given, replace(planned, wake=wake, why=why)
+            logger.info("%s/%s: %s failed: %s", job.namespace, job.name, kind.name.lower(), words)
+            given = orders.answered(kind, seen, job.metadata.generation, memory.order, self._now(), words)
+            wake = (given.again - given.at).total_seconds()
+            memory.order, planned = given, Plan(order, Record(seen, orders.refused(given)), wake)
             # A job whose hold was refused is not held; one whose answer was lost may be.
             is_refusal = slurm_calls.is_refusal(error)
             return obj, snapshot if is_refusal else replace(snapshot, job=job), planned
-        memory.order = orders.answered(step, seen, job.metadata.generation, memory.order, self._now())
-        if step is Step.CANCEL and memory.cancelled != seen.job_id:
+        memory.order = orders.answered(kind, seen, job.metadata.generation, memory.order, self._now())
+        if kind is OrderKind.CANCEL and memory.cancelled != seen.job_id:
             memory.cancelled = seen.job_id
             self._recorder.normal(obj, EventReason.JOB_CANCELLED, cancellation.done(job, seen.job_id))
-        elif step is Step.RELEASE:
+        elif kind is OrderKind.RELEASE:
             job = job.model_copy(update={"status": before.model_copy(update={"held": None})})
         if snapshot.cluster is not None:
             self._queues.poke(snapshot.cluster.uid)
@@ -106,10 +107,12 @@ class Orders:
         except SlurmError as error:
             refusal = cut(str(error), LONGEST) or type(error).__name__
             logger.info("%s/%s: second job %s was not cancelled: %s", job.namespace, job.name, seen.job_id, refusal)
-        given = orders.answered(Step.CANCEL, seen, job.metadata.generation, before, self._now(), refusal)
+        given = orders.answered(OrderKind.CANCEL, seen, job.metadata.generation, before, self._now(), refusal)
         memory.second_orders[seen.job_id] = given
         if before is None or bool(before.refusal) != bool(refusal):
             reason = Reason.CANCEL_REFUSED if refusal else EventReason.LATE_JOB_CANCELLED
-            self._recorder.warning(obj, reason, orders.refused(given)[1] if refusal else late_calls.words(seen, job))
+            self._recorder.warning(
+                obj, reason, orders.refused(given).message if refusal else late_calls.words(seen, job)
+            )
         if snapshot.cluster is not None:
             self._queues.poke(snapshot.cluster.uid)

@@ -20,8 +20,8 @@ from slinky_operator.slurmjob.files.upkeep import FileUpkeep, Told
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.memory import Memory
 from slinky_operator.slurmjob.model import attempts, figures, report
+from slinky_operator.slurmjob.model.news import Conclusion, News, Record, note_of
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.steps import Plan
 from slinky_operator.slurmjob.ports import Kube, Recorder
 
 LONGEST: Final = 1000
@@ -86,17 +86,19 @@ class Reports:
         self._status = StatusWriter(SLURMJOBS, kube)
 
     async def show(
-        self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory, prepared: Told | None = None
+        self, obj: Object, snapshot: Snapshot, news: News, memory: Memory, prepared: Told | None = None
     ) -> float | None:
         """Write the status, and report what has happened; return in how many seconds output or files need a pass.
 
         Parameters
         ----------
+        news
+            What the status shows.
         prepared
             What is to be said of the files that are copied before the job.
         """
         stored = SlurmJobStatus.model_validate(obj.get("status") or {})
-        wanted = report.status(snapshot, planned)
+        wanted = report.status(snapshot, news)
         # Before the status: what it says of an end is not looked at again.
         records = snapshot.looked.records if snapshot.looked is not None else ()
         wanted = report.with_files(snapshot.job, wanted, prepared, self._now())
@@ -105,15 +107,15 @@ class Reports:
         wanted = report.with_logs(snapshot.job, wanted, told, self._now())
         collected = await self._files.collect(snapshot.job, wanted, snapshot.cluster, self._now())
         wanted = report.with_files(snapshot.job, wanted, collected, self._now())
-        if planned.ends_as:
+        if isinstance(news, Conclusion):
             # For the version that was read: another process may have submitted the job.
             _ = await self.patch(obj, stored, wanted, memory, obj["metadata"]["resourceVersion"])
-        self._tell(obj, stored, wanted, snapshot, planned, collected)
+        self._tell(obj, stored, wanted, snapshot, news, collected)
         waits = report.waits(stored, wanted)
         if waits is not None and waits[0] not in memory.warned and len(memory.warned) < MOST_WARNINGS:
             memory.warned.add(waits[0])
             self._recorder.warning(obj, EventReason.JOB_WAITS, cut(waits[1], LONGEST))
-        if not planned.ends_as:
+        if not isinstance(news, Conclusion):
             written = await self._status.write(obj, obj.get("status") or {}, wanted.to_dict())
             if written is not None:
                 self.note(memory, written.answer)
@@ -126,12 +128,12 @@ class Reports:
         stored: SlurmJobStatus,
         wanted: SlurmJobStatus,
         snapshot: Snapshot,
-        planned: Plan,
+        news: News,
         collected: Told | None,
     ) -> None:
         """Emit Events of what has happened between two statuses."""
-        if planned.is_followed and planned.seen is not None:
-            self._recorder.warning(obj, *attempts.words(snapshot.job, planned.seen))
+        if isinstance(news, Record) and news.is_followed:
+            self._recorder.warning(obj, *attempts.words(snapshot.job, news.seen))
         trouble = report.trouble(stored, collected)
         if trouble is not None:
             self._recorder.warning(obj, trouble[0], cut(trouble[1], LONGEST))
@@ -141,10 +143,12 @@ class Reports:
                 emit = self._recorder.normal if ended[0] else self._recorder.warning
                 emit(obj, EventReason.JOB_ENDED, ended[1])
         before = find(stored.conditions, SlurmJobCondition.SUBMITTED)
-        is_news = planned.why is not None and (before is None or before.reason != planned.why[0])
-        if planned.why is not None and is_news and (wanted.job_id is None or planned.why[0] in _WARNED):
-            emit = self._recorder.normal if planned.why[0] in _NEEDS_NO_HELP else self._recorder.warning
-            emit(obj, _EVENTS.get(planned.why[0], planned.why[0]), cut(planned.why[1], LONGEST))
+        note = note_of(news)
+        if note is None or (before is not None and before.reason == note.reason):
+            return
+        if wanted.job_id is None or note.reason in _WARNED:
+            emit = self._recorder.normal if note.reason in _NEEDS_NO_HELP else self._recorder.warning
+            emit(obj, _EVENTS.get(note.reason, note.reason), cut(note.message, LONGEST))
 
     def note(self, memory: Memory, obj: Object) -> None:
         """Remember the object as it is after a write."""

@@ -14,7 +14,6 @@ from typing import Final
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob, SlurmJobStatus
-from slinky_operator.jobs import tenants
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.objects import Object
 from slinky_operator.metrics.job_changes import ACCEPTED, NOT_SENT, REFUSED, UNANSWERED, JobChanges
@@ -27,12 +26,13 @@ from slinky_operator.slurmjob.files import facts
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.memory import Lacking, Memory
-from slinky_operator.slurmjob.model import dependencies, late_calls, report, requests
+from slinky_operator.slurmjob.model import late_calls, report, requests
+from slinky_operator.slurmjob.model.news import Note, note_of
 from slinky_operator.slurmjob.model.resubmission import Resubmissions
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
-from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.model.steps import DryRun, Prepare, Request, Submit
 from slinky_operator.slurmjob.ports import Recorder
 from slinky_operator.slurmjob.queues import Queues
 from slurm_client.errors import SlurmError
@@ -98,23 +98,27 @@ class Submitter:
         self._resubmissions = resubmissions
         self._now = now
 
-    async def begin(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
+    async def begin(self, obj: Object, snapshot: Snapshot, step: Prepare | Submit | DryRun, memory: Memory) -> Result:
         """Submit the job, prepare that, or show the request; without the volumes that it needs nothing is done."""
-        lacking = await self._lacking(snapshot, memory) if not planned.attempt else None
+        is_first = not isinstance(step, Submit) or step.attempt == 0
+        lacking = await self._lacking(snapshot, memory) if is_first else None
         if lacking is not None:
             words = f"{lacking.names}: create it, or name another in another SlurmJob"
-            _ = await self._reports.show(obj, snapshot, Plan(why=(Reason.VOLUME_NOT_FOUND, words)), memory)
+            _ = await self._reports.show(obj, snapshot, Note(Reason.VOLUME_NOT_FOUND, words), memory)
             return Result((lacking.until - snapshot.now).total_seconds())
-        if planned.step is Step.DRY_RUN:
-            planned = await dry_run.ended(self._access, snapshot)
-            if planned.why is not None and planned.why[0] is Reason.SUBMISSION_REFUSED:
-                until = self._refuse(snapshot.job, memory, passing=True)
-                planned = replace(planned, wake=(until - self._now()).total_seconds())
-            _ = await self._reports.show(obj, snapshot, planned, memory)
-            return Result(planned.wake)
-        if planned.step is Step.PREPARE:
-            return await self._prepare(obj, snapshot, memory)
-        return await self._submit(obj, snapshot, planned, memory)
+        if isinstance(step, DryRun):
+            return await self._dry_run(obj, snapshot, step.request, memory)
+        if isinstance(step, Prepare):
+            return await self._prepare(obj, snapshot, step.request, memory)
+        return await self._submit(obj, snapshot, step, memory)
+
+    async def _dry_run(self, obj: Object, snapshot: Snapshot, request: Request, memory: Memory) -> Result:
+        shown = await dry_run.ended(self._access, snapshot.job, request)
+        note, wake = note_of(shown.news), shown.wake
+        if note is not None and note.reason is Reason.SUBMISSION_REFUSED:
+            wake = (self._refuse(snapshot.job, memory, passing=True) - self._now()).total_seconds()
+        _ = await self._reports.show(obj, snapshot, shown.news, memory)
+        return Result(wake)
 
     async def _lacking(self, snapshot: Snapshot, memory: Memory) -> Lacking | None:
         """The volumes that the job lacks; they are looked for ever more rarely, whatever brings a pass meanwhile."""
@@ -127,47 +131,42 @@ class Submitter:
         memory.lacking = Lacking(names, snapshot.now + pause, looks + 1) if names else None
         return memory.lacking
 
-    async def _prepare(self, obj: Object, snapshot: Snapshot, memory: Memory) -> Result:
+    async def _prepare(self, obj: Object, snapshot: Snapshot, request: Request, memory: Memory) -> Result:
         """Let files be copied to the nodes; the job is submitted in a pass after that."""
-        job, granted, submission = snapshot.job, snapshot.granted, snapshot.submission
-        assert isinstance(granted, tenants.Grant)  # noqa: S101 - as planned
-        assert isinstance(submission, Submission)  # noqa: S101
-        assert snapshot.cluster is not None  # noqa: S101
-        told = await self._files.prepare(job, granted, submission.job, snapshot.cluster, self._now())
+        told = await self._files.prepare(
+            snapshot.job, request.grant, request.submission.job, request.cluster, self._now()
+        )
         status, _, message = told.condition
         if status == "True":
-            why = Reason.PREPARING, "the files of spec.prepare are on the nodes"
+            note = Note(Reason.PREPARING, "the files of spec.prepare are on the nodes")
         elif told.wake is None:
-            why = Reason.PREPARE_FAILED, f"{message}; the job is not submitted: create the SlurmJob again"
+            note = Note(Reason.PREPARE_FAILED, f"{message}; the job is not submitted: create the SlurmJob again")
         else:
-            why = Reason.PREPARING, message
-        _ = await self._reports.show(obj, snapshot, Plan(why=why), memory, told)
+            note = Note(Reason.PREPARING, message)
+        _ = await self._reports.show(obj, snapshot, note, memory, told)
         return Result(SOON_S if status == "True" else told.wake)
 
-    async def _submit(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
+    async def _submit(self, obj: Object, snapshot: Snapshot, step: Submit, memory: Memory) -> Result:
         """Begin in the status, ask Slurm, and write down what it has said."""
-        job, granted, submission = snapshot.job, snapshot.granted, snapshot.submission
-        ready = snapshot.dependency
-        client = self._access.client(snapshot.cluster)
-        assert isinstance(granted, tenants.Grant)  # noqa: S101 - as planned
-        assert isinstance(submission, Submission)  # noqa: S101
-        assert isinstance(ready, dependencies.Ready)  # noqa: S101
+        job, request = snapshot.job, step.request
+        submission, user = request.submission, request.grant.user
+        client = self._access.client(request.cluster)
         try:
-            key = await self._access.key(snapshot.cluster)
+            key = await self._access.key(request.cluster)
         except KeyUnknown as error:
-            _ = await self._reports.show(obj, snapshot, Plan(why=(Reason.KEY_PENDING, str(error))), memory)
+            _ = await self._reports.show(obj, snapshot, Note(Reason.KEY_PENDING, str(error)), memory)
             return Result(KEY_VALID_S)
         if client is None:
             return Result(SOON_S)
         started = self._now().replace(microsecond=0)
-        lost = late_calls.unanswered_at(job.status.submission, is_lost=planned.failed is None)
+        lost = late_calls.unanswered_at(job.status.submission, is_lost=step.failed is None)
         name = submission.job.name or job.name
-        begun = JobSubmission(attempt=planned.attempt, started_at=started, unanswered_at=lost, name=name)
-        failed = (*(job.status.failed_attempts or ()), *([planned.failed] if planned.failed is not None else []))
+        begun = JobSubmission(attempt=step.attempt, started_at=started, unanswered_at=lost, name=name)
+        failed = (*(job.status.failed_attempts or ()), *([step.failed] if step.failed is not None else []))
         changes = {
             "submission": begun,
             "job_id": None,
-            "user": granted.user,
+            "user": user,
             "failed_attempts": failed or None,
             "held": None,
             "exit_code": None,
@@ -178,7 +177,7 @@ class Submitter:
             "restarts": None,
             "array": None,
             "tasks": arrays.begun(submission.array),
-            "logs": placing.begun(snapshot.logs, job.status, is_again=planned.failed is not None),
+            "logs": placing.begun(snapshot.logs, job.status, is_again=step.failed is not None),
             "files": facts.begun(job.status),
         }
         status = job.status.model_copy(update=changes)
@@ -188,9 +187,9 @@ class Submitter:
             # Others may look for the job before this call has ended: it is asked for once that is settled.
             logger.info("%s/%s: its submission began too slowly, and waits", job.namespace, job.name)
             return Result(RETRY_S)
-        wanted = requests.wanted(job, submission, ready, planned.attempt)
+        wanted = requests.wanted(job, submission, request.ready, step.attempt)
         try:
-            submitted = await slurm_calls.submit(client, granted.user, key, wanted)
+            submitted = await slurm_calls.submit(client, user, key, wanted)
         except SlurmError as error:
             return await self._not_submitted(answer, snapshot, status, error, memory)
         self._changes.submission(ACCEPTED)
@@ -209,9 +208,8 @@ class Submitter:
             }
         )
         _ = await self._reports.patch(answer, status, taken, memory)
-        if snapshot.cluster is not None:
-            _ = self._queues.get(snapshot.cluster.uid)
-            self._queues.poke(snapshot.cluster.uid)
+        _ = self._queues.get(request.cluster.uid)
+        self._queues.poke(request.cluster.uid)
         return Result()
 
     async def _not_submitted(
@@ -224,12 +222,12 @@ class Submitter:
         if not is_refusal and not slurm_calls.was_not_sent(error):
             self._changes.submission(UNANSWERED)
             logger.info("%s/%s: the answer to its submission is not known: %s", job.namespace, job.name, words)
-            shown = Plan(why=(Reason.SUBMITTING, f"the answer to the submission is not known: {words}"))
+            shown = Note(Reason.SUBMITTING, f"the answer to the submission is not known: {words}")
             unknown = job.model_copy(update={"status": begun})
             _ = await self._reports.show(obj, replace(snapshot, job=unknown), shown, memory)
             return Result(1.0)
         self._changes.submission(REFUSED if is_refusal else NOT_SENT)
-        pause, why = RETRY_S, (Reason.SLURM_UNREACHABLE, f"Slurm does not answer: {words}")
+        pause, note = RETRY_S, Note(Reason.SLURM_UNREACHABLE, f"Slurm does not answer: {words}")
         memory.refused_until = self._now() + timedelta(seconds=pause)
         if is_refusal:
             until = self._refuse(job, memory, passing=slurm_calls.may_pass(error))
@@ -238,12 +236,12 @@ class Submitter:
             message = f"Slurm refuses the job ({memory.refusals}), next try {told}: {words}"
             if timedelta(seconds=pause) >= RARELY:
                 message += RARE
-            why = (Reason.SUBMISSION_REFUSED, message)
+            note = Note(Reason.SUBMISSION_REFUSED, message)
             self._recorder.warning(obj, Reason.SUBMISSION_REFUSED, words)
         # What was begun before, and has no answer, may still lead to a job.
         before = job.status.model_copy(update={"user": begun.user})
         refused = job.model_copy(update={"status": before})
-        wanted = report.status(replace(snapshot, job=refused), Plan(why=why))
+        wanted = report.status(replace(snapshot, job=refused), note)
         _ = await self._reports.patch(obj, begun, wanted, memory)
         return Result(pause)
 

@@ -10,6 +10,7 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs.phases import Phase
+from slinky_operator.slurmjob.model.news import Conclusion, Note
 from slinky_operator.slurmjob.model.steps import Plan
 
 
@@ -22,14 +23,14 @@ def not_submitted(job: SlurmJob) -> Plan:
     """The end of a job that Slurm does not have, and that is not submitted any more."""
     again = " again" if job.status.failed_attempts else ""
     words = f"the job was cancelled before it was submitted{again}, as {_SOURCE}"
-    return Plan(why=(Reason.CANCELLED, words), ends_as=Phase.FAILED.value)
+    return Plan(news=Conclusion(Phase.FAILED.value, Note(Reason.CANCELLED, words)))
 
 
-def awaiting(job: SlurmJob, why: tuple[Reason, str]) -> tuple[Reason, str]:
+def awaiting(job: SlurmJob, why: Note) -> Note:
     """What is shown while Slurm cannot be asked about a job that it may have."""
     if not (job.deleting or is_asked(job)):
         return why
-    return why[0], f"the job is cancelled once Slurm answers: {why[1]}"
+    return why._replace(message=f"the job is cancelled once Slurm answers: {why.message}")
 
 
 def done(job: SlurmJob, number: int) -> str:

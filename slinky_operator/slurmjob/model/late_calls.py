@@ -26,6 +26,7 @@ from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob
 from slinky_operator.jobs.task_sets import Reader
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurm.conf.syntax.directives import logical_lines
+from slinky_operator.slurmjob.model.news import Note
 from slinky_operator.slurmjob.model.slurm_records import own_records, records
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
@@ -168,15 +169,16 @@ def is_kept(snapshot: Snapshot) -> bool:
     return until is not None and (snapshot.listed_at is None or snapshot.listed_at < until)
 
 
-def why_kept(snapshot: Snapshot, obstacle: tuple[Reason, str] | None) -> tuple[Reason, str] | None:
+def why_kept(snapshot: Snapshot, obstacle: Note | None) -> Note | None:
     """What is shown of an object that is deleted, and stays for its late jobs."""
     until = _until(snapshot)
     if not snapshot.job.deleting or snapshot.job.status.job_id is None or until is None:
         return None
     if obstacle is not None:
-        return obstacle[0], f"a second job of the SlurmJob is looked for once Slurm answers: {obstacle[1]}"
+        words = f"a second job of the SlurmJob is looked for once Slurm answers: {obstacle.message}"
+        return Note(obstacle.reason, words)
     words = "an earlier call to Slurm whose answer was lost may still arrive"
-    return Reason.SUBMITTING, f"{words}: the SlurmJob stays until {until:%H:%M:%S} UTC"
+    return Note(Reason.SUBMITTING, f"{words}: the SlurmJob stays until {until:%H:%M:%S} UTC")
 
 
 def _is_repeated(job: SlurmJob) -> bool:
@@ -189,10 +191,10 @@ def _until(snapshot: Snapshot) -> datetime | None:
     return last + settled(snapshot.cluster) + MARGIN if last is not None else None
 
 
-def looking(until: datetime) -> tuple[Reason, str]:
+def looking(until: datetime) -> Note:
     """What is shown while a job is looked for whose number is not known."""
     words = "the answer to the submission is not known: Slurm's jobs are looked through"
-    return Reason.SUBMITTING, f"{words} until {until:%H:%M:%S} UTC, since the call may still arrive"
+    return Note(Reason.SUBMITTING, f"{words} until {until:%H:%M:%S} UTC, since the call may still arrive")
 
 
 def unknown(name: str, started: datetime, candidates: Sequence[int] = ()) -> str:

@@ -14,9 +14,10 @@ from typing import Final
 from slinky_api.conditions import Reason
 from slinky_operator.jobs import phases
 from slinky_operator.reconcile.text import cut
+from slinky_operator.slurmjob.model.news import Note, Record
 from slinky_operator.slurmjob.model.slurm_records.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.steps import Order, Plan, Step
+from slinky_operator.slurmjob.model.steps import GiveOrder, Order, OrderKind, Plan
 
 AGAIN: Final = timedelta(seconds=15)
 """After which Slurm is given an order once more that it took, and that nothing has come of."""
@@ -33,25 +34,25 @@ SOON_S: Final = 1.0
 LONGEST: Final = 1000
 """Characters of Slurm's words that are repeated."""
 
-_REFUSED: Final[Mapping[Step, tuple[Reason, str]]] = {
-    Step.CANCEL: (Reason.CANCEL_REFUSED, "cancel"),
-    Step.HOLD: (Reason.HOLD_REFUSED, "hold"),
-    Step.RELEASE: (Reason.RELEASE_REFUSED, "release"),
+_REFUSED: Final[Mapping[OrderKind, tuple[Reason, str]]] = {
+    OrderKind.CANCEL: (Reason.CANCEL_REFUSED, "cancel"),
+    OrderKind.HOLD: (Reason.HOLD_REFUSED, "hold"),
+    OrderKind.RELEASE: (Reason.RELEASE_REFUSED, "release"),
 }
 
 
 def held(snapshot: Snapshot, seen: Seen) -> Plan:
     """Hold or release a job that has not ended, as `spec.suspend` says; a job that runs is not held."""
     if _is_behind(snapshot, seen):
-        return Plan(wake=SOON_S, seen=seen)
+        return Plan(news=Record(seen), wake=SOON_S)
     if snapshot.job.spec.suspend:
         return _suspended(snapshot, seen)
     if snapshot.job.status.held:
         if not seen.is_held:
-            return Plan(seen=seen, is_held=False)
+            return Plan(news=Record(seen, is_held=False))
         if seen.slurm_reason != HELD_BY_ADMIN:
-            return due(snapshot, Step.RELEASE, seen)
-    return Plan(seen=seen)
+            return due(snapshot, OrderKind.RELEASE, seen)
+    return Plan(news=Record(seen))
 
 
 def _is_behind(snapshot: Snapshot, seen: Seen) -> bool:
@@ -64,39 +65,41 @@ def _is_behind(snapshot: Snapshot, seen: Seen) -> bool:
 
 def _suspended(snapshot: Snapshot, seen: Seen) -> Plan:
     if seen.shown.phase is not phases.Phase.PENDING:
-        return Plan(seen=seen)
+        return Plan(news=Record(seen))
     # Held for another reason, such as a requeue, it may be released without anybody asking the operator.
     is_known = bool(snapshot.job.status.held) or seen.shown.reason is phases.Reason.HELD
     if not (seen.is_held and is_known):
-        return due(snapshot, Step.HOLD, seen)
-    return Plan(seen=seen, is_held=True if seen.slurm_reason == HELD_BY_USER else None)
+        return due(snapshot, OrderKind.HOLD, seen)
+    return Plan(news=Record(seen, is_held=True if seen.slurm_reason == HELD_BY_USER else None))
 
 
-def due(snapshot: Snapshot, step: Step, seen: Seen) -> Plan:
+def due(snapshot: Snapshot, kind: OrderKind, seen: Seen) -> Plan:
     """Give an order, unless the same one was given a moment ago."""
     order = snapshot.order
-    wanted = (step, seen.job_id, snapshot.job.metadata.generation)
-    if order is None or (order.step, order.job_id, order.generation) != wanted or snapshot.now >= order.again:
-        return Plan(step, wake=LOOK_S, seen=seen)
+    wanted = (kind, seen.job_id, snapshot.job.metadata.generation)
+    if order is None or (order.kind, order.job_id, order.generation) != wanted or snapshot.now >= order.again:
+        return Plan(GiveOrder(kind, seen), Record(seen), LOOK_S)
     left = (order.again - snapshot.now).total_seconds()
     if order.refusal:
-        return Plan(wake=left, seen=seen, why=refused(order))
-    return Plan(wake=min(left, LOOK_S), seen=seen)
+        return Plan(news=Record(seen, refused(order)), wake=left)
+    return Plan(news=Record(seen), wake=min(left, LOOK_S))
 
 
-def refused(order: Order) -> tuple[Reason, str]:
+def refused(order: Order) -> Note:
     """What is shown of an order that Slurm has not carried out."""
-    reason, verb = _REFUSED[order.step]
-    return reason, f"Slurm does not {verb} job {order.job_id}, which is tried again: {order.refusal}"
+    reason, verb = _REFUSED[order.kind]
+    return Note(reason, f"Slurm does not {verb} job {order.job_id}, which is tried again: {order.refusal}")
 
 
-def answered(step: Step, seen: Seen, generation: int, before: Order | None, now: datetime, refusal: str = "") -> Order:
+def answered(
+    kind: OrderKind, seen: Seen, generation: int, before: Order | None, now: datetime, refusal: str = ""
+) -> Order:
     """What is remembered of an order that was given.
 
     Parameters
     ----------
-    step
-        One of `steps.ORDERS`.
+    kind
+        What it was.
     seen
         The job.
     generation
@@ -109,8 +112,8 @@ def answered(step: Step, seen: Seen, generation: int, before: Order | None, now:
         Why it was not carried out; empty if it was.
     """
     if not refusal:
-        return Order(step, seen.job_id, generation, now, now + AGAIN)
-    is_same = before is not None and (before.step, before.generation) == (step, generation)
+        return Order(kind, seen.job_id, generation, now, now + AGAIN)
+    is_same = before is not None and (before.kind, before.generation) == (kind, generation)
     count = before.refusals if before is not None and is_same else 0
     pause = timedelta(seconds=REFUSED_S[min(count, len(REFUSED_S) - 1)])
-    return Order(step, seen.job_id, generation, now, now + pause, cut(refusal, LONGEST), count + 1)
+    return Order(kind, seen.job_id, generation, now, now + pause, cut(refusal, LONGEST), count + 1)

@@ -7,18 +7,18 @@ what is not there is submitted again. A call that arrives later all the same lea
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_operator.slurmjob.model import cancellation, late_calls
+from slinky_operator.slurmjob.model.news import NoNews, Note, Record
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import obstacles, removal, submission, submitted, unanswered
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE
-from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.model.steps import CancelSecond, Plan, RemoveFinalizer
 
 HISTORY_AWAY_S: Final = 30.0
 """Seconds between two questions to a slurmdbd that has not answered for `HISTORY_PATIENCE`."""
@@ -28,12 +28,12 @@ def plan(snapshot: Snapshot) -> Plan:
     """Decide on the next step."""
     second = late_calls.to_cancel(snapshot)
     if second is not None:
-        return Plan(Step.CANCEL_SECOND, second=second)
+        return Plan(CancelSecond(second))
     planned = _next(snapshot)
-    if planned.step is Step.REMOVE_FINALIZER and late_calls.is_kept(snapshot):
-        return replace(
-            planned, step=Step.NOTHING, wake=RETRY_S, why=late_calls.why_kept(snapshot, obstacles.of(snapshot))
-        )
+    step = planned.step
+    if isinstance(step, RemoveFinalizer) and late_calls.is_kept(snapshot):
+        note = late_calls.why_kept(snapshot, obstacles.of(snapshot))
+        return Plan(news=Record(step.ended, note) if step.ended is not None else note or NoNews(), wake=RETRY_S)
     return planned
 
 
@@ -65,11 +65,10 @@ def without_history(snapshot: Snapshot, away_since: datetime) -> Plan:
         words = (
             "the answer to the submission is not known, slurmctld does not have the job, and slurmdbd does not answer"
         )
-        return unanswered.unless_unknown(
-            snapshot, Plan(wake=wake, why=(Reason.SUBMITTING, f"{words}; it is asked again"))
-        )
+        note = Note(Reason.SUBMITTING, f"{words}; it is asked again")
+        return unanswered.unless_unknown(snapshot, Plan(news=note, wake=wake))
     seen = snapshot.looked.seen if snapshot.looked is not None else None
     what = f"job {number}" if seen is None else f"tasks of job {number}"
     words = f"slurmctld has forgotten {what}, and slurmdbd, which knows how it ended, does not answer"
-    shown = arrays.awaited(seen) if seen is not None else None
-    return Plan(wake=wake, seen=shown, why=(Reason.ACCOUNTING_DOWN, f"{words}; it is asked again"))
+    note = Note(Reason.ACCOUNTING_DOWN, f"{words}; it is asked again")
+    return Plan(news=note if seen is None else Record(arrays.awaited(seen), note), wake=wake)

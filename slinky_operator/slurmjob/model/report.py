@@ -14,9 +14,8 @@ from slinky_operator.reconcile.text import cut
 from slinky_operator.slurmjob.files.upkeep import Told as ToldOfFiles
 from slinky_operator.slurmjob.logs.upkeep import Told
 from slinky_operator.slurmjob.model import attempts
-from slinky_operator.slurmjob.model.slurm_records.records import Seen
+from slinky_operator.slurmjob.model.news import Conclusion, News, NoNews, Note, Record
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.steps import Plan
 
 WAITING: Final = "Waiting"
 """State of a job that Slurm does not have yet."""
@@ -38,17 +37,20 @@ _WAITS: Final = frozenset({Reason.CLUSTER_NOT_FOUND, Reason.CLUSTER_NOT_READY, R
 """Reasons that are no news about a job that Slurm has."""
 
 
-def status(snapshot: Snapshot, plan: Plan) -> SlurmJobStatus:
-    """Build the status that a plan shows."""
+def status(snapshot: Snapshot, news: News) -> SlurmJobStatus:
+    """Build the status that shows the news."""
     job = snapshot.job
-    stored = job.status
-    if plan.ends_as and plan.why is not None:
-        return _over(snapshot, plan, plan.why)
-    if plan.seen is not None:
-        return _seen(job, plan.seen, plan, snapshot.now)
-    if plan.why is None:
-        return stored.model_copy(update={"observed_generation": job.metadata.generation})
-    reason, message = plan.why
+    if isinstance(news, Conclusion):
+        return _over(snapshot, news)
+    if isinstance(news, Record):
+        return _seen(job, news, snapshot.now)
+    if isinstance(news, NoNews):
+        return job.status.model_copy(update={"observed_generation": job.metadata.generation})
+    return _noted(snapshot, news)
+
+
+def _noted(snapshot: Snapshot, note: Note) -> SlurmJobStatus:
+    job, stored, (reason, message) = snapshot.job, snapshot.job.status, note
     if stored.job_id is not None:
         # What was last known stays shown.
         known = find(stored.conditions, SlurmJobCondition.SUBMITTED)
@@ -79,28 +81,28 @@ def _without_number(stored: SlurmJobStatus, reason: Reason) -> str:
     return "Unknown" if is_open or reason in _UNKNOWN else "False"
 
 
-def _over(snapshot: Snapshot, plan: Plan, why: tuple[Reason, str]) -> SlurmJobStatus:
+def _over(snapshot: Snapshot, news: Conclusion) -> SlurmJobStatus:
     """Status of a job that counts as ended although Slurm has not said so."""
-    job, reason = snapshot.job, why[0]
+    job, note = snapshot.job, news.note
     changes: dict[str, Any] = {
-        "state": plan.ends_as,
-        "reason": str(reason),
-        "summary": cut(why[1], LONGEST_SUMMARY),
+        "state": news.state,
+        "reason": str(note.reason),
+        "summary": cut(note.message, LONGEST_SUMMARY),
     }
-    said = [(SlurmJobCondition.RUNNING, "False", *why), (SlurmJobCondition.FINISHED, "True", *why)]
+    said = [(SlurmJobCondition.RUNNING, "False", *note), (SlurmJobCondition.FINISHED, "True", *note)]
     if job.status.job_id is None:
-        said.append((SlurmJobCondition.SUBMITTED, "Unknown" if reason in _UNKNOWN else "False", *why))
+        said.append((SlurmJobCondition.SUBMITTED, "Unknown" if note.reason in _UNKNOWN else "False", *note))
     else:
         # What was said while its end was looked for is over too.
         words = f"Slurm had the job as {job.status.job_id}"
         said.append((SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, words))
     prepared = find(job.status.conditions, SlurmJobCondition.PREPARED)
     if prepared is not None and prepared.status != "True":
-        said.append((SlurmJobCondition.PREPARED, "False", *why))
-    if plan.seen is not None:
-        changes |= {"array": plan.seen.array, "tasks": plan.seen.tasks, "end_time": plan.seen.end_time}
-    if plan.request is not None:
-        changes["request"] = plan.request
+        said.append((SlurmJobCondition.PREPARED, "False", *note))
+    if news.seen is not None:
+        changes |= {"array": news.seen.array, "tasks": news.seen.tasks, "end_time": news.seen.end_time}
+    if news.request is not None:
+        changes["request"] = news.request
         changes["user"] = snapshot.granted.user if isinstance(snapshot.granted, tenants.Grant) else None
     return _update(job, snapshot.now, changes, *said)
 
@@ -139,10 +141,10 @@ def invalid(job: SlurmJobStatus, message: str, generation: int, now: datetime) -
     return job.model_copy(update=changes)
 
 
-def _seen(job: SlurmJob, seen: Seen, plan: Plan, now: datetime) -> SlurmJobStatus:
-    shown = seen.shown
+def _seen(job: SlurmJob, news: Record, now: datetime) -> SlurmJobStatus:
+    seen, shown = news.seen, news.seen.shown
     is_waiting = shown.phase is Phase.PENDING
-    is_over = shown.is_finished and not plan.is_followed
+    is_over = shown.is_finished and not news.is_followed
     changes: dict[str, Any] = {
         "state": shown.phase.value,
         "reason": shown.reason.value,
@@ -163,21 +165,21 @@ def _seen(job: SlurmJob, seen: Seen, plan: Plan, now: datetime) -> SlurmJobStatu
         "array": seen.array,
         "tasks": seen.tasks,
         "output": seen.output or job.status.output,
-        "held": _held(job, seen, plan),
+        "held": _held(job, news),
     }
     message = cut(shown.message, LONGEST_MESSAGE)
     submitted = (SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, f"Slurm has the job as {seen.job_id}")
     running = "True" if shown.phase is Phase.RUNNING else "False"
     finished = ("True" if is_over else "False", shown.reason.value, message)
-    if plan.is_followed and job.status.submission is not None:
+    if news.is_followed and job.status.submission is not None:
         reason, words = attempts.words(job, seen)
         finished = ("False", str(reason), words)
         submission = job.status.submission.model_copy(update={"failure": attempts.failure_of(seen)})
         changes |= {"state": WAITING, "reason": str(reason), "submission": submission}
         changes |= {"summary": cut(words, LONGEST_SUMMARY)}
-    if plan.why is not None:
-        submitted = (SlurmJobCondition.SUBMITTED, "True", *plan.why)
-        changes |= {"summary": cut(plan.why[1], LONGEST_SUMMARY)}
+    if news.note is not None:
+        submitted = (SlurmJobCondition.SUBMITTED, "True", *news.note)
+        changes |= {"summary": cut(news.note.message, LONGEST_SUMMARY)}
     return _update(
         job,
         now,
@@ -188,11 +190,11 @@ def _seen(job: SlurmJob, seen: Seen, plan: Plan, now: datetime) -> SlurmJobStatu
     )
 
 
-def _held(job: SlurmJob, seen: Seen, plan: Plan) -> bool | None:
+def _held(job: SlurmJob, news: Record) -> bool | None:
     """Whether the operator holds the job."""
-    if seen.is_finished or plan.is_held is False:
+    if news.seen.is_finished or news.is_held is False:
         return None
-    return True if plan.is_held else job.status.held
+    return True if news.is_held else job.status.held
 
 
 def _update(

@@ -14,6 +14,7 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import MAX_REQUEST, JobRequest, SlurmJob
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.slurmjob.model import dependencies
+from slinky_operator.slurmjob.model.news import Conclusion, Note
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.steps import Plan
 from slurm_client import JobSpec
@@ -68,7 +69,8 @@ def ended(request: JobRequest, submission: Submission) -> Plan:
     elif request.script_size is not None:
         words += f", without the script, since it has {request.size} bytes, more than {MAX_REQUEST}"
     notes = [*map(str, submission.conflicts), *submission.without_effect]
-    return Plan(why=(Reason.REQUEST_SHOWN, "; ".join([words, *notes])), ends_as=DRY_RUN, request=request)
+    note = Note(Reason.REQUEST_SHOWN, "; ".join([words, *notes]))
+    return Plan(news=Conclusion(DRY_RUN, note, request=request))
 
 
 def _digest(content: bytes) -> str:

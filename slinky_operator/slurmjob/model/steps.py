@@ -1,36 +1,26 @@
-"""What a pass over a SlurmJob may do, and what it shows meanwhile; when it does so is decided in `plan`."""
+"""What a pass over a SlurmJob may do, with all that doing it takes; when it is done is decided in `plan`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
-from typing import Final
+from typing import TypeAlias
 
-from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.slurmjob.kind import JobRequest
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.jobs.tenants import Grant
+from slinky_operator.jobs.translation import Submission
+from slinky_operator.slurmjob.model.dependencies import Ready
+from slinky_operator.slurmjob.model.news import News, NoNews
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 
 
-class Step(Enum):
-    """What is done."""
+class OrderKind(Enum):
+    """What Slurm is told to do with a job that it has."""
 
-    NOTHING = auto()
-    ADD_FINALIZER = auto()
-    REMOVE_FINALIZER = auto()
-    PREPARE = auto()
-    SUBMIT = auto()
-    DRY_RUN = auto()
-    ASK_HISTORY = auto()
     CANCEL = auto()
-    CANCEL_SECOND = auto()
     HOLD = auto()
     RELEASE = auto()
-    DELETE = auto()
-
-
-ORDERS: Final = frozenset({Step.CANCEL, Step.HOLD, Step.RELEASE})
-"""Steps that change a job in Slurm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +29,8 @@ class Order:
 
     Parameters
     ----------
-    step
-        One of `ORDERS`.
+    kind
+        What it was.
     job_id
         The job.
     generation
@@ -55,13 +45,133 @@ class Order:
         How often in a row it has not.
     """
 
-    step: Step
+    kind: OrderKind
     job_id: int
     generation: int
     at: datetime
     again: datetime
     refusal: str = ""
     refusals: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A job that nothing keeps from being submitted.
+
+    Parameters
+    ----------
+    cluster
+        Whose Slurm gets it.
+    grant
+        As whom.
+    submission
+        What its spec says.
+    ready
+        The jobs that it waits for in Slurm.
+    """
+
+    cluster: Cluster
+    grant: Grant
+    submission: Submission
+    ready: Ready
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Nothing is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    """The object is kept from going, before Slurm is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFinalizer:
+    """The object may go.
+
+    Parameters
+    ----------
+    is_left_behind
+        Whether a job may run on that nobody can end.
+    ended
+        The end of the job, where no status will show it any more.
+    """
+
+    is_left_behind: bool = False
+    ended: Seen | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The object is deleted: it has been finished for long enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Files are copied to the nodes before the job is submitted."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """The job is submitted.
+
+    Parameters
+    ----------
+    request
+        The job.
+    attempt
+        Which submission it is, from 0.
+    failed
+        Number of the job before, which has failed; None if there is none.
+    """
+
+    request: Request
+    attempt: int = 0
+    failed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """The request that would submit the job is shown."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class AskHistory:
+    """slurmdbd is asked how the job has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveOrder:
+    """Slurm is told to cancel, hold or release a job."""
+
+    kind: OrderKind
+    seen: Seen
+
+
+@dataclass(frozen=True, slots=True)
+class CancelSecond:
+    """A job is cancelled besides the one that counts."""
+
+    seen: Seen
+
+
+Step: TypeAlias = (
+    Nothing
+    | AddFinalizer
+    | RemoveFinalizer
+    | Delete
+    | Prepare
+    | Submit
+    | DryRun
+    | AskHistory
+    | GiveOrder
+    | CancelSecond
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,39 +182,12 @@ class Plan:
     ----------
     step
         What is done.
+    news
+        What is shown.
     wake
         Seconds until the next look; None to wait for an event.
-    seen
-        What Slurm says of the job, to be shown; None for what was known before.
-    why
-        Why the job is not in Slurm, is not known there any more, or is not as the spec wants it.
-    attempt
-        Of `Step.SUBMIT`: which submission it is.
-    failed
-        Of `Step.SUBMIT`: number of the job before, which has failed.
-    left_behind
-        Of `Step.REMOVE_FINALIZER`: whether a job may run on that nobody can end.
-    ends_as
-        State of a job that counts as ended although Slurm has not said so; empty for all others.
-    request
-        What a dry run has come to.
-    second
-        Of `Step.CANCEL_SECOND`: the job that is cancelled besides the one that counts.
-    is_followed
-        Whether what was seen is the failure of a job after which another is submitted: it is noted first.
-    is_held
-        Whether the operator holds the job; None for what was noted before.
     """
 
-    step: Step = Step.NOTHING
+    step: Step = field(default_factory=Nothing)
+    news: News = field(default_factory=NoNews)
     wake: float | None = None
-    seen: Seen | None = None
-    why: tuple[Reason, str] | None = None
-    attempt: int = 0
-    failed: int | None = None
-    left_behind: bool = False
-    ends_as: str = ""
-    request: JobRequest | None = None
-    second: Seen | None = None
-    is_followed: bool = False
-    is_held: bool | None = None

@@ -16,12 +16,13 @@ from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.phases import Reason as ShownReason
 from slinky_operator.jobs.tenants import Grant
 from slinky_operator.slurmjob.model import attempts, report
+from slinky_operator.slurmjob.model.news import Record
 from slinky_operator.slurmjob.model.plan import plan, without_history
 from slinky_operator.slurmjob.model.slurm_records import arrays, records
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import History, Looked, Snapshot
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE
-from slinky_operator.slurmjob.model.steps import Step
+from slinky_operator.slurmjob.model.steps import AskHistory, Plan
 from slurm_client.models import Job, JobRecord
 from slurm_client.models.job import ExitCode, JobState
 
@@ -175,32 +176,35 @@ def told(*tasks: JobRecord) -> History:
     return History(records.of_history(tasks, LACKING.array, LACKING.tasks))
 
 
+def record(planned: Plan) -> Record:
+    """What a plan shows that Slurm says."""
+    assert isinstance(planned.news, Record)
+    return planned.news
+
+
 def test_slurmdbd_is_asked_for_tasks_whose_end_was_not_seen() -> None:
     assert (LACKING.unseen, arrays.is_lacking(LACKING)) == (2, True)
-    assert plan(snapshot(LACKING)).step is Step.ASK_HISTORY
-    shown = plan(snapshot(LACKING, history=told(ended(0), ended(1, "FAILED", 4)))).seen
-    assert shown is not None
+    assert plan(snapshot(LACKING)).step == AskHistory()
+    shown = record(plan(snapshot(LACKING, history=told(ended(0), ended(1, "FAILED", 4))))).seen
     assert (shown.shown.reason, shown.shown.exit_code, counts(shown)) == (ShownReason.EXIT_CODE, 4, (0, 0, 2, 1))
 
 
 def test_slurmdbd_has_time_to_hear_of_them() -> None:
     late = plan(snapshot(LACKING, history=told(ended(0), ended(1, "RUNNING"))))
-    assert late.seen is not None
-    assert (late.seen.shown.phase, late.wake is not None) == (Phase.ENDING, True)
-    assert late.seen.tasks == LACKING.tasks
-    away = without_history(snapshot(LACKING), NOW)
-    assert away.why is not None
-    assert away.why[0] is Reason.ACCOUNTING_DOWN
+    assert (record(late).seen.shown.phase, late.wake is not None) == (Phase.ENDING, True)
+    assert record(late).seen.tasks == LACKING.tasks
+    away = record(without_history(snapshot(LACKING), NOW))
+    assert away.note is not None
+    assert away.note.reason is Reason.ACCOUNTING_DOWN
     status = report.status(snapshot(LACKING), away)
     assert (status.state, status.tasks) == ("Ending", LACKING.tasks)
 
 
 def test_what_slurmdbd_does_not_know_was_cancelled_before_it_started() -> None:
     known = told(ended(0), ended(2))
-    assert (early := plan(snapshot(LACKING, history=known)).seen) is not None
+    early = record(plan(snapshot(LACKING, history=known))).seen
     assert early.shown.phase is Phase.ENDING
-    planned = plan(snapshot(LACKING, history=known, waited=True))
-    assert planned.seen is not None
+    planned = record(plan(snapshot(LACKING, history=known, waited=True)))
     assert not planned.is_followed
     assert (planned.seen.shown.phase, planned.seen.shown.reason) == (Phase.FAILED, ShownReason.CANCELLED)
     assert counts(planned.seen) == (0, 0, 2, 1)
@@ -210,15 +214,14 @@ def test_what_slurmdbd_does_not_know_was_cancelled_before_it_started() -> None:
 def test_after_the_last_record_is_gone_slurmdbd_is_asked_for_all() -> None:
     """slurmctld lists nothing of the array any more."""
     waits = replace(snapshot(None, history=told(ended(0), ended(2))), job=job(LACKING))
-    assert (seen := plan(waits).seen) is not None
-    assert seen.shown.phase is Phase.ENDING
-    assert (seen := plan(replace(waits, history=told(ended(0), ended(1), ended(2)))).seen) is not None
+    assert record(plan(waits)).seen.shown.phase is Phase.ENDING
+    seen = record(plan(replace(waits, history=told(ended(0), ended(1), ended(2))))).seen
     assert (seen.shown.phase, counts(seen)) == (Phase.SUCCEEDED, (0, 0, 3, 0))
 
 
 def test_without_accounting_it_is_said_what_is_known_at_least() -> None:
     planned = plan(snapshot(LACKING, keeps=False))
-    status = report.status(snapshot(LACKING, keeps=False), planned)
+    status = report.status(snapshot(LACKING, keeps=False), planned.news)
     assert (status.state, status.reason) == ("Unknown", "EndNotSeen")
     assert status.array == ArrayCounts(succeeded=1)
     finished = find(status.conditions, SlurmJobCondition.FINISHED)
@@ -230,8 +233,7 @@ def test_without_accounting_it_is_said_what_is_known_at_least() -> None:
 
 def test_without_accounting_a_failure_that_was_seen_is_certain() -> None:
     seen = look([task(2, "FAILED", 3)], LACKING)
-    planned = plan(snapshot(seen, keeps=False))
-    assert planned.seen is not None
+    planned = record(plan(snapshot(seen, keeps=False)))
     assert (planned.seen.shown.phase, planned.seen.shown.exit_code, planned.is_followed) == (Phase.FAILED, 3, False)
     assert "at least 1 have failed" in planned.seen.shown.message
 

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
+from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs import phases, tenants
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import orders
+from slinky_operator.slurmjob.model.news import Note, Record
 from slinky_operator.slurmjob.model.slurm_records.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
 from slinky_operator.slurmjob.model.snapshot import Looked, Snapshot
-from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.model.steps import GiveOrder, Nothing, OrderKind, Plan
 from slurm_client import errors
 from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.worlds import JobWorld, job_world
@@ -52,74 +54,78 @@ def seen(shown: phases.Shown, slurm_reason: str = "", *, is_held: bool | None = 
 
 
 @pytest.mark.parametrize(
-    ("suspend", "held", "job", "step"),
+    ("suspend", "held", "job", "due"),
     [
-        (True, False, seen(WAITS), Step.HOLD),
+        (True, False, seen(WAITS), OrderKind.HOLD),
         # Somebody has released it: the spec says otherwise.
-        (True, True, seen(WAITS), Step.HOLD),
-        (True, True, seen(IS_HELD, HELD_BY_USER), Step.NOTHING),
-        (True, False, seen(IS_HELD, HELD_BY_USER), Step.NOTHING),
-        (True, False, seen(IS_HELD, HELD_BY_ADMIN), Step.NOTHING),
-        (True, True, seen(AGAIN_HELD, HELD_BY_USER), Step.NOTHING),
+        (True, True, seen(WAITS), OrderKind.HOLD),
+        (True, True, seen(IS_HELD, HELD_BY_USER), None),
+        (True, False, seen(IS_HELD, HELD_BY_USER), None),
+        (True, False, seen(IS_HELD, HELD_BY_ADMIN), None),
+        (True, True, seen(AGAIN_HELD, HELD_BY_USER), None),
         # Held by a requeue, which ends without the operator's doing.
-        (True, False, seen(AGAIN_HELD, is_held=True), Step.HOLD),
-        (True, False, seen(RUNS), Step.NOTHING),
-        (True, False, seen(LEAVES), Step.NOTHING),
-        (False, True, seen(IS_HELD, HELD_BY_USER), Step.RELEASE),
-        (False, True, seen(IS_HELD, HELD_BY_ADMIN), Step.NOTHING),
-        (False, False, seen(IS_HELD, HELD_BY_USER), Step.NOTHING),
+        (True, False, seen(AGAIN_HELD, is_held=True), OrderKind.HOLD),
+        (True, False, seen(RUNS), None),
+        (True, False, seen(LEAVES), None),
+        (False, True, seen(IS_HELD, HELD_BY_USER), OrderKind.RELEASE),
+        (False, True, seen(IS_HELD, HELD_BY_ADMIN), None),
+        (False, False, seen(IS_HELD, HELD_BY_USER), None),
         # Slurm takes a hold of a job that runs, and keeps it until the job is requeued.
-        (False, True, seen(RUNS, HELD_BY_USER), Step.RELEASE),
-        (False, True, seen(LEAVES, HELD_BY_USER), Step.RELEASE),
-        (False, True, seen(RUNS), Step.NOTHING),
-        (False, True, seen(WAITS), Step.NOTHING),
+        (False, True, seen(RUNS, HELD_BY_USER), OrderKind.RELEASE),
+        (False, True, seen(LEAVES, HELD_BY_USER), OrderKind.RELEASE),
+        (False, True, seen(RUNS), None),
+        (False, True, seen(WAITS), None),
     ],
 )
-def test_what_is_due(suspend: bool, held: bool, job: Seen, step: Step) -> None:
-    assert orders.held(snapshot(suspend=suspend, held=held, seen=job), job).step is step
+def test_what_is_due(suspend: bool, held: bool, job: Seen, due: OrderKind | None) -> None:
+    step = orders.held(snapshot(suspend=suspend, held=held, seen=job), job).step
+    assert step == (Nothing() if due is None else GiveOrder(due, job))
 
 
 def test_whose_hold_it_is() -> None:
     ours = seen(IS_HELD, HELD_BY_USER)
-    assert orders.held(snapshot(suspend=True, seen=ours), ours).is_held is True
+    assert orders.held(snapshot(suspend=True, seen=ours), ours).news == Record(ours, is_held=True)
     free = seen(WAITS)
-    assert orders.held(snapshot(suspend=False, held=True, seen=free), free).is_held is False
+    assert orders.held(snapshot(suspend=False, held=True, seen=free), free).news == Record(free, is_held=False)
     admins = seen(IS_HELD, HELD_BY_ADMIN)
-    assert orders.held(snapshot(suspend=True, seen=admins), admins).is_held is None
+    assert orders.held(snapshot(suspend=True, seen=admins), admins).news == Record(admins)
 
 
 def test_a_list_from_before_the_last_order_shows_nothing_of_it() -> None:
     """Suspended, resumed and suspended again while one list is current."""
     old = seen(IS_HELD, HELD_BY_USER)
     known = snapshot(suspend=True, seen=old, age=SECOND)
-    order = orders.answered(Step.RELEASE, old, 1, None, NOW - SECOND / 2)
+    order = orders.answered(OrderKind.RELEASE, old, 1, None, NOW - SECOND / 2)
     behind = orders.held(replace(known, order=order), old)
-    assert behind == Plan(wake=orders.SOON_S, seen=old)
+    assert behind == Plan(news=Record(old), wake=orders.SOON_S)
     fresh = replace(known, order=order, looked=Looked(NOW, seen(WAITS)))
-    assert orders.held(fresh, seen(WAITS)).step is Step.HOLD
+    assert orders.held(fresh, seen(WAITS)).step == GiveOrder(OrderKind.HOLD, seen(WAITS))
 
 
 def test_an_order_that_leads_to_nothing_is_given_again_later() -> None:
     free = seen(WAITS)
-    order = orders.answered(Step.HOLD, free, 1, None, NOW - SECOND)
-    assert orders.held(replace(snapshot(suspend=True, held=True, seen=free), order=order), free).step is Step.NOTHING
-    later = orders.answered(Step.HOLD, free, 1, None, NOW - orders.AGAIN)
-    assert orders.held(replace(snapshot(suspend=True, held=True, seen=free), order=later), free).step is Step.HOLD
+    order = orders.answered(OrderKind.HOLD, free, 1, None, NOW - SECOND)
+    assert orders.held(replace(snapshot(suspend=True, held=True, seen=free), order=order), free).step == Nothing()
+    later = orders.answered(OrderKind.HOLD, free, 1, None, NOW - orders.AGAIN)
+    assert orders.held(replace(snapshot(suspend=True, held=True, seen=free), order=later), free).step == GiveOrder(
+        OrderKind.HOLD, free
+    )
 
 
 def test_a_refused_order_is_given_ever_more_rarely() -> None:
     job, order = seen(IS_HELD, HELD_BY_USER), None
     pauses = []
     for _ in range(7):
-        order = orders.answered(Step.RELEASE, job, 1, order, NOW, "no")
+        order = orders.answered(OrderKind.RELEASE, job, 1, order, NOW, "no")
         pauses.append((order.again - order.at).total_seconds())
         planned = orders.held(replace(snapshot(suspend=False, held=True, seen=job), order=order), job)
-        assert (planned.step, planned.wake) == (Step.NOTHING, pauses[-1])
-        assert planned.why == ("ReleaseRefused", "Slurm does not release job 7, which is tried again: no")
+        assert (planned.step, planned.wake) == (Nothing(), pauses[-1])
+        words = "Slurm does not release job 7, which is tried again: no"
+        assert planned.news == Record(job, Note(Reason.RELEASE_REFUSED, words))
     assert pauses == [5, 10, 30, 60, 300, 300, 300]
     # A spec that was changed since is tried at once.
     changed = replace(snapshot(suspend=False, held=True, seen=job, generation=2), order=order)
-    assert orders.held(changed, job).step is Step.RELEASE
+    assert orders.held(changed, job).step == GiveOrder(OrderKind.RELEASE, job)
 
 
 @pytest.fixture

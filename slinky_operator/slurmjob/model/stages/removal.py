@@ -12,12 +12,13 @@ from typing import Final
 from slinky_api.conditions import SlurmJobCondition, is_true
 from slinky_operator.slurmjob.files.facts import is_collecting
 from slinky_operator.slurmjob.model import cancellation, late_calls, orders
+from slinky_operator.slurmjob.model.news import NoNews
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import obstacles
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S, RETRY_S
 from slinky_operator.slurmjob.model.stages.submission import has_finalizer
 from slinky_operator.slurmjob.model.stages.submitted import SKEW, listed_from
-from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.model.steps import Delete, OrderKind, Plan, RemoveFinalizer
 
 COLLECTED: Final = timedelta(minutes=10)
 """For so long an object that is deleted waits for the results of its job to be collected."""
@@ -28,14 +29,14 @@ def ended(snapshot: Snapshot) -> Plan:
     if is_collecting(snapshot.job):
         return Plan()
     if has_finalizer(snapshot):
-        return Plan(Step.REMOVE_FINALIZER)
+        return Plan(RemoveFinalizer())
     seconds = snapshot.job.spec.ttl_seconds_after_finished
     if seconds is None:
         return Plan()
     condition = next(one for one in snapshot.job.status.conditions if one.type == SlurmJobCondition.FINISHED)
     ends = condition.last_transition_time or snapshot.now
     left = (ends + timedelta(seconds=seconds) - snapshot.now).total_seconds()
-    return Plan(Step.DELETE) if left <= 0 else Plan(wake=left)
+    return Plan(Delete()) if left <= 0 else Plan(wake=left)
 
 
 def deleting(snapshot: Snapshot) -> Plan:
@@ -50,12 +51,12 @@ def deleting(snapshot: Snapshot) -> Plan:
         return Plan(wake=RETRY_S)
     is_kept = job.spec.cancel_policy == "Keep" and not cancellation.is_asked(job)
     if begun is None or finished or is_kept:
-        return Plan(Step.REMOVE_FINALIZER)
+        return Plan(RemoveFinalizer())
     if snapshot.cluster is None and snapshot.obstacle is None:
-        return Plan(Step.REMOVE_FINALIZER, left_behind=True)
+        return Plan(RemoveFinalizer(is_left_behind=True))
     obstacle = obstacles.of(snapshot)
     if obstacle is not None:
-        return Plan(wake=OBSTACLE_S, why=cancellation.awaiting(job, obstacle))
+        return Plan(news=cancellation.awaiting(job, obstacle), wake=OBSTACLE_S)
     return _cancelling(snapshot)
 
 
@@ -67,9 +68,10 @@ def _cancelling(snapshot: Snapshot) -> Plan:
     if looked.seen is None:
         until = listed_from(snapshot) + SKEW
         if looked.at >= until:
-            return Plan(Step.REMOVE_FINALIZER)
+            return Plan(RemoveFinalizer())
         # A call that was under way when the object went may still arrive.
-        return Plan(wake=RETRY_S, why=late_calls.looking(until) if snapshot.job.status.job_id is None else None)
+        news = late_calls.looking(until) if snapshot.job.status.job_id is None else NoNews()
+        return Plan(news=news, wake=RETRY_S)
     if looked.seen.is_finished:
-        return Plan(Step.REMOVE_FINALIZER, seen=looked.seen)
-    return orders.due(snapshot, Step.CANCEL, looked.seen)
+        return Plan(RemoveFinalizer(ended=looked.seen))
+    return orders.due(snapshot, OrderKind.CANCEL, looked.seen)

@@ -14,10 +14,11 @@ from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.slurmjob.files.facts import needs_preparation
 from slinky_operator.slurmjob.model import cancellation, dependencies
+from slinky_operator.slurmjob.model.news import Note
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import obstacles
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S
-from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.model.steps import AddFinalizer, DryRun, Plan, Prepare, Request, Submit
 
 LABELS_S: Final = 60.0
 """Seconds until it is looked again whether a namespace is granted a user now."""
@@ -33,17 +34,18 @@ def before(snapshot: Snapshot) -> Plan:
     job = snapshot.job
     if isinstance(snapshot.submission, InvalidJob):
         is_refused = isinstance(snapshot.submission, tenants.NotGranted)
-        return Plan(why=(Reason.JOBS_NOT_ALLOWED if is_refused else Reason.INVALID_SPEC, str(snapshot.submission)))
+        reason = Reason.JOBS_NOT_ALLOWED if is_refused else Reason.INVALID_SPEC
+        return Plan(news=Note(reason, str(snapshot.submission)))
     if snapshot.cluster is not None and isinstance(snapshot.granted, tenants.Refused):
         # Labels of namespaces are read, not watched: what they grant may have changed.
-        return Plan(wake=LABELS_S, why=(Reason.JOBS_NOT_ALLOWED, snapshot.granted.message))
+        return Plan(news=Note(Reason.JOBS_NOT_ALLOWED, snapshot.granted.message), wake=LABELS_S)
     if job.spec.suspend:
-        return Plan(why=(Reason.SUSPENDED, "spec.suspend is set: the job is submitted when it is no longer"))
+        return Plan(news=Note(Reason.SUSPENDED, "spec.suspend is set: the job is submitted when it is no longer"))
     if isinstance(snapshot.dependency, dependencies.Wait):
-        return Plan(why=(snapshot.dependency.reason, snapshot.dependency.message))
+        return Plan(news=Note(snapshot.dependency.reason, snapshot.dependency.message))
     obstacle = obstacles.of(snapshot)
     if obstacle is not None:
-        return Plan(wake=OBSTACLE_S, why=obstacle)
+        return Plan(news=obstacle, wake=OBSTACLE_S)
     return submit(snapshot, 0)
 
 
@@ -51,29 +53,40 @@ def submit(snapshot: Snapshot, attempt: int, *, failed: int | None = None) -> Pl
     """Submit the job, or say why not."""
     if cancellation.is_asked(snapshot.job):
         return cancellation.not_submitted(snapshot.job)
-    forbidden = _forbidden(snapshot)
-    if forbidden is not None:
-        return forbidden
+    request = _request(snapshot)
+    if isinstance(request, Plan):
+        return request
     if snapshot.job.spec.dry_run:
-        return Plan(Step.DRY_RUN)
+        return Plan(DryRun(request))
     if not has_finalizer(snapshot):
-        return Plan(Step.ADD_FINALIZER)
+        return Plan(AddFinalizer())
     if needs_preparation(snapshot.job):
-        return Plan(Step.PREPARE)
-    return Plan(Step.SUBMIT, attempt=attempt, failed=failed)
+        return Plan(Prepare(request))
+    return Plan(Submit(request, attempt, failed))
 
 
-def _forbidden(snapshot: Snapshot) -> Plan | None:
-    """Why nothing is submitted now. Only what could be once is submitted again: all may have changed since."""
-    if snapshot.job.spec.suspend:
-        return Plan(why=(Reason.SUSPENDED, "spec.suspend is set: the job is submitted again when it is no longer"))
-    if snapshot.refused_until is not None and snapshot.now < snapshot.refused_until:
-        return Plan(wake=(snapshot.refused_until - snapshot.now).total_seconds())
+def _request(snapshot: Snapshot) -> Request | Plan:
+    """What is submitted, or what is done instead. Only what could be once is submitted again: all may have changed."""
+    pause = _pause(snapshot)
+    if pause is not None:
+        return pause
     if snapshot.submission is None or isinstance(snapshot.submission, InvalidJob):
         words = str(snapshot.submission or "it cannot be submitted again as it is")
-        return Plan(why=(Reason.INVALID_SPEC, words))
+        return Plan(news=Note(Reason.INVALID_SPEC, words))
     if isinstance(snapshot.granted, tenants.Refused):
-        return Plan(wake=LABELS_S, why=(Reason.JOBS_NOT_ALLOWED, snapshot.granted.message))
+        return Plan(news=Note(Reason.JOBS_NOT_ALLOWED, snapshot.granted.message), wake=LABELS_S)
     if isinstance(snapshot.dependency, dependencies.Wait):
-        return Plan(why=(snapshot.dependency.reason, snapshot.dependency.message))
+        return Plan(news=Note(snapshot.dependency.reason, snapshot.dependency.message))
+    if snapshot.cluster is None:
+        return Plan(news=obstacles.no_cluster(snapshot), wake=OBSTACLE_S)
+    return Request(snapshot.cluster, snapshot.granted, snapshot.submission, snapshot.dependency)
+
+
+def _pause(snapshot: Snapshot) -> Plan | None:
+    """What is done while the user wants no submission, or Slurm has refused one a moment ago."""
+    if snapshot.job.spec.suspend:
+        words = "spec.suspend is set: the job is submitted again when it is no longer"
+        return Plan(news=Note(Reason.SUSPENDED, words))
+    if snapshot.refused_until is not None and snapshot.now < snapshot.refused_until:
+        return Plan(wake=(snapshot.refused_until - snapshot.now).total_seconds())
     return None

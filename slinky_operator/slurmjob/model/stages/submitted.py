@@ -15,12 +15,13 @@ from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.slurmjob.model import attempts, cancellation, late_calls, orders
+from slinky_operator.slurmjob.model.news import Conclusion, Note, Record
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import obstacles, submission
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S, RETRY_S
-from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.model.steps import AskHistory, OrderKind, Plan
 
 SKEW: Final = timedelta(seconds=2)
 """By which the clocks of two operators may differ."""
@@ -36,11 +37,11 @@ def submitted(snapshot: Snapshot) -> Plan:
     """Slurm has taken the job."""
     failure = attempts.noted(snapshot.job.status)
     if failure is not None:
-        return Plan(seen=failure) if _is_gone(snapshot) else _followed(snapshot, failure)
+        return Plan(news=Record(failure)) if _is_gone(snapshot) else _followed(snapshot, failure)
     obstacle = obstacles.of(snapshot)
     if obstacle is not None:
         why = cancellation.awaiting(snapshot.job, obstacle)
-        return _left_behind(snapshot) if _is_gone(snapshot) else Plan(wake=OBSTACLE_S, why=why)
+        return _left_behind(snapshot) if _is_gone(snapshot) else Plan(news=why, wake=OBSTACLE_S)
     looked = snapshot.looked
     if looked is None:
         return Plan(wake=RETRY_S)
@@ -60,7 +61,7 @@ def _is_gone(snapshot: Snapshot) -> bool:
 def _left_behind(snapshot: Snapshot) -> Plan:
     namespace, name = snapshot.job.cluster_key
     words = f"Cluster {namespace}/{name} is gone: how job {snapshot.job.status.job_id} ends is not known"
-    return Plan(why=(Reason.CLUSTER_GONE, words), ends_as=Phase.UNKNOWN.value)
+    return Plan(news=Conclusion(Phase.UNKNOWN.value, Note(Reason.CLUSTER_GONE, words)))
 
 
 def listed_from(snapshot: Snapshot) -> datetime:
@@ -78,7 +79,7 @@ def _forgotten(snapshot: Snapshot) -> Plan:
     """slurmctld does not list the job any more: slurmdbd knows how it ended."""
     if snapshot.keeps_history:
         if snapshot.history is None:
-            return Plan(Step.ASK_HISTORY, wake=RETRY_S)
+            return Plan(AskHistory(), wake=RETRY_S)
         seen = snapshot.history.seen
         if seen is not None and seen.is_finished:
             return shown(snapshot, seen)
@@ -87,7 +88,7 @@ def _forgotten(snapshot: Snapshot) -> Plan:
             return Plan(wake=RETRY_S)
     message = "Slurm has forgotten the job before its end was seen"
     message += "" if snapshot.keeps_history else ", and keeps no history: the Cluster has no accounting"
-    return Plan(why=(Reason.END_NOT_SEEN, message), ends_as=Phase.UNKNOWN.value)
+    return Plan(news=Conclusion(Phase.UNKNOWN.value, Note(Reason.END_NOT_SEEN, message)))
 
 
 def shown(snapshot: Snapshot, seen: Seen) -> Plan:
@@ -96,11 +97,11 @@ def shown(snapshot: Snapshot, seen: Seen) -> Plan:
         return _unseen(snapshot, seen)
     if seen.is_finished:
         # Noted first; what follows is decided by the pass that finds it noted.
-        return Plan(seen=seen, is_followed=attempts.is_followed(snapshot.job, seen))
+        return Plan(news=Record(seen, is_followed=attempts.is_followed(snapshot.job, seen)))
     if snapshot.job.status.job_id is None:
-        return Plan(seen=seen)
+        return Plan(news=Record(seen))
     if cancellation.is_asked(snapshot.job):
-        return orders.due(snapshot, Step.CANCEL, seen)
+        return orders.due(snapshot, OrderKind.CANCEL, seen)
     return orders.held(snapshot, seen)
 
 
@@ -110,10 +111,10 @@ def _followed(snapshot: Snapshot, failure: Seen) -> Plan:
     attempt = begun.attempt if begun is not None else 0
     can_be = isinstance(snapshot.granted, tenants.Grant) and not isinstance(snapshot.submission, InvalidJob)
     if not attempts.is_followed(job, failure) or (snapshot.cluster is not None and not can_be):
-        return Plan(seen=failure)
+        return Plan(news=Record(failure))
     obstacle = obstacles.of(snapshot)
     if obstacle is not None:
-        return Plan(wake=OBSTACLE_S, why=obstacle)
+        return Plan(news=obstacle, wake=OBSTACLE_S)
     return submission.submit(snapshot, attempt + 1, failed=failure.job_id)
 
 
@@ -122,15 +123,15 @@ def _unseen(snapshot: Snapshot, seen: Seen) -> Plan:
     if not snapshot.keeps_history:
         return _not_seen(seen)
     if snapshot.history is None:
-        return Plan(Step.ASK_HISTORY, wake=RETRY_S)
+        return Plan(AskHistory(), wake=RETRY_S)
     told = snapshot.history.seen
     if told is not None and told.is_finished and not told.unseen:
         return shown(snapshot, told)
     if snapshot.now - (snapshot.missing_since or snapshot.now) < HISTORY_PATIENCE:
-        return Plan(seen=arrays.awaited(seen), wake=RETRY_S)
+        return Plan(news=Record(arrays.awaited(seen)), wake=RETRY_S)
     if told is None or not told.is_finished:
         return _not_seen(seen)
-    return Plan(seen=arrays.never_started(told))
+    return Plan(news=Record(arrays.never_started(told)))
 
 
 def _not_seen(seen: Seen) -> Plan:
@@ -143,5 +144,6 @@ def _not_seen(seen: Seen) -> Plan:
     )
     if failed:
         # That much is certain.
-        return Plan(seen=replace(seen, shown=replace(seen.shown, message=f"{seen.shown.message}; {words}")))
-    return Plan(seen=seen, why=(Reason.END_NOT_SEEN, words), ends_as=Phase.UNKNOWN.value)
+        shown_too = replace(seen.shown, message=f"{seen.shown.message}; {words}")
+        return Plan(news=Record(replace(seen, shown=shown_too)))
+    return Plan(news=Conclusion(Phase.UNKNOWN.value, Note(Reason.END_NOT_SEEN, words), seen))

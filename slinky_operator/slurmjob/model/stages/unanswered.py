@@ -14,12 +14,13 @@ from typing import Final
 from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.slurmjob.model import cancellation, late_calls
+from slinky_operator.slurmjob.model.news import Conclusion, NoNews, Note, Record, note_of
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import obstacles
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S, RETRY_S
 from slinky_operator.slurmjob.model.stages.submission import submit
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE, shown
-from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.model.steps import AskHistory, Plan
 
 REMEMBERED: Final = timedelta(seconds=120)
 """For so long after its submission slurmctld surely remembers a job, unless MinJobAge is set; its default is 300."""
@@ -48,36 +49,40 @@ def looked_for(snapshot: Snapshot) -> Plan:
     assert begun is not None  # noqa: S101 - the caller has looked
     obstacle = obstacles.of(snapshot)
     if obstacle is not None:
-        return Plan(wake=OBSTACLE_S, why=cancellation.awaiting(snapshot.job, obstacle))
+        return Plan(news=cancellation.awaiting(snapshot.job, obstacle), wake=OBSTACLE_S)
     if snapshot.looked is not None and snapshot.looked.seen is not None:
         return shown(snapshot, snapshot.looked.seen)
     started = begun.started_at or snapshot.now
     until = started + late_calls.settled(snapshot.cluster)
     if snapshot.looked is None or snapshot.looked.at < until:
-        return Plan(wake=RETRY_S, why=late_calls.looking(until))
+        return Plan(news=late_calls.looking(until), wake=RETRY_S)
     return _lost(snapshot, begun.attempt, begun.name, started)
 
 
 def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Plan:
     """slurmctld does not have what was begun: it never had it, or has forgotten it."""
     # What is to be cancelled is over in any case: slurmctld has no such job.
-    ends_as = Phase.UNKNOWN.value if cancellation.is_asked(snapshot.job) else ""
-    unknown = Plan(why=(Reason.SUBMISSION_UNKNOWN, late_calls.unknown(name, started)), ends_as=ends_as)
+    is_over = cancellation.is_asked(snapshot.job)
+    unknown = Note(Reason.SUBMISSION_UNKNOWN, late_calls.unknown(name, started))
     if not snapshot.keeps_history:
         is_sure = snapshot.now - started <= REMEMBERED and not late_calls.forgets_early(snapshot.cluster)
-        return submit(snapshot, attempt) if is_sure else unknown
+        return submit(snapshot, attempt) if is_sure else Plan(news=_unknown(unknown, is_over=is_over))
     if snapshot.history is None:
-        return Plan(Step.ASK_HISTORY, wake=RETRY_S)
+        return Plan(AskHistory(), wake=RETRY_S)
     if snapshot.history.seen is not None:
         return shown(snapshot, snapshot.history.seen)
     since = snapshot.missing_since or snapshot.now
     if snapshot.now - since < HISTORY_PATIENCE:
-        return Plan(wake=RETRY_S, why=late_calls.looking(since + HISTORY_PATIENCE))
+        return Plan(news=late_calls.looking(since + HISTORY_PATIENCE), wake=RETRY_S)
     if snapshot.history.candidates:
-        words = late_calls.unknown(name, started, snapshot.history.candidates)
-        wake = AGAIN_S if snapshot.now - since < ASKED_FOR and not ends_as else None
-        return replace(unknown, why=(Reason.SUBMISSION_UNKNOWN, words), wake=wake)
+        known = unknown._replace(message=late_calls.unknown(name, started, snapshot.history.candidates))
+        wake = AGAIN_S if snapshot.now - since < ASKED_FOR and not is_over else None
+        return Plan(news=_unknown(known, is_over=is_over), wake=wake)
     return submit(snapshot, attempt)
+
+
+def _unknown(note: Note, *, is_over: bool) -> Note | Conclusion:
+    return Conclusion(Phase.UNKNOWN.value, note) if is_over else note
 
 
 def unless_unknown(snapshot: Snapshot, planned: Plan) -> Plan:
@@ -86,4 +91,7 @@ def unless_unknown(snapshot: Snapshot, planned: Plan) -> Plan:
         return planned
     known = find(snapshot.job.status.conditions, SlurmJobCondition.SUBMITTED)
     is_unknown = known is not None and known.reason == Reason.SUBMISSION_UNKNOWN
-    return replace(planned, why=None) if is_unknown and planned.why and planned.why[0] in _NO_NEWS else planned
+    note = note_of(planned.news)
+    if not is_unknown or note is None or note.reason not in _NO_NEWS:
+        return planned
+    return replace(planned, news=Record(planned.news.seen) if isinstance(planned.news, Record) else NoNews())

@@ -1,0 +1,81 @@
+"""What a pass over a SlurmJob has to show of its job. How it is written into the status is decided in `report`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.slurmjob.kind import JobRequest
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
+
+
+class Note(NamedTuple):
+    """Why the job is not in Slurm, is not known there any more, or is not as the spec wants it."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoNews:
+    """What was known before stays shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What Slurm says of the job.
+
+    Parameters
+    ----------
+    seen
+        The job in Slurm.
+    note
+        What else is to be said; None if nothing.
+    is_followed
+        Whether this is the failure of a job after which another is submitted: it is noted first.
+    is_held
+        Whether the operator holds the job; None for what was noted before.
+    """
+
+    seen: Seen
+    note: Note | None = None
+    is_followed: bool = False
+    is_held: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The job counts as ended although Slurm has not said so.
+
+    Parameters
+    ----------
+    state
+        How it ended.
+    note
+        Why it counts as ended.
+    seen
+        What Slurm has said of it last; None if nothing.
+    request
+        What a dry run has come to; None for all others.
+    """
+
+    state: str
+    note: Note
+    seen: Seen | None = None
+    request: JobRequest | None = None
+
+
+News: TypeAlias = NoNews | Note | Record | Conclusion
+
+
+def note_of(news: News) -> Note | None:
+    """Return the note in news; None if there is none."""
+    if isinstance(news, Note):
+        return news
+    return None if isinstance(news, NoNews) else news.note
+
+
+def with_note(news: News, note: Note) -> News:
+    """Return what Slurm says with another note, or the note alone."""
+    return Record(news.seen, note, news.is_followed, news.is_held) if isinstance(news, Record) else note

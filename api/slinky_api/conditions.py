@@ -110,6 +110,11 @@ class NodeSetCondition(StrEnum):
     CLUSTER_GONE = "ClusterGone"
     """The Cluster no longer exists, and it is unknown whether the remaining pods hold jobs."""
 
+    VOLUMES_HAVE_ROOM = "VolumesHaveRoom"
+    """The volumes of job output have room, as the servers of ``spec.jobLogs`` say, and no kubelet reports DiskPressure.
+    False before one is full, and until there is more room again. Absent without ``spec.jobLogs`` while no kubelet
+    does."""
+
     AUTOSCALING = "Autoscaling"
     """Autoscaling may set replicas; the message has the jobs that it counts, and those that it does not and why. False:
     it changes nothing, and why. Absent without ``spec.autoscaling``."""
@@ -225,6 +230,7 @@ class Reason(StrEnum):
     VOLUME_NEARLY_FULL = "VolumeNearlyFull"
     VOLUME_FULL = "VolumeFull"
     VOLUME_SILENT = "VolumeSilent"
+    NODE_DISK_PRESSURE = "NodeDiskPressure"
 
     # the daemons
     DAEMONS_STARTING = "DaemonsStarting"

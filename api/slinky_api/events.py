@@ -27,6 +27,9 @@ class EventReason(StrEnum):
     PODS_REPAIRED = "PodsRepaired"
     """Pods were recreated because their slurmds ran and did not register."""
 
+    PODS_EVICTED = "PodsEvicted"
+    """Kubelets have evicted pods, with their jobs, for want of disk, inodes or memory; the message has their words."""
+
     JOBS_GIVEN_UP = "JobsGivenUp"
     """Pods were deleted with their jobs, as the user had asked; the message names the jobs."""
 

@@ -19,6 +19,7 @@ from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import version_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Settled, quantity
+from slinky_operator.slurm.volumes.room import Volumes
 
 TRUSTED: Final = 5.0
 """Seconds for which the answer to an own write replaces the cached object; the cache has long shown it by then."""
@@ -71,52 +72,6 @@ class Directory:
 
     why: str = ""
     """Why it is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """How much room a volume has."""
-
-    size: int
-    """Bytes."""
-
-    free: int
-    inodes: int
-    """0 where the file system has no fixed number of them."""
-
-    inodes_free: int
-
-    @property
-    def share_of_bytes(self) -> float:
-        """Bytes that are free, from 0 to 1; of a file system that says no size, all."""
-        return self.free / self.size if self.size else 1.0
-
-    @property
-    def share_of_inodes(self) -> float:
-        """Inodes that are free, from 0 to 1; of a file system without a fixed number of them, all."""
-        return self.inodes_free / self.inodes if self.inodes else 1.0
-
-
-LOOKED_AT: Final = "it is being looked at"
-"""Why nothing is known of a volume whose agent has just started."""
-
-
-@dataclass(frozen=True, slots=True)
-class Volumes:
-    """The answer of an agent about the volumes of its pod."""
-
-    pod_uid: str
-    asked_at: float
-    """Monotonic seconds."""
-
-    rooms: Mapping[str, Room] = field(default_factory=dict)
-    """By name of the volume."""
-
-    silent: Mapping[str, str] = field(default_factory=dict)
-    """Why nothing is known of the others."""
-
-    why: str = ""
-    """Why nothing is known at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from slinky_operator.agent.volumes import Volumes
 from slinky_operator.joblogs import opening, retention
 from slinky_operator.joblogs.copies import porter
 from slinky_operator.joblogs.follower import PATIENCE, Follower, Pace, noting, to_descriptor
@@ -66,7 +67,7 @@ def serve(asked: argparse.Namespace) -> int:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if not os.fork():
         ours.close()
-        _talk(listener, theirs)
+        _talk(listener, theirs, _volumes(folders[: len(asked.own_folder)]))
     listener.close()
     theirs.close()
 
@@ -89,7 +90,12 @@ def _is_tidied(folder: str, log: Log) -> bool:
     return False
 
 
-def _talk(listener: socket.socket, channel: socket.socket) -> None:
+def _volumes(folders: Sequence[str]) -> Volumes:
+    """Looks at the file systems of own folders, each by the last part of its path."""
+    return Volumes({Path(folder).name: Path(folder) for folder in folders})
+
+
+def _talk(listener: socket.socket, channel: socket.socket, volumes: Volumes) -> None:
     """Serve as nobody; does not return."""
     code = 1
     try:
@@ -98,7 +104,7 @@ def _talk(listener: socket.socket, channel: socket.socket) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         port = listener.getsockname()[1]
         print(f"job-log-server: listens on port {port}", file=sys.stderr, flush=True)  # noqa: T201
-        Server(opening.Opener(channel)).serve(listener)
+        Server(opening.Opener(channel), volumes=volumes).serve(listener)
     except Exception as error:  # noqa: BLE001 - the container ends with it, and is started again
         print(f"job-log-server: {type(error).__name__}: {error}", file=sys.stderr, flush=True)  # noqa: T201
     finally:

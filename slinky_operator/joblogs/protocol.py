@@ -15,13 +15,18 @@ seconds if there is nothing yet. The connection stays open for the next request.
 
 ``ETag`` tells files of the same name apart. An error has one line of text.
 
+``GET /volumes`` needs no token: it tells in JSON how much room the file systems of own folders have, as the agent
+beside slurmctld does.
+
 ``POST /files`` with ``Upgrade: slurm-files`` asks for a copy, as its token says. After ``101`` the connection carries
 frames (`copies.wire`) and ends with the copy.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -31,6 +36,7 @@ from slinky_operator.joblogs.tokens import MAX_TOKEN
 
 PATH: Final = "/output"
 FILES_PATH: Final = "/files"
+VOLUMES_PATH: Final = "/volumes"
 PROOF: Final = "Proof"
 """Header by which the server shows that it has the key."""
 
@@ -73,6 +79,7 @@ class Request:
     is_copy: bool = False
     nonce: str = ""
     """Of a copy: what the server's proof is for."""
+    is_about_volumes: bool = False
 
 
 def parse(head: bytes) -> Request:
@@ -94,6 +101,8 @@ def parse(head: bytes) -> Request:
     if not 0 <= offset <= MAX_OFFSET or not wait >= 0:
         raise BadRequest("offset and wait must not be negative")
     fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    if (words[0], url.path) == ("GET", VOLUMES_PATH):
+        return Request("", is_about_volumes=True)
     is_copy = (words[0], url.path, fields.get("upgrade")) == ("POST", FILES_PATH, UPGRADE)
     if not is_copy and (words[0] != "GET" or url.path != PATH):
         raise BadRequest(f"ask for GET {PATH}?offset=N&wait=SECONDS")
@@ -121,12 +130,18 @@ def turned(proof: str) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def head(status: HTTPStatus, length: int, *, tag: str = "") -> bytes:
-    """Make the head of an answer."""
+def volumes(found: Mapping[str, object]) -> bytes:
+    """Make the whole answer about volumes."""
+    content = json.dumps({"volumes": found}).encode()
+    return head(HTTPStatus.OK, len(content), kind="application/json") + content
+
+
+def head(status: HTTPStatus, length: int, *, tag: str = "", kind: str = "application/octet-stream") -> bytes:
+    """Make the head of an answer; `kind` is that of content, not of an error."""
     lines = [f"HTTP/1.1 {status.value} {status.phrase}"]
     if status is not HTTPStatus.NO_CONTENT:
-        kind = "application/octet-stream" if status is HTTPStatus.OK else "text/plain; charset=utf-8"
-        lines += [f"Content-Type: {kind}", f"Content-Length: {length}"]
+        of_content = kind if status is HTTPStatus.OK else "text/plain; charset=utf-8"
+        lines += [f"Content-Type: {of_content}", f"Content-Length: {length}"]
     if tag:
         lines.append(f'ETag: "{tag}"')
     return ("\r\n".join(lines) + "\r\n\r\n").encode()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
+from slinky_operator.agent.volumes import Volumes
 from slinky_operator.joblogs import protocol
 from slinky_operator.joblogs.connections import Connections, Place, holder_of
 from slinky_operator.joblogs.files import Held
@@ -43,6 +44,9 @@ SLOWEST: Final = 16 * 1024
 FIRST_LOOK, LAST_LOOK = 0.05, 0.5
 """Seconds between looks at a file that does not grow, first and at most."""
 
+LOOK_SECONDS: Final = 1.0
+"""For which an answer about volumes waits for a look at them."""
+
 STACK_BYTES: Final = 512 * 1024
 """Of a thread; there is one for each connection."""
 
@@ -67,10 +71,13 @@ class Server:
         Opens the files of tokens.
     limits
         What callers may use.
+    volumes
+        Looks at the file systems of own folders; none without such a folder.
     """
 
-    def __init__(self, opener: Opener, limits: Limits = Limits()) -> None:
+    def __init__(self, opener: Opener, limits: Limits = Limits(), volumes: Volumes | None = None) -> None:
         self._opener = opener
+        self._volumes = volumes
         self._limits = limits
         self._log = Log()
         self._connections = Connections(limits.connections, limits.per_peer, limits.per_user, self._log)
@@ -132,6 +139,15 @@ class Server:
         except protocol.BadRequest as error:
             self._send(connection, protocol.error(HTTPStatus.BAD_REQUEST, str(error)))
             return False
+        if asked.is_about_volumes:
+            found = self._volumes.told(LOOK_SECONDS) if self._volumes is not None else {}
+            self._send(connection, protocol.volumes(found))
+            return True
+        return self._serve(place, peer, held, asked)
+
+    def _serve(self, place: Place, peer: str, held: Held, asked: protocol.Request) -> bool:
+        """Answer a request with a token; whether another may follow."""
+        connection = place.connection
         try:
             if asked.is_copy:
                 self._connections.keep(place)

@@ -73,7 +73,7 @@ class Contacts(Collector):
         nodes = GaugeMetricFamily(f"{PREFIX}_slurm_nodes", "Slurm nodes that the operator knows.", labels=_CLUSTER)
         free = GaugeMetricFamily(
             f"{PREFIX}_volume_free_ratio",
-            "What a volume of a daemon has left of its bytes or inodes, from 0 to 1.",
+            "What a volume of a daemon, or the fullest with job output of a NodeSet, has left, from 0 to 1.",
             labels=[*_CLUSTER, "volume", "of"],
         )
         now = self._clock()
@@ -87,7 +87,8 @@ class Contacts(Collector):
                 age.add_metric(where, now - entry.nodes_at)
             if entry.queue_at is not None:
                 queue_age.add_metric(where, now - entry.queue_at)
-            for volume, (of_bytes, of_inodes) in entry.volumes.items():
+            outputs = {f"job-output of {nodeset}": shares for nodeset, shares in entry.outputs.items()}
+            for volume, (of_bytes, of_inodes) in {**entry.volumes, **outputs}.items():
                 free.add_metric([*where, volume, "bytes"], of_bytes)
                 free.add_metric([*where, volume, "inodes"], of_inodes)
         yield from (connected, since, age, nodes, queue_age, free)

@@ -32,13 +32,14 @@ from slinky_operator.nodeset.execute.executor import Executor
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import RemoveFinalizer
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation import lost_labels
 from slinky_operator.nodeset.observation.observe import Observer, blinded, with_jobs
 from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.planning.requeue import LATER, SOON
 from slinky_operator.nodeset.pod_spec.generated import Defaults
-from slinky_operator.nodeset.ports import Kube, Recorder, Slurm, SlurmByCluster
+from slinky_operator.nodeset.ports import AskVolumes, Kube, Recorder, Slurm, SlurmByCluster
 from slinky_operator.nodeset.report import status, trouble_events
 from slinky_operator.nodeset.reserved_names import ReservedNames
 from slinky_operator.nodeset.slurm_nodes import identity, running_steps
@@ -88,6 +89,8 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         Emits Events.
     defaults
         The operator's settings for new pods.
+    ask_volumes
+        Asks a job log server how much room its volume has.
     now, clock
         The wall clock, and monotonic seconds.
     max_startup
@@ -111,6 +114,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         slurm: SlurmByCluster,
         recorder: Recorder,
         defaults: Defaults,
+        ask_volumes: AskVolumes,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
         max_startup: int = STARTUP,
@@ -122,6 +126,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         self._recorder = recorder
         self._changes = changes or Changes()
         self._defaults = defaults
+        self._ask_volumes = ask_volumes
         self._now = now
         self._clock = clock
         hosts = Hosts() if watch_hosts else None
@@ -183,6 +188,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             recorded=memory.recorded,
             steps=memory.steps,
             idle=running_steps.idle(memory.steps, self._now()),
+            rooms=memory.rooms,
         )
         snapshot, planned = await self._plan(snapshot, slurm, memory)
         if slurm is not None and memory.needs_list(
@@ -190,8 +196,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         ):
             slurm.hurry()
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
-        memory.note(outcome.told_slurm_at, outcome.recorded)
-        memory.note_steps(outcome.steps, snapshot.pods)
+        snapshot = _noted(memory, outcome, snapshot, slurm)
         if outcome.slurm_error is not None:
             snapshot = blinded(snapshot, slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
         told = (*outcome.refusals, *outcome.kept)
@@ -250,6 +255,8 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             changes=self._changes,
             recorded=snapshot.recorded,
             steps=snapshot.steps,
+            rooms=snapshot.rooms,
+            ask_volumes=self._ask_volumes,
         )
 
     async def _is_gone(self, nodeset: NodeSet) -> bool:
@@ -273,6 +280,17 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         self._reserved.release(uid)
         self._guards.pop(uid, None)
         self._memory.pop(uid, None)
+
+
+def _noted(memory: Memory, outcome: Outcome, snapshot: Snapshot, slurm: Slurm | None) -> Snapshot:
+    """Remember what a pass has learnt; returns the snapshot with what is to be reported of it."""
+    memory.note(outcome.told_slurm_at, outcome.recorded)
+    memory.note_steps(outcome.steps, snapshot.pods)
+    memory.note_rooms(outcome.rooms, snapshot.pods)
+    if slurm is not None:
+        nodeset = snapshot.nodeset
+        slurm.show_output(nodeset.name, None if nodeset.deleting else output_room.least(memory.rooms))
+    return replace(snapshot, rooms=memory.rooms) if outcome.rooms else snapshot
 
 
 def _next(planned: Plan, outcome: Outcome) -> float | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason, is_true
+from slinky_operator.nodeset.model.pods import output_room
+from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.observe import OLDEST_PICTURE
@@ -49,6 +51,9 @@ class Memory:
     steps: Mapping[str, StepsSeen] = field(default_factory=dict)
     """What slurmds have shown of the steps on their nodes, by uid of the pod."""
 
+    rooms: Mapping[str, RoomSeen] = field(default_factory=dict)
+    """What job log servers have said of their volumes, by volume."""
+
     hurried_for_gone: float = -math.inf
     """The latest of these times for which a list was requested already."""
 
@@ -63,6 +68,12 @@ class Memory:
         """Remember what slurmds have shown in a pass; that of pods that are gone is dropped."""
         known = {**self.steps, **seen}
         self.steps = {pod.uid: known[pod.uid] for pod in pods if pod.uid in known}
+
+    def note_rooms(self, seen: Mapping[str, RoomSeen], pods: Iterable[Pod]) -> None:
+        """Remember what job log servers have said in a pass; that of volumes that no pod mounts is dropped."""
+        known = {**self.rooms, **seen}
+        mounted = {output_room.volume_of(pod) for pod in pods}
+        self.rooms = {volume: one for volume, one in known.items() if volume in mounted}
 
     def needs_list(self, awaited: Collection[str]) -> bool:
         """Whether to request a list of nodes for these names now: once for each pod that has gone."""

@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.slurm.connection.contact import Contact
 from slinky_operator.slurm.connection.slurmd_status import SlurmdStatus
+from slinky_operator.slurm.volumes.query import Looker
+from slinky_operator.slurm.volumes.room import Volumes
 from slurm_client.models import Diag, Job, Node, Reservation
 from slurm_client.models.database.history import JobRecord
 
@@ -135,6 +137,12 @@ class Slurm(Protocol):
     async def steps_at(self, address: str) -> SlurmdStatus: ...
 
     def hurry(self) -> None: ...
+
+    def show_output(self, nodeset: str, shares: tuple[float, float] | None) -> None: ...
+
+
+AskVolumes = Callable[[Looker], Awaitable[Volumes]]
+"""Asks a job log server how much room its volume has: `slinky_operator.slurm.volumes.query.ask_volumes`."""
 
 
 class SlurmByCluster(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
@@ -24,6 +25,8 @@ from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_
 from slinky_operator.reconcile.kept_fields import prune_claim, prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
+from slinky_operator.slurm.volumes.query import ask_volumes
+from slinky_operator.slurm.volumes.room import JOB_OUTPUT
 
 
 def _caches(settings: Settings) -> Sequence[CacheSpec]:
@@ -58,6 +61,7 @@ def _build(services: Services) -> Built:
         slurm=services.slurm,
         recorder=services.recorder,
         defaults=image,
+        ask_volumes=lambda looker: ask_volumes(services.http, looker, (JOB_OUTPUT,), time.monotonic),
         max_startup=settings.max_concurrent_startup,
         patience=timedelta(seconds=settings.registration_patience),
         changes=services.changes,

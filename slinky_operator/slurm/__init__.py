@@ -24,6 +24,7 @@ module             concern
 `home_folders`     the program that makes home folders (`make-home.sh`)
 `job_ends`         when a job ends by its time limit
 `waiting_reasons`  why jobs wait, counted
+`volumes`          how much room volumes have, and when that is little
 `exit_messages`    messages of daemons, kubelets and schedulers, shortened
 =================  =====================================================================
 """

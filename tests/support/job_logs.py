@@ -65,7 +65,7 @@ class Node:
 
     @property
     def output(self) -> Path:
-        return self.root / "output"
+        return self.root / "job-output"
 
     def log(self) -> str:
         return (self.root / "server.log").read_text()
@@ -109,11 +109,11 @@ def node(*more: str, first: str = "") -> Iterator[Node]:
     """Run a server for a folder of its own, which all users can reach, after some statements if need be."""
     root = Path(tempfile.mkdtemp(prefix="job-logs-"))
     root.chmod(0o755)
-    (root / "output").mkdir()
+    (root / "job-output").mkdir()
     key = root / "key"
     key.write_bytes(KEY)
     key.chmod(0o400)
-    arguments = ["serve", "--key", str(key), "--host", "127.0.0.1", "--port", "0", "--own-folder", f"{root}/output"]
+    arguments = ["serve", "--key", str(key), "--host", "127.0.0.1", "--port", "0", "--own-folder", f"{root}/job-output"]
     program = ["-m", "slinky_operator.joblogs"]
     if first:
         program = ["-c", f"{first}\nimport sys\nfrom slinky_operator.joblogs.command import main\nmain(sys.argv[1:])"]

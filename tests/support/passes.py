@@ -25,7 +25,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
-from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.nodeset.ports import AskVolumes, Slurm
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
@@ -36,6 +36,7 @@ from slinky_operator.slurm.connection.pod_reader import PodReader
 from slurm_client.connection.intake import Intake
 from slurm_client.models import Diag, Job, Node
 from tests.support.memory_kube import MemoryKube
+from tests.support.no_log_servers import unasked
 
 NAMESPACE = "here"
 KEY = (NAMESPACE, "a")
@@ -75,6 +76,10 @@ class SilentRecorder:
 class EmptySlurm:
     """A Slurm without nodes and jobs that takes every order."""
 
+    def __init__(self) -> None:
+        self.shown: dict[str, tuple[float, float] | None] = {}
+        """What the metrics have of job output, by NodeSet."""
+
     contact = Contact(ContactState.READY, datetime(2026, 1, 1, tzinfo=UTC), "")
     nodes_at = 0.0
 
@@ -98,6 +103,9 @@ class EmptySlurm:
     async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
         return dict.fromkeys(names)
 
+    def show_output(self, nodeset: str, shares: tuple[float, float] | None) -> None:
+        self.shown[nodeset] = shares
+
     def hurry(self) -> None:
         pass
 
@@ -105,8 +113,11 @@ class EmptySlurm:
 class OneSlurm:
     """The client map of the NodeSet controller."""
 
+    def __init__(self) -> None:
+        self.slurm = EmptySlurm()
+
     def get(self, uid: str) -> Slurm | None:
-        return cast("Slurm", EmptySlurm())
+        return cast("Slurm", self.slurm)
 
 
 @dataclass
@@ -117,6 +128,7 @@ class Operator:
     clusters: ClusterReconciler
     nodesets: NodeSetReconciler
     recorder: SilentRecorder
+    slurm: EmptySlurm
 
     def add(self, kind: str, spec: object, status: Mapping[str, Any] | None = None, name: str = "a") -> None:
         """A user's object, as the API server would store it."""
@@ -137,13 +149,13 @@ class Operator:
 
 
 @asynccontextmanager
-async def operator() -> AsyncIterator[Operator]:
-    """Build both controllers over an empty namespace."""
+async def operator(ask_volumes: AskVolumes = unasked) -> AsyncIterator[Operator]:
+    """Build both controllers over an empty namespace, and what asks job log servers."""
     kube = MemoryKube()
     recorder = SilentRecorder()
     transport = httpx.MockTransport(_absent)
     async with Supervisor() as supervisor, PodReader(Intake(), transport=transport) as http:
-        clients = ClientMap(OpenFence(), transport=NoNetwork)
+        clients, one = ClientMap(OpenFence(), transport=NoNetwork), OneSlurm()
         client = cast("KubeClient", kube)
         nodesets = kube.cache(resources.NODESETS, INDEXES_OF_NODESETS)
         pods = kube.cache(resources.PODS, {**cluster_observe.INDEXERS, **indexes.INDEXES_OF_PODS})
@@ -169,12 +181,14 @@ async def operator() -> AsyncIterator[Operator]:
                 revisions=kube.cache(resources.CONTROLLERREVISIONS, indexes.INDEXES_OF_REVISIONS),
                 claims=kube.cache(resources.PERSISTENTVOLUMECLAIMS, indexes.INDEXES_OF_CLAIMS),
                 watch_hosts=True,
-                slurm=OneSlurm(),
+                slurm=one,
                 recorder=recorder,
                 defaults=Defaults("slurmd"),
+                ask_volumes=ask_volumes,
                 clock=lambda: 1.0,
             ),
             recorder,
+            one.slurm,
         )
         await clients.close_all()
 

@@ -49,6 +49,7 @@ from slinky_operator.cluster.actions import (
     UseSlurmKey,
     Write,
 )
+from slinky_operator.cluster.components.shared import volumes
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.objects import claim_writes, key_writes, kubernetes_writes, monitors
 from slinky_operator.cluster.execute.slurm import (
@@ -70,6 +71,7 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.reconcile.text import cut, joined
 from slinky_operator.slurm.connection.own_tokens import OwnTokens
+from slinky_operator.slurm.volumes.query import Looker, ask_volumes
 from slurm_client import StaticToken, TokenProvider
 
 LONGEST_EVENT: Final = 900
@@ -242,7 +244,8 @@ async def _ask_volumes(action: AskVolumes, cluster: Cluster, memory: Memory, too
     """Remember the room of a pod's volumes, and show it in the metrics; whether it is other than before."""
     name = action.pod["metadata"]["name"]
     before = memory.volumes.get(name)
-    found = await agent_queries.ask_volumes(tools.http, _agent(action.pod, cluster, tools), tools.clock)
+    looker = Looker(tools.agent_url(action.pod), action.pod["metadata"]["uid"], cluster.namespace)
+    found = await ask_volumes(tools.http, looker, volumes.NAMES, tools.clock)
     memory.volumes[name] = found
     client = tools.clients.get(cluster.uid)
     if client is not None:

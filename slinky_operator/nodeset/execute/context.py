@@ -15,9 +15,10 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.model.claims import Claim
+from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.pod_spec.generated import Defaults
-from slinky_operator.nodeset.ports import Kube, Recorder, Slurm
+from slinky_operator.nodeset.ports import AskVolumes, Kube, Recorder, Slurm
 from slinky_operator.nodeset.reserved_names import ReservedNames
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
@@ -53,6 +54,8 @@ class Outcome:
     """What slurmdbd has said of jobs that delay drains; None if it was not asked."""
     steps: dict[str, StepsSeen] = field(default_factory=dict)
     """What slurmds that were asked have shown of the steps on their nodes, by uid of the pod."""
+    rooms: dict[str, RoomSeen] = field(default_factory=dict)
+    """What job log servers that were asked have said of their volumes, by volume."""
     acted: bool = False
     """Whether anything was written that the next pass must check."""
 
@@ -87,6 +90,8 @@ class PassContext:
         Emits Events.
     now, clock
         The wall clock, and monotonic seconds.
+    ask_volumes
+        Asks a job log server.
     changes
         Counts what is done, for metrics.
     """
@@ -106,12 +111,15 @@ class PassContext:
     recorder: Recorder
     now: Callable[[], datetime]
     clock: Callable[[], float]
+    ask_volumes: AskVolumes
     changes: Changes = field(default_factory=Changes)
     outcome: Outcome = field(default_factory=Outcome)
     recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen
     """What slurmdbd has said before of jobs that delay drains."""
     steps: Mapping[str, StepsSeen] = field(default_factory=dict)
     """What slurmds have shown before, by uid of the pod."""
+    rooms: Mapping[str, RoomSeen] = field(default_factory=dict)
+    """What job log servers have said before, by volume."""
     unseen: bool = False
     """Whether the current action has written to Slurm what its cache does not show yet."""
     written_at: float | None = None

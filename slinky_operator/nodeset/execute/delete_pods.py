@@ -151,8 +151,16 @@ async def give_up(context: PassContext, wanted: Sequence[Pod], blind: str) -> No
 
 async def delete_idle(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods in which no slurmd can have run, in exactly the version that shows it."""
-    for _ in await delete(context, [(pod, pod.resource_version) for pod in wanted]):
+    gone = await delete(context, [(pod, pod.resource_version) for pod in wanted])
+    for _ in gone:
         context.changes.pod_deleted(NEVER_STARTED)
+    evicted = [f"{pod.name} on Node {pod.host} ({pod.eviction})" for pod in gone if pod.eviction]
+    if evicted:
+        context.warn(
+            EventReason.PODS_EVICTED,
+            f"evicted by the kubelet, with their jobs: {listed(evicted)}; their nodes are set DOWN, and Slurm requeues "
+            "or fails the jobs",
+        )
 
 
 async def delete_overdue(context: PassContext, wanted: Sequence[Pod]) -> None:

@@ -18,6 +18,7 @@ from slinky_operator.nodeset.execute import (
     end_jobs,
     finalizer,
     owned_objects,
+    room_queries,
     slurm_queries,
     slurm_writes,
     slurmd_calls,
@@ -30,6 +31,7 @@ from slinky_operator.nodeset.model.actions import (
     Adopt,
     Announce,
     AskForEnds,
+    AskForRoom,
     AskForSteps,
     CancelForgotten,
     CreatePods,
@@ -135,6 +137,8 @@ class Executor:
                 context.outcome.recorded = found
             case AskForSteps():
                 context.outcome.steps |= await slurmd_calls.ask(context, action.questions)
+            case AskForRoom():
+                context.outcome.rooms = await room_queries.ask(context, action.pods)
             case CancelForgotten():
                 await end_jobs.cancel_forgotten(context, action)
             case DeleteIdlePods():

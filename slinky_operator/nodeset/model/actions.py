@@ -157,6 +157,13 @@ class AskForSteps:
 
 
 @dataclass(frozen=True, slots=True)
+class AskForRoom:
+    """Ask the job log servers of these pods how much room their volumes have."""
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CancelForgotten:
     """Cancel these jobs, which slurmctld shows although they have ended, after all that show it were asked again."""
 
@@ -270,6 +277,7 @@ Action = (
     | EndDrains
     | AskForEnds
     | AskForSteps
+    | AskForRoom
     | CancelForgotten
     | DeletePods
     | Repair

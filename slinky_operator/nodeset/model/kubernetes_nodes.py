@@ -50,6 +50,8 @@ class KubernetesNode:
     """Features of the Slurm nodes there, without their prefix."""
     topology: str = ""
     """Their place in Slurm's topology; empty if the Node sets none."""
+    disk_pressure: bool = False
+    """Whether its kubelet is short of disk, and may evict pods."""
     cordoned: bool = False
     why_cordoned: str = ""
     """Its reason annotation, else the bad conditions; empty if it is not cordoned or nothing says why."""
@@ -103,6 +105,10 @@ def read(obj: Mapping[str, Any]) -> KubernetesNode:
         ),
         features=_features(annotations),
         topology=_one_line(str(annotations.get(labels.ANNOTATION_TOPOLOGY_SPEC) or "")),
+        disk_pressure=any(
+            one.get("type") == "DiskPressure" and one.get("status") == "True"
+            for one in (obj.get("status") or {}).get("conditions") or ()
+        ),
         cordoned=cordoned,
         why_cordoned=_why_cordoned(obj) if cordoned else "",
     )

@@ -12,6 +12,7 @@ from slinky_operator.nodeset.model import member
 from slinky_operator.nodeset.model.claims import Claim
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.slurm_nodes import identity
@@ -104,6 +105,10 @@ class Snapshot:
     """What slurmds have shown of the steps on their nodes, by uid of the pod."""
     idle: frozenset[str] = frozenset()
     """Uids of pods whose slurmds have shown for minutes that no step runs."""
+    rooms: Mapping[str, RoomSeen] = field(default_factory=dict)
+    """What job log servers have said of their volumes, by `output_room.volume_of`."""
+    pods_in_sight: int = 0
+    """Pods of all Clusters that the operator knows: what sets the pace of questions to single pods."""
     patience: timedelta = timedelta(minutes=5)
     """How long a slurmd may run before it registers."""
     owner: str = field(init=False)

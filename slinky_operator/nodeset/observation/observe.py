@@ -167,6 +167,7 @@ class Observer:
             unlisted=unlisted,
             guard=guard,
             max_startup=self._max_startup,
+            pods_in_sight=len(self._pods),
             patience=self._patience,
         )
 

@@ -20,6 +20,7 @@ from slinky_operator.nodeset.drain import pod_steps, slurm_steps
 from slinky_operator.nodeset.model.actions import (
     Action,
     AddFinalizer,
+    AskForRoom,
     DeleteRecords,
     Drain,
     EnsureGuard,
@@ -29,7 +30,7 @@ from slinky_operator.nodeset.model.actions import (
 )
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.planning import requeue
+from slinky_operator.nodeset.planning import requeue, volume_questions
 from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.planning.decisions import Decisions, decide, survey
 from slinky_operator.nodeset.slurm_nodes import drains
@@ -175,6 +176,12 @@ def _create(decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
     return [*([] if has_guard or not pods else [EnsureGuard()]), *pods]
 
 
+def _ask_for_room(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Questions that decide nothing in this pass, and may take seconds."""
+    asked = volume_questions.questions(decided.seen.snapshot, decided.seen.now)
+    return [AskForRoom(asked)] if asked else ()
+
+
 def _drop_revisions(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     return pod_steps.drop_revisions(decided.revisions)
 
@@ -212,6 +219,7 @@ STEPS: Final[tuple[Step, ...]] = (
     _create,
     _drop_revisions,
     _delete_claims,
+    _ask_for_room,
     _release,
 )
 """The order of a pass: what keeps jobs safe comes before what may end them, deletions before creations."""

@@ -11,6 +11,7 @@ from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.planning import volume_questions
 from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.slurm_nodes import drains
 
@@ -63,7 +64,8 @@ def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Member], 
             left = snapshot.nodeset.spec.min_ready_seconds - (now - pod.ready_since).total_seconds()
             if left > 0:
                 times.append(left)
-    return min(times, default=None)
+    asked_in = volume_questions.due_in(snapshot, now)
+    return min([*times, *([asked_in] if asked_in is not None else [])], default=None)
 
 
 def _gone_soon(snapshot: Snapshot, now: datetime) -> list[float]:

@@ -24,6 +24,9 @@ ORDER: Final = (Reason.NODE_DOWN, Reason.INVALID_REGISTRATION, Reason.NODE_NOT_R
 _FAILED: Final = re.compile(r"(?i)(prolog|epilog)\b.*\b(?:error|fail)")
 """Slurm's reason for a node on which a program of slurm.conf has failed, or is missing: nobody but a person ends it."""
 
+SPOOL_IS_FULL: Final = "SlurmdSpoolDir is full"
+"""Slurm's reason for a node on which a job could not be launched for want of room; nobody but a person ends it."""
+
 _LONGEST: Final = 200
 """Maximum characters of a node's reason."""
 
@@ -65,12 +68,19 @@ def why(node: Node) -> str:
 
 
 def _way_back(node: Node) -> str:
-    """What ends a drain that Slurm has set because a program failed; empty for any other."""
+    """What ends a drain that Slurm has set because a program failed, or for want of room; empty for any other."""
+    if is_spool_full(node):
+        return f"; make room there, then scontrol update NodeName={node.name} State=RESUME"
     found = _FAILED.match(node.reason)
     if found is None:
         return ""
     program = found[1].capitalize()
     return f"; correct {program}= or its script, then scontrol update NodeName={node.name} State=RESUME"
+
+
+def is_spool_full(node: Node) -> bool:
+    """Whether Slurm has drained a node because slurmd could not write a job's files."""
+    return node.is_drain and node.reason.startswith(SPOOL_IS_FULL)
 
 
 def names(listed: Sequence[OutOfService]) -> tuple[str, ...]:

@@ -21,7 +21,15 @@ from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
 from slinky_operator.nodeset.planning.assessment import Assessment
-from slinky_operator.nodeset.report import kept_records, node_counts, out_of_service, progress, summary, troubles
+from slinky_operator.nodeset.report import (
+    kept_records,
+    node_counts,
+    out_of_service,
+    progress,
+    summary,
+    troubles,
+    volumes,
+)
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble
 from slinky_operator.reconcile.failures import Failure
@@ -191,14 +199,16 @@ class _Told:
 
 def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _Told) -> list[Condition]:
     trouble = _with(told.failure, _all(told.troubles))
+    # Nodes whose volumes have little room serve.
+    unready = _with(told.failure, _all([one for one in told.troubles if one.reason not in volumes.REASONS]))
     busy = told.progress
     held_back = told.held_back if busy is None else None
     slurm = snapshot.slurm
-    whole = counts.ready == counts.desired == len(snapshot.pods) and trouble is None and busy is None
+    whole = counts.ready == counts.desired == len(snapshot.pods) and unready is None and busy is None
     ready = f"{counts.ready} of {_of(snapshot, counts)} nodes are ready"
     if not slurm.readable and snapshot.pods:
         ready = f"not known how many of {_of(snapshot, counts)} nodes are ready"
-    reason, text = trouble or busy or held_back or (Reason.AS_EXPECTED, "")
+    reason, text = unready or busy or held_back or (Reason.AS_EXPECTED, "")
     if not whole and reason is Reason.AS_EXPECTED:
         reason, text = Reason.PODS_NOT_READY, _not_ready(snapshot)
     return [
@@ -208,6 +218,7 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
         _condition(NodeSetCondition.DEGRADED, trouble),
         _condition(NodeSetCondition.DRAINING, progress.draining(snapshot, found)),
         *_kept_records(snapshot, found),
+        *volumes.conditions(snapshot, volumes.told(snapshot)),
         _out_of_service(snapshot, found),
         _condition(NodeSetCondition.NAME_CONFLICT, _conflicts(snapshot, found)),
         _condition(NodeSetCondition.CLUSTER_GONE, troubles.cluster_gone(snapshot)),

@@ -29,6 +29,7 @@ from slinky_operator.nodeset.report import (
     missing_cluster,
     out_of_service,
     rejected_registrations,
+    volumes,
 )
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.reconcile.text import joined, named, stamp
@@ -47,6 +48,7 @@ EVENTFUL: Final = frozenset(
         Reason.NODE_UNKNOWN,
         Reason.NOT_REGISTERED,
         Reason.UNSCHEDULABLE,
+        *volumes.REASONS,
     }
 )
 """Also reported in a Warning Event when it begins, and when it affects further pods."""
@@ -99,6 +101,7 @@ def find_all(snapshot: Snapshot, found: Assessment, refusals: Sequence[str], now
     if snapshot.slurm.readable:
         troubles += [Trouble(*one) for one in forgotten_jobs.found(snapshot, found, now)]
         troubles += [*_overdue(snapshot, found), *_unregistered(snapshot, found, now)]
+    troubles += [Trouble(*one) for one in volumes.told(snapshot)]
     return troubles
 
 

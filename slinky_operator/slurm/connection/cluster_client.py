@@ -75,9 +75,11 @@ class ClusterClient:
         self.nodes_at: float | None = None
         """Monotonic seconds when `nodes` was last known to be current; 304 counts."""
         self.queue_at: float | None = None
+        """Monotonic seconds when autoscaling last read the jobs; None while it does not read them."""
         self.volumes: Mapping[str, tuple[float, float]] = {}
         """Bytes and inodes that volumes of the daemons have left, from 0 to 1, for the metrics."""
-        """Monotonic seconds when autoscaling last read the jobs; None while it does not read them."""
+        self.outputs: Mapping[str, tuple[float, float]] = {}
+        """The same of job output: the least of each NodeSet, by its name."""
         self.answered_at: datetime | None = None
         """When Slurm last answered a question for nodes."""
         self.endpoint = endpoint
@@ -117,6 +119,11 @@ class ClusterClient:
     def hurry(self) -> None:
         """Poll now, because something has changed."""
         self._watch.poke()
+
+    def show_output(self, nodeset: str, shares: tuple[float, float] | None) -> None:
+        """Show in the metrics what the fullest volume of a NodeSet's job output has left; None for nothing."""
+        others = {name: of for name, of in self.outputs.items() if name != nodeset}
+        self.outputs = others if shares is None else {**others, nodeset: shares}
 
     async def shared_jobs(self, since: float = -math.inf) -> Sequence[Job]:
         """The jobs that have or name nodes, by an answer that may be shared, and be older the more it costs.

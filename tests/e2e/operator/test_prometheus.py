@@ -158,6 +158,16 @@ CASES = (
         0.05,
     ),
     Case(
+        "SlurmJobOutputNearlyFull",
+        {'volume_free_ratio{pod="a",namespace="n",cluster="c",volume="job-output of a",of="bytes"}': "0.5x50 0.05x10"},
+        {
+            'volume_free_ratio{pod="a",namespace="n",cluster="c",volume="job-output of a",of="bytes"}': "0.5x60",
+            'volume_free_ratio{pod="a",namespace="n",cluster="c",volume="slurmctld",of="bytes"}': "0.05x60",
+        },
+        {"namespace": "n", "cluster": "c", "volume": "job-output of a"},
+        0.05,
+    ),
+    Case(
         "SlurmDrainTimedOut",
         {'drains_timed_out_total{pod="a"}': "0x30 3x30"},
         {'drains_timed_out_total{pod="a"}': "3x60"},

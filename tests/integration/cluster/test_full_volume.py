@@ -6,9 +6,6 @@ The agent's own look at a small file system, and the operator's judgement of it;
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,39 +13,19 @@ import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.agent.volumes import room
-from slinky_operator.cluster.memory import Room
-from slinky_operator.cluster.report.volumes import FULL, is_low
+from slinky_operator.slurm.volumes.room import FULL, Room, is_low
 from tests.support.daemons import DaemonError
 from tests.support.mariadb_host import MYSQL_UID, MariadbHost
 from tests.support.slurm_host import SLURM_UID, SlurmHost
+from tests.support.small_volume import fill, small
 
 MIB: Final = 2**20
-
-
-@contextmanager
-def small(folder: Path, size: int) -> Iterator[None]:
-    """A file system of so many MiB instead of a folder."""
-    owner = folder.stat()
-    options = f"size={size}m,mode={owner.st_mode & 0o7777:o},uid={owner.st_uid},gid={owner.st_gid}"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "small", str(folder)], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def seen(folder: Path) -> Room:
     """What the operator makes of what the agent sees."""
     found = room(folder)
     return Room(found["size"], found["free"], found["inodes"], found["inodesFree"])
-
-
-def fill(folder: Path, left: int) -> Path:
-    """Write a file that leaves so many bytes; its path."""
-    path = folder / "ballast"
-    with path.open("ab") as file:
-        file.write(b"\0" * max(0, room(folder)["free"] - left))
-    return path
 
 
 @pytest.mark.parametrize("series", ["24.11", "26.05"])

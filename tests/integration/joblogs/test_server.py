@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import re
 import shlex
@@ -53,6 +55,16 @@ def test_what_talks_to_callers_is_nobody_and_cannot_read_the_key(node: Node) -> 
     assert oct((node.root / "key").stat().st_mode & 0o777) == "0o400"
 
 
+def test_how_much_room_there_is_needs_no_token(node: Node) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=job_logs.PATIENCE)
+    connection.request("GET", protocol.VOLUMES_PATH)
+    told = json.loads(connection.getresponse().read())["volumes"]
+    connection.close()
+    # Nothing of files and users.
+    assert told.keys() == {"job-output"}
+    assert told["job-output"].keys() <= {"size", "free", "inodes", "inodesFree", "age", "waits"}
+
+
 def test_a_file_that_is_not_there_may_come(node: Node) -> None:
     token = node.token("late.out")
     status, line = node.get(token)
@@ -91,7 +103,7 @@ def test_no_path_leads_out_of_the_folder(node: Node, path: str) -> None:
 
 
 def test_a_prefix_of_the_folder_is_another_folder(node: Node) -> None:
-    beside = node.root / "output-beside"
+    beside = node.root / "job-output-beside"
     beside.mkdir()
     (beside / "a").write_bytes(b"x")
     os.chown(beside / "a", ALICE, ALICE)

@@ -50,6 +50,7 @@ from slurm_client.testing import FakeSlurmrestd
 from slurm_client.tokens import StaticToken, TokenProvider
 from tests.integration.nodeset.machines import Machines
 from tests.support.control_plane import ControlPlane
+from tests.support.no_log_servers import unasked
 from tests.support.served import apply_crds
 
 
@@ -120,6 +121,7 @@ class Site:
             slurm=self._clients,
             recorder=recorder,
             defaults=Defaults("slurmd"),
+            ask_volumes=unasked,
             now=lambda: datetime.now(UTC) + self.ahead,
         )
         informers = (self.nodesets, clusters, self.pods, self.revisions, self.claims, hosts)

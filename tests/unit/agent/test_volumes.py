@@ -7,6 +7,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from slinky_operator.agent.resolver import Resolver
 from slinky_operator.agent.server import answer
 from slinky_operator.agent.volumes import FRESH, Room, Volumes, room
@@ -66,6 +68,36 @@ def test_a_volume_that_hangs_is_not_looked_at_again_and_delays_nobody(tmp_path: 
     assert disk.looks == 2
     disk.go_on.release(2)
     assert settled(volumes)["hangs"]["free"] == 40
+
+
+def test_who_asks_seldom_may_wait_for_the_look(tmp_path: Path) -> None:
+    disk, now = Disk(), [0.0]
+    volumes = Volumes({"state": tmp_path}, disk.look, lambda: now[0])
+    disk.go_on.release(2)
+    assert volumes.told(60.0) == {"state": {**ROOM, "age": 0.0}}
+    now[0] = 1000.0
+    assert volumes.told(60.0) == {"state": {**ROOM, "age": 0.0}}
+    # And for no longer than it wants to.
+    now[0] = 2000.0
+    assert volumes.told(0.01) == {"state": {**ROOM, "age": 1000.0, "waits": 0.0}}
+    disk.go_on.release()
+    settled(volumes)
+
+
+def test_a_look_that_cannot_begin_is_an_error_and_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    volumes = Volumes({"state": tmp_path}, lambda _: ROOM, lambda: now[0])
+
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        assert volumes.told() == {"state": {"error": "can't start new thread", "age": 0.0}}
+    now[0] = FRESH
+    assert volumes.told(60.0) == {"state": {**ROOM, "age": 0.0}}
 
 
 def test_an_error_is_told(tmp_path: Path) -> None:

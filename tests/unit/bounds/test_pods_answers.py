@@ -44,6 +44,8 @@ from slinky_operator.slurm.connection import key_proof
 from slinky_operator.slurm.connection.key_proof import Daemon, Verdict
 from slinky_operator.slurm.connection.pod_reader import PodReader
 from slinky_operator.slurm.connection.signed_messages import SharedKey
+from slinky_operator.slurm.volumes import query
+from slinky_operator.slurm.volumes.query import Looker
 from slinky_operator.slurmjob.files import bodies as copying
 from slinky_operator.slurmjob.files import pods as copies
 from slinky_operator.slurmjob.logs import pod_life
@@ -66,7 +68,9 @@ Asked = Callable[[PodReader, Agent], Awaitable[Any]]
 ASKED: Final[Mapping[str, Asked]] = {
     "ask_files": lambda reader, agent: agent_queries.ask_files(reader, agent, lambda: 0.0),
     "ask_names": lambda reader, agent: agent_queries.ask_names(reader, agent, frozenset({"a"}), None, lambda: 0.0),
-    "ask_volumes": lambda reader, agent: agent_queries.ask_volumes(reader, agent, lambda: 0.0),
+    "ask_volumes": lambda reader, agent: query.ask_volumes(
+        reader, Looker(agent.url, "u", "ns"), ("slurmctld", "job-output"), lambda: 0.0
+    ),
     "ask_directory": lambda reader, agent: agent_queries.ask_directory(reader, agent, lambda: 0.0),
 }
 """Every function that is given a `PodReader` and asks it."""
@@ -100,8 +104,9 @@ def agent_at(url: str) -> Agent:
 
 def keys_read() -> list[str]:
     """Keys that readers of agents ask for."""
-    tree = ast.parse(inspect.getsource(agent_queries))
-    called = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".get")]
+    trees = [ast.parse(inspect.getsource(one)) for one in (agent_queries, query)]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    called = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".get")]
     return sorted({str(one.args[0].value) for one in called if isinstance(one.args[0], ast.Constant)})
 
 

@@ -72,8 +72,6 @@ from slinky_operator.cluster.memory import (
     Mounted,
     Names,
     PartitionStates,
-    Room,
-    Volumes,
 )
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
@@ -84,6 +82,7 @@ from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
 from slinky_operator.slurm.connection.key_proof import Holder, KeySet
 from slinky_operator.slurm.releases import Release
+from slinky_operator.slurm.volumes.room import Room, Volumes
 from tests.support.traced_pods import traced, traced_or_none
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
@@ -174,12 +173,12 @@ class World:
     torn_down: bool = False
     versions: int = 0
     offline: dict[str, int] = field(default_factory=dict)
+    """Domains that SSSD cannot reach, and since when."""
+
     rooms: dict[str, Room] = field(
         default_factory=lambda: {name: Room(2**30, 2**29, 1000, 900) for name in volumes.NAMES}
     )
     """Of the volumes that agents look at."""
-
-    """Domains that SSSD cannot reach, and since when."""
 
     missing: frozenset[str] = frozenset()
     """Host names that have no address."""

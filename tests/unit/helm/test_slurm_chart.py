@@ -115,14 +115,16 @@ def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
         },
     ]
     asks = {"ports": [{"port": naming.SLURMD_PORT, "protocol": "TCP"}], "from": [operator]}
+    looks = {"ports": [{"port": naming.JOB_LOGS_PORT, "protocol": "TCP"}], "from": [operator]}
     follower = {"namespaceSelector": {}, "podSelector": {"matchLabels": {labels.LABEL_JOB_LOGS: "true"}}}
     assert found["hpc-slurmd"]["ingress"] == [
         {"from": [own, login]},
         asks,
+        looks,
         {"ports": [{"port": naming.JOB_LOGS_PORT, "protocol": "TCP"}], "from": [follower]},
     ]
     values["networkPolicy"]["slurm"]["logClients"] = []
-    assert policies(values)["hpc-slurmd"]["ingress"] == [{"from": [own, login]}, asks]
+    assert policies(values)["hpc-slurmd"]["ingress"] == [{"from": [own, login]}, asks, looks]
     assert found["hpc-restapi"]["ingress"] == [
         {"ports": [{"port": naming.SLURMRESTD_PORT, "protocol": "TCP"}], "from": [operator, portal]}
     ]

@@ -7,11 +7,10 @@ believed about its own Cluster only. A failed query is an answer too, with the r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from slinky_operator.cluster.components.shared import volumes
-from slinky_operator.cluster.memory import LOOKED_AT, Directory, Mounted, Names, Room, Volumes
+from slinky_operator.cluster.memory import Directory, Mounted, Names
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.pod_reader import NoAnswer, PodReader
@@ -26,18 +25,6 @@ LONGEST_NAMES: Final = 8 * 2**20
 
 LONGEST_DIRECTORY: Final = 128 * 2**10
 """Maximum bytes of an answer about the directory."""
-
-LONGEST_VOLUMES: Final = 16 * 2**10
-"""Maximum bytes of an answer about volumes."""
-
-LONGEST_ERROR: Final = 200
-"""Characters of an error about a volume."""
-
-MOST_BYTES: Final = 2**63
-"""What no volume has."""
-
-HANGS: Final = 30.0
-"""Seconds after which a look at a volume is said to hang."""
 
 MOST_DOMAINS: Final = 64
 """Maximum number of domains of a directory that are read from an answer."""
@@ -151,48 +138,6 @@ async def ask_directory(reader: PodReader, agent: Agent, clock: Clock) -> Direct
             )
         return Directory(agent.pod_uid, clock(), why=f"{why}: {error}")
     return Directory(agent.pod_uid, clock(), offline)
-
-
-async def ask_volumes(reader: PodReader, agent: Agent, clock: Clock) -> Volumes:
-    """Query how much room the volumes of the agent's pod have."""
-    try:
-        told = await reader.read(f"{agent.url}/volumes", owner=agent.namespace, limit=LONGEST_VOLUMES)
-    except NoAnswer as error:
-        return Volumes(agent.pod_uid, clock(), why=f"the agent cannot be asked for it: {error}")
-    said = told.get("volumes")
-    if not isinstance(said, dict):
-        return Volumes(agent.pod_uid, clock(), why="the agent says nothing of it")
-    rooms: dict[str, Room] = {}
-    silent: dict[str, str] = {}
-    for name in volumes.NAMES:
-        one = said.get(name)
-        if isinstance(one, dict):
-            found = _room(one)
-            if found is None:
-                silent[name] = _why_silent(one)
-            else:
-                rooms[name] = found
-    return Volumes(agent.pod_uid, clock(), rooms, silent)
-
-
-def _room(said: Mapping[str, Any]) -> Room | None:
-    """What a volume has, if that was seen not long ago."""
-    said_of = (said.get(key) for key in ("size", "free", "inodes", "inodesFree"))
-    numbers = [one for one in said_of if isinstance(one, int) and 0 <= one < MOST_BYTES]
-    waits = said.get("waits", 0)
-    if len(numbers) < len(fields(Room)) or not isinstance(waits, int | float) or waits > HANGS:
-        return None
-    size, free, inodes, inodes_free = numbers
-    return Room(size, min(free, size), inodes, min(inodes_free, inodes))
-
-
-def _why_silent(said: Mapping[str, Any]) -> str:
-    error, waits = said.get("error"), said.get("waits")
-    if isinstance(error, str):
-        return f"it cannot be looked at: {error[:LONGEST_ERROR]}"
-    if isinstance(waits, int | float) and waits > HANGS:
-        return "its file system does not answer"
-    return LOOKED_AT
 
 
 def _domains(said: Any) -> Mapping[str, int] | None:

@@ -7,12 +7,11 @@ from typing import Final
 
 from slinky_operator.cluster.actions import Action, AskVolumes
 from slinky_operator.cluster.components.shared import volumes
-from slinky_operator.cluster.memory import Volumes
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.report.volumes import is_low
 from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.volumes.room import Volumes, is_low
 
 ASK_EVERY: Final = 30.0
 """Seconds between two questions to a pod."""

@@ -16,13 +16,20 @@ from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.nodeset.model.pods import guard, hindrance, pod_names, scheduling
 from slinky_operator.nodeset.model.pods.hindrance import Hindrance
-from slinky_operator.reconcile.text import moment
+from slinky_operator.reconcile.text import cut, moment
 from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm.volumes.room import JOB_OUTPUT
 
 SLURMD: Final = "slurmd"
 """Name of the container that matters; other containers are the user's."""
 
 _OVER: Final = frozenset({"Failed", "Succeeded"})
+
+EVICTED: Final = "Evicted"
+"""The kubelet's reason of a pod that it has ended for want of memory, disk or inodes."""
+
+LONGEST_EVICTION: Final = 300
+"""Characters shown of why."""
 
 _STUCK: Final = frozenset(
     {
@@ -108,6 +115,10 @@ class Pod:
     told: DrainCondition | None = None
     deadline: str = ""
     """When the last of its jobs ends, as annotated on it."""
+    output_claim: str | None = None
+    """The claim of the volume that its job log server looks at, empty if it has none; None without a server."""
+    eviction: str = ""
+    """Why its kubelet has evicted it, in the kubelet's words; empty if it has not."""
     register_by: datetime | None = None
     """When it is recreated unless its slurmd has registered, as annotated on it."""
 
@@ -171,6 +182,8 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         created_at=moment(metadata.get("creationTimestamp")),
         protected=own.get(labels.LABEL_POD_PROTECT) == "true",
         told=_told(conditions.get(PodCondition.SLURM_DRAINED.value)),
+        output_claim=_output_claim(spec),
+        eviction=_eviction(status),
         register_by=moment((metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_REGISTER_BY)),
         deadline=(metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_DEADLINE) or "",
     )
@@ -235,6 +248,19 @@ def _told(condition: Mapping[str, Any] | None) -> DrainCondition | None:
         str(condition.get(key) or "") for key in ("status", "reason", "message", "lastTransitionTime")
     )
     return DrainCondition(status, reason, message, since)
+
+
+def _output_claim(spec: Mapping[str, Any]) -> str | None:
+    if all(one.get("name") != naming.JOB_LOGS_CONTAINER for one in spec.get("initContainers") or ()):
+        return None
+    volume: Mapping[str, Any] = next((one for one in spec.get("volumes") or () if one.get("name") == JOB_OUTPUT), {})
+    return str((volume.get("persistentVolumeClaim") or {}).get("claimName") or "")
+
+
+def _eviction(status: Mapping[str, Any]) -> str:
+    if status.get("phase") != "Failed" or status.get("reason") != EVICTED:
+        return ""
+    return cut(str(status.get("message") or "the kubelet does not say why"), LONGEST_EVICTION)
 
 
 def _integer(text: str | None) -> int:

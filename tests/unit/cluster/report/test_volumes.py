@@ -8,8 +8,9 @@ import pytest
 
 from slinky_operator.cluster.actions import AskVolumes, EmitEvent
 from slinky_operator.cluster.components.shared import volumes
-from slinky_operator.cluster.memory import LOOKED_AT, Memory, Room, Volumes
+from slinky_operator.cluster.memory import Memory
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes
 from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import World
 
@@ -71,7 +72,7 @@ def test_inodes_count_as_bytes_do() -> None:
     world = watched()
     with_room(world, 0.9, inodes=0.02)
     assert told(world) == ("False", "VolumeNearlyFull")
-    assert "has 2% of its inodes left (20 of 1000)" in world.condition(KIND)["message"]
+    assert "has 2% of its 1000 inodes left" in world.condition(KIND)["message"]
     # A file system without a fixed number of inodes says 0.
     world.rooms["slurmctld"] = Room(1000, 900, 0, 0)
     world.now += 31

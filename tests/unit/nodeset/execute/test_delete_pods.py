@@ -83,6 +83,23 @@ async def test_what_needs_no_answer_has_no_end() -> None:
     assert await delete_pods.delete(context, [(pod, None) for pod in PODS]) == PODS
 
 
+async def test_what_the_kubelet_says_of_an_eviction_is_told() -> None:
+    kube, told = Kube(takes=0.0), list[tuple[Any, str]]()
+    context = means_with(kube, kube.clock)
+    context.warn = lambda *words: told.append(words)
+    evicted = replace(PODS[0], host="w", eviction="The node was low on resource: ephemeral-storage.")
+
+    await delete_pods.delete_idle(context, [evicted, PODS[1]])
+
+    assert kube.sent == ["uid-0", "uid-1"]
+    ((reason, message),) = told
+    assert reason == "PodsEvicted"
+    assert message == (
+        "evicted by the kubelet, with their jobs: a-0 on Node w (The node was low on resource: ephemeral-storage.); "
+        "their nodes are set DOWN, and Slurm requeues or fails the jobs"
+    )
+
+
 # jobs that are given up
 
 

@@ -58,8 +58,20 @@ def test_a_heartbeat_means_nothing_and_a_cordon_does() -> None:
 def test_bad_conditions_matter_only_under_a_cordon() -> None:
     well, ill = machine(), machine()
     well["status"]["conditions"] = []
+    ill["status"]["conditions"][1]["type"] = "PIDPressure"
 
     assert kubernetes_nodes.read(well) == kubernetes_nodes.read(ill)
+
+
+def test_a_node_short_of_disk_is_another_one() -> None:
+    short = machine()
+    assert kubernetes_nodes.read(short).disk_pressure
+    well = machine()
+    well["status"]["conditions"][1]["status"] = "False"
+    assert not kubernetes_nodes.read(well).disk_pressure
+    known = Hosts()
+    _ = known.observe(None, well)
+    assert known.observe(well, short) is not None
 
 
 def test_a_picture_that_was_given_does_not_change() -> None:

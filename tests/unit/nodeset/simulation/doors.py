@@ -245,6 +245,9 @@ class SlurmDoor:
                 self.world.picture[name] = self.world.show(record)
         return found
 
+    def show_output(self, nodeset: str, shares: tuple[float, float] | None) -> None:
+        assert shares is None, f"{nodeset} has no job log server"
+
     def hurry(self) -> None:
         self.world.do_poll(0)
 

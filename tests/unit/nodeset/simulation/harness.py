@@ -18,6 +18,7 @@ from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEX
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slurm_client.models import Node
+from tests.support.no_log_servers import unasked
 from tests.support.traced_pods import TracedPods
 from tests.unit.nodeset.simulation.doors import KubeDoor, SlurmDoor
 from tests.unit.nodeset.simulation.objects import (
@@ -121,6 +122,7 @@ class Run:
             slurm=self,
             recorder=Silent(),
             defaults=Defaults("slurmd"),
+            ask_volumes=unasked,
             now=lambda: self.world.now,
             patience=timedelta(seconds=PATIENCE),
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes

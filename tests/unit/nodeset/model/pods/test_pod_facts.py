@@ -52,3 +52,31 @@ def test_the_last_end_of_a_container_is_read(state: str) -> None:
     }
 
     assert pod_facts.read({"metadata": {"name": "a-0", "uid": "u"}, "status": status}, "a").last_ended_at == ENDED
+
+
+@pytest.mark.parametrize(
+    ("containers", "volume", "claim"),
+    [
+        (["job-logs"], {"persistentVolumeClaim": {"claimName": "out-0"}}, "out-0"),
+        (["job-logs"], {}, ""),
+        (["other"], {"persistentVolumeClaim": {"claimName": "out-0"}}, None),
+        ([], {}, None),
+    ],
+)
+def test_what_the_job_log_server_looks_at(containers: list[str], volume: dict[str, Any], claim: str | None) -> None:
+    spec = {
+        "initContainers": [{"name": name} for name in containers],
+        "volumes": [{"name": "other"}, {"name": "job-output", **volume}],
+    }
+    found = pod_facts.read({"metadata": {"name": "a-0", "uid": "u"}, "spec": spec}, "a")
+    assert found.output_claim == claim
+
+
+def test_why_a_pod_was_evicted() -> None:
+    said = "The node was low on resource: ephemeral-storage.\n" + "x" * 999
+    evicted = {"phase": "Failed", "reason": "Evicted", "message": said}
+    found = pod_facts.read({"metadata": {"name": "a-0", "uid": "u"}, "status": evicted}, "a")
+    assert found.eviction.startswith("The node was low on resource: ephemeral-storage. x")
+    assert len(found.eviction) == pod_facts.LONGEST_EVICTION
+    for other in ({**evicted, "phase": "Running"}, {**evicted, "reason": "NodeLost"}):
+        assert not pod_facts.read({"metadata": {"name": "a-0", "uid": "u"}, "status": other}, "a").eviction

@@ -7,12 +7,12 @@ import json
 import httpx
 import pytest
 
-from slinky_operator.cluster.execute.slurm.agent_queries import LONGEST_ERROR, Agent, ask_volumes
-from slinky_operator.cluster.memory import Room, Volumes
 from slinky_operator.slurm.connection.pod_reader import PodReader
+from slinky_operator.slurm.volumes.query import LONGEST_ERROR, Looker, ask_volumes
+from slinky_operator.slurm.volumes.room import Room, Volumes
 from slurm_client.connection.intake import Intake
 
-AGENT = Agent("http://10.0.0.1:6880", "uid", "team", "cluster")
+LOOKER = Looker("http://10.0.0.1:6880", "uid", "team")
 ROOM = {"size": 100, "free": 40, "inodes": 10, "inodesFree": 4, "age": 1.5}
 
 
@@ -22,7 +22,7 @@ async def told(body: object, status: int = 200) -> Volumes:
         return httpx.Response(status, content=json.dumps(body).encode())
 
     async with PodReader(Intake(), transport=httpx.MockTransport(answer)) as reader:
-        return await ask_volumes(reader, AGENT, lambda: 7.0)
+        return await ask_volumes(reader, LOOKER, ("slurmctld", "MariaDB"), lambda: 7.0)
 
 
 async def test_the_room_of_known_volumes_is_taken() -> None:

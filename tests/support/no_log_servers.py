@@ -1,0 +1,11 @@
+"""For controllers of NodeSets whose pods have no job log server."""
+
+from __future__ import annotations
+
+from slinky_operator.slurm.volumes.query import Looker
+from slinky_operator.slurm.volumes.room import Volumes
+
+
+async def unasked(looker: Looker) -> Volumes:
+    """Fail: no pod may be asked."""
+    raise AssertionError(f"{looker.url} has no job log server")

@@ -62,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"Done after {time.monotonic() - start:.0f} s. To go on:")
         say('  eval "$(.venv/bin/python -m hack.localkube env)"   # kubectl for this cluster')
         if not options.plain:
-            say(f"  kubectl get clusters.slinky.slurm.net,nodesets,pods -n {NAMESPACE}")
+            say("  kubectl get slurm -A                       # every object of the operator, with its status")
+            say(f"  kubectl get pods -n {NAMESPACE}")
             say(f"  kubectl exec -n {NAMESPACE} compute-0 -- env SLURM_CONF=/run/slurm/conf/slurm.conf srun hostname")
             say(f"  kubectl scale -n {NAMESPACE} nodeset/compute --replicas=3")
             say(f"  kubectl describe -n {NAMESPACE} nodeset/compute       # why a pod waits")

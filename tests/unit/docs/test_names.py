@@ -49,6 +49,13 @@ def test_a_page_uses_the_namespaces_of_all_pages_or_those_that_it_creates(page: 
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_kubectl_watches_one_kind_at_a_time(page: str) -> None:
+    """It refuses to follow several kinds, or a category such as ``slurm``."""
+    watched = [command for command in commands(page) if re.search(r" (--watch|-w)\b", command)]
+    assert [command for command in watched if re.search(r" get (\S+,\S+|slurm|all)\b", command)] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_upgrade_of_a_release_keeps_values_and_takes_new_defaults(page: str) -> None:
     """``--reuse-values`` of an older release lacks the values that are new in a chart."""
     upgrades = [command for command in commands(page) if command.startswith("helm upgrade")]

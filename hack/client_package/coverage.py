@@ -175,13 +175,16 @@ def _lists(group: Group, names: Mapping[str, Any]) -> Iterator[tuple[str, ListOf
         if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
             continue
         for argument in [*node.args[1:], *(keyword.value for keyword in node.keywords)]:
-            if isinstance(argument, ast.Name | ast.Call):
+            if isinstance(argument, ast.Name | ast.Call | ast.IfExp):
                 value = _value(argument, names)
                 if isinstance(value, ListOf) and node.args[0].value in _names():
                     yield node.args[0].value, value
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """Return what an argument is; of two that a call chooses from, the first, which reads more."""
+    if isinstance(node, ast.IfExp):
+        return _value(node.body, names)
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if getattr(getattr(node, "func", None), "id", "") != "ListOf":

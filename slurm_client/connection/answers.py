@@ -20,6 +20,7 @@ from slurm_client.connection.body.pieces import Pieces
 from slurm_client.decode.names import Nameless
 from slurm_client.decode.read import mapping, number, text
 from slurm_client.models.entry import Entry, keep
+from slurm_client.models.job_details import JobDetails
 from slurm_client.slices import drop
 
 if TYPE_CHECKING:
@@ -335,6 +336,8 @@ def _weight(item: Any) -> int:
             weight += _AN_ITEM * len(value)
             if len(value) > _MANY_ITEMS:
                 weight += sum(len(one) for one in value if isinstance(one, str))
+        elif isinstance(value, JobDetails):
+            weight += _weight(value)
     return weight
 
 

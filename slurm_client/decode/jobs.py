@@ -28,12 +28,19 @@ from slurm_client.notation.hostlist import expand
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from slurm_client.models.job_details import JobDetails
+
 _state = shared(JobState.from_words, 1024)
 _flags: Callable[[tuple[str, ...]], frozenset[str]] = shared(frozenset, 1024)
 
 
 def job(raw: Mapping[str, Any]) -> Job:
-    """Decode one entry of ``jobs``."""
+    """Decode one entry of ``jobs``; the rest of its keys is read in :mod:`slurm_client.decode.job_details`."""
+    return job_with(raw, None)
+
+
+def job_with(raw: Mapping[str, Any], details: JobDetails | None) -> Job:
+    """Decode one entry of ``jobs`` whose details were decoded before, or are not asked for."""
     get = raw.get
     job_id = number(get("job_id"))
     if job_id is None:
@@ -138,6 +145,7 @@ def job(raw: Mapping[str, Any]) -> Job:
         container=text(get("container")),
         container_id=text(get("container_id")),
         licenses_allocated=text(get("licenses_allocated")),
+        _details=details,
     )
 
 

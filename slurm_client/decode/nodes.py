@@ -11,6 +11,13 @@ from slurm_client.models.node import Node, NodeState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+LEFT_OUT: Mapping[str, str] = {
+    "external_sensors": "always empty: no supported Slurm reads such sensors",
+    "power": "always empty: no supported Slurm manages power of nodes so",
+    "tres_weighted": "removed from Slurm in 25.05; what jobs cost is their `billable_tres`",
+}
+"""Keys of a node's record that no field is read from, with the reason."""
+
 _state = shared(NodeState.from_words, 1024)
 
 

@@ -24,6 +24,7 @@ from slurm_client.models.database.service import DatabaseCalls, DatabaseDiag, Da
 from slurm_client.models.database.usage import StepUsage
 from slurm_client.models.entry import Entry
 from slurm_client.models.job import ExitCode, FinishedJob, Job, JobEnd, JobState, JobStateEntry, PartitionPriority
+from slurm_client.models.job_details import JobDetails, JobNode, JobResources, JobSocket
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmissionRequest, SubmittedJob
 from slurm_client.models.listing import Listing
 from slurm_client.models.node import Node, NodeState
@@ -55,10 +56,14 @@ __all__ = [
     "GresAllocation",
     "Infinite",
     "Job",
+    "JobDetails",
     "JobEnd",
     "JobId",
+    "JobNode",
     "JobRecord",
+    "JobResources",
     "JobResult",
+    "JobSocket",
     "JobSpec",
     "JobState",
     "JobStateEntry",

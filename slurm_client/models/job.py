@@ -16,6 +16,7 @@ from slurm_client.models.values import Infinite, State
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
+    from slurm_client.models.job_details import JobDetails
     from slurm_client.notation.jobid import JobId
 
 FINISHED = frozenset(
@@ -78,7 +79,7 @@ class PartitionPriority:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Entry):
     """
-    A job as slurmctld shows it.
+    A job as slurmctld shows it; what lists of many jobs need not have is in :attr:`details`.
 
     Times are aware and in UTC, memory is in MiB; ``None`` means not set, ``INFINITE`` no limit.
 
@@ -231,6 +232,22 @@ class Job(Entry):
     container: str = ""
     container_id: str = ""
     licenses_allocated: str = ""
+    _details: JobDetails | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def details(self) -> JobDetails:
+        """
+        All other keys of its record: mail, tasks per socket, cores on each node, and what else few ask for.
+
+        There are some with a job that was asked for alone (``job``, ``job_parts``, ``job_tasks``), and in a list that
+        was read with ``jobs(details=True)``; else there is no such attribute (AttributeError). They are neither
+        compared nor printed with the job.
+        """
+        if self._details is None:
+            raise AttributeError(
+                f"job {self.id} was listed without details: ask for job({self.id}), or jobs(details=True)"
+            )
+        return self._details
 
     @property
     def is_finished(self) -> bool:

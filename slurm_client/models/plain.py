@@ -27,7 +27,8 @@ def to_dict(model: Any) -> dict[str, Any]:
 
     Keys are the fields of the model. Times are ISO 8601 with their offset (``2026-01-31T12:00:00+00:00``), lengths of
     time are seconds, sets are sorted lists, ``INFINITE`` is the word ``"INFINITE"``, ``None`` is ``null``. A state is a
-    list of its words with the base word first: ``["IDLE", "DRAIN"]``.
+    list of its words with the base word first: ``["IDLE", "DRAIN"]``. The details of a job are a model of their own:
+    ``to_dict(job.details)``.
 
     Parameters
     ----------

@@ -195,12 +195,15 @@ class Arranged:
         ----------
         nodes
             Names of the nodes it holds; all their CPUs unless ``cpus`` (per node) says less.
+        values
+            Fields of :class:`~slurm_client.models.Job`, and its ``details``.
         """
         names = tuple(nodes)
         if state is None:
             state = "RUNNING" if names else "PENDING"
         words = state.split("+") if isinstance(state, str) else list(state)
         job_id = values.pop("id", None) or self.next_job_id()
+        values = _with_details(values)
         if job_id in self.jobs:
             raise ValueError(f"there is a job {job_id} already: change it by set_job_state, or forget it first")
         self._highest_job_id = max(self._highest_job_id, job_id)
@@ -238,8 +241,8 @@ class Arranged:
         return job
 
     def set_job_state(self, job_id: int, state: str, **values: Any) -> Job:
-        """Change a job's state (words joined by ``+``) and other fields; its nodes follow."""
-        old = self.jobs[job_id]
+        """Change a job's state (words joined by ``+``), other fields and ``details``; its nodes follow."""
+        old, values = self.jobs[job_id], _with_details(values)
         job = self.jobs[job_id] = replace(old, state=JobState.from_words(state.split("+")), **values)
         self.counts.changed(old, job)
         self._jobs_changed(job.nodes)
@@ -294,3 +297,8 @@ class Arranged:
     def _holding(self, name: str) -> list[Job]:
         """Return the jobs that run on a node."""
         return [job for job in self.jobs.values() if name in job.nodes and allocation.has_nodes(job)]
+
+
+def _with_details(values: dict[str, Any]) -> dict[str, Any]:
+    """Return fields of a job by the names that its class takes."""
+    return {"_details" if key == "details" else key: value for key, value in values.items()}

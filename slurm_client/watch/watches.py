@@ -56,7 +56,11 @@ class Watches(NodeOperations, WaitingOperations, PartitionOperations, Reservatio
         self.node_watch = Watch(self.nodes, self.node, lambda node: node.name, what="nodes", pace=pace)
         self._one_by_one = None
         self.job_watch = Watch(
-            self._watched_jobs, lambda key: self.job(int(key)), lambda job: str(job.id), what="jobs", pace=pace
+            self._watched_jobs,
+            lambda key: self.job(int(key), details=False),
+            lambda job: str(job.id),
+            what="jobs",
+            pace=pace,
         )
         self.partition_watch = Watch(
             self.partitions, self.partition, lambda partition: partition.name, what="partitions", pace=pace
@@ -126,7 +130,7 @@ class Watches(NodeOperations, WaitingOperations, PartitionOperations, Reservatio
         """List jobs, of which those that are written as they were are not read again; one by one if it is too long."""
         if _SHORT not in self._session.oversized:
             try:
-                return await self._all_jobs(_ALL_JOBS, update_time, None, details=False)
+                return await self._all_jobs(_ALL_JOBS, update_time, None, cores=False)
             except errors.TooLarge as error:
                 self._session.oversized.add(_SHORT, error)
         self._one_by_one = self._one_by_one or self._singly()

@@ -26,8 +26,8 @@ _ASSOCIATIONS = ListOf("associations", decode.association)
 _OWN_LIMITS = ("without_parent_limits", "Exclude limits from parents")
 """Names of the parameter that leaves inherited limits out."""
 
-_WITH_IDS = ("v0.0.40", "v0.0.43", "v0.0.44", "v0.0.45")
-"""Parsers that write the number of an association; the others write 0."""
+_WITHOUT_IDS = frozenset({"v0.0.41", "v0.0.42"})
+"""Parsers that write 0 for the number of an association, although they have the key."""
 
 
 class AssociationOperations(DatabaseOperations):
@@ -158,7 +158,7 @@ class AssociationOperations(DatabaseOperations):
         elif len(await self._like(key, timeout)) != 1:
             raise errors.NotSupported(
                 f"the association of {_named(key)} has no number in this data parser, and others match too",
-                available_in=_WITH_IDS,
+                available_in=tuple(parser for parser in wire.PARSERS if parser not in _WITHOUT_IDS),
             )
         answer = await self._session.call("db_delete_association", query=query, timeout=timeout)
         if answer.not_modified or not answer.fields.get("removed_associations"):

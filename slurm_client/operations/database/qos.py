@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slurm_client import errors
+from slurm_client import errors, wire
 from slurm_client.connection.answers import ListOf
 from slurm_client.decode.database import qos as decode
 from slurm_client.encode.database import qos as encode
@@ -24,8 +24,10 @@ __all__ = ["QosOperations"]
 
 _QOS = ListOf("qos", decode.qos)
 
-_WITH_MINUTES = ("v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45")
-"""Parsers that have the limit of resources times minutes of a whole QOS."""
+
+def _with_minutes() -> tuple[str, ...]:
+    """Return the parsers that have the limit of resources times minutes of a whole QOS."""
+    return tuple(parser for parser in wire.PARSERS if "total" in wire.fields(parser, "QosLimitsMaxTresMinutes"))
 
 
 class QosOperations(DatabaseOperations):
@@ -72,12 +74,13 @@ class QosOperations(DatabaseOperations):
             raise errors.NotFound(f"no QOS {name}", status=answer.status, warnings=answer.warnings)
 
     async def _write_qos(self, spec: QosSpec, timeout: float | None) -> None:
-        version = await self._session.negotiate(timeout)
-        if spec.limits is not None and spec.limits.group_tres_minutes is not None and version not in _WITH_MINUTES:
-            raise errors.NotSupported(
-                f"data parser {version} has no limits.group_tres_minutes of a QOS; nothing was sent",
-                available_in=_WITH_MINUTES,
-            )
+        if spec.limits is not None and spec.limits.group_tres_minutes is not None:
+            version, having = await self._session.negotiate(timeout), _with_minutes()
+            if version not in having:
+                raise errors.NotSupported(
+                    f"data parser {version} has no limits.group_tres_minutes of a QOS; nothing was sent",
+                    available_in=having,
+                )
         await self._session.call("db_post_qos", body={"qos": [encode.qos(spec)]}, timeout=timeout)
         found = await self.qos(spec.name, timeout=timeout)
         plain = ("description", "priority", "usage_factor", "usage_threshold", "grace_time")

@@ -46,9 +46,9 @@ class JobOperations(JobReading, Submission):
         if wanted.component is not None or await self._session.negotiate(timeout) in _SILENT_ABOUT_UNKNOWN_JOBS:
             # slurmrestd adds an offset to the number of any job, heterogeneous or not.
             if wanted.task is None and wanted.component is None:
-                await self.job_parts(wanted, timeout=timeout)
+                await self.job_parts(wanted, details=False, timeout=timeout)
             else:
-                await self.job(wanted, timeout=timeout)
+                await self.job(wanted, details=False, timeout=timeout)
         answer = await self._session.call(
             "delete_job", path={"job_id": str(wanted)}, query={"signal": signal}, timeout=timeout
         )
@@ -166,7 +166,7 @@ class JobOperations(JobReading, Submission):
         if named.waiting:
             raise errors.InvalidTransition(f"job {named} has not started: there is nothing to requeue")
         if named.id.component is not None:
-            await self.job(named.id, timeout=timeout)
+            await self.job(named.id, details=False, timeout=timeout)
         answer = await self._session.call(
             "get_job_requeue",
             path={"job_id": str(named)},

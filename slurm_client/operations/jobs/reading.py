@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, overload
 
 from slurm_client import errors
 from slurm_client.connection.answers import ListOf
+from slurm_client.decode import job_details, resources
 from slurm_client.decode import jobs as decode
-from slurm_client.decode import resources
 from slurm_client.operations.base import Listing, Operations
 from slurm_client.operations.jobs import resolve
 from slurm_client.operations.jobs.singly import Singly
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["JobReading"]
 
 _JOBS = ListOf("jobs", decode.job)
+_DETAILED = ListOf("jobs", job_details.detailed_job, in_slices=job_details.detailed_job_in_slices)
 _STATES = ListOf("jobs", decode.job_state)
 _STATES_BY_ARRAY = ListOf("jobs", decode.job_state_by_array)
 _LAYOUT = ListOf("nodes", resources.node_resources)
@@ -38,12 +39,16 @@ class JobReading(Operations):
     """List, get and find jobs."""
 
     @overload
-    async def jobs(self, *, timeout: float | None = None) -> Listing[Job]: ...
+    async def jobs(self, *, details: bool = False, timeout: float | None = None) -> Listing[Job]: ...
 
     @overload
-    async def jobs(self, update_time: int | None, *, timeout: float | None = None) -> Listing[Job] | None: ...
+    async def jobs(
+        self, update_time: int | None, *, details: bool = False, timeout: float | None = None
+    ) -> Listing[Job] | None: ...
 
-    async def jobs(self, update_time: int | None = None, *, timeout: float | None = None) -> Listing[Job] | None:
+    async def jobs(
+        self, update_time: int | None = None, *, details: bool = False, timeout: float | None = None
+    ) -> Listing[Job] | None:
         """
         Return all jobs slurmctld remembers, finished ones included for ``MinJobAge`` seconds.
 
@@ -52,14 +57,16 @@ class JobReading(Operations):
         update_time
             ``last_update`` of an earlier list; the answer is then ``None`` if nothing has changed since. (slurmrestd
             says that by an empty list with a warning, which must not pass for "no jobs".)
+        details
+            Whether each job has its ``details``, too.
         """
-        return await self._all_jobs(_JOBS, update_time, timeout)
+        return await self._all_jobs(_DETAILED if details else _JOBS, update_time, timeout)
 
     async def _all_jobs(
-        self, wanted: ListOf, update_time: int | None, timeout: float | None, *, details: bool = True
+        self, wanted: ListOf, update_time: int | None, timeout: float | None, *, cores: bool = True
     ) -> Listing[Job] | None:
-        """List all jobs; without details, a record has no core of its nodes, and none of its GPUs."""
-        query = {} if details else {"flags": "ALL"}
+        """List all jobs; without cores, a record has no core of its nodes, and none of its GPUs."""
+        query = {} if cores else {"flags": "ALL"}
         found = await self._list("get_jobs", wanted, update_time=update_time, query=query, timeout=timeout)
         if found is not None and update_time is not None and not found.items and found.warnings:
             return None
@@ -97,11 +104,11 @@ class JobReading(Operations):
         """Return what reads jobs one by one."""
         return Singly(
             lambda: self.job_states(timeout=timeout),
-            lambda number: self.job_parts(number, timeout=timeout),
+            lambda number: self.job_parts(number, details=False, timeout=timeout),
             self._session.room,
         )
 
-    async def job(self, job_id: JobRef, *, timeout: float | None = None) -> Job:
+    async def job(self, job_id: JobRef, *, details: bool = True, timeout: float | None = None) -> Job:
         """
         Return one job; NotFound if slurmctld does not know it (any more).
 
@@ -111,11 +118,13 @@ class JobReading(Operations):
             A number means the record of that number, under which a watch has it too: of an array, that is one task or
             those that still wait together, and never another task. ``7_3`` is that task of array 7, ``7+1`` that
             component of the heterogeneous job 7. :meth:`job_parts` returns them all.
+        details
+            Whether it has its ``details``, too.
         """
         wanted = resolve.job_id(job_id)
         found: Job = await self._one(
             "get_job",
-            _JOBS,
+            _DETAILED if details else _JOBS,
             f"job {wanted}",
             pick=lambda records: resolve.pick(wanted, records),
             path={"job_id": wanted.id},
@@ -123,13 +132,19 @@ class JobReading(Operations):
         )
         return resolve.part(wanted, found)
 
-    async def job_parts(self, job_id: JobRef, *, timeout: float | None = None) -> tuple[Job, ...]:
+    async def job_parts(self, job_id: JobRef, *, details: bool = True, timeout: float | None = None) -> tuple[Job, ...]:
         """
         Return all records of a job: the tasks of an array, the components of a heterogeneous job, or itself.
 
         Tasks that wait together are one record, with their indices in ``array_tasks``.
+
+        Parameters
+        ----------
+        details
+            Whether they have their ``details``, too.
         """
-        answer = await self._list("get_job", _JOBS, path={"job_id": resolve.job_id(job_id).id}, timeout=timeout)
+        wanted = _DETAILED if details else _JOBS
+        answer = await self._list("get_job", wanted, path={"job_id": resolve.job_id(job_id).id}, timeout=timeout)
         return answer.items if answer is not None else ()
 
     async def job_states(
@@ -249,7 +264,7 @@ class JobReading(Operations):
         wanted = resolve.job_id(job_id)
         if wanted.task is None and wanted.component is None:
             return wanted.id
-        record = resolve.pick(wanted, await self.job_parts(wanted.id, timeout=timeout))
+        record = resolve.pick(wanted, await self.job_parts(wanted.id, details=False, timeout=timeout))
         if record is None:
             raise errors.NotFound(f"no job {wanted}")
         if wanted.task is not None and record.array_task_id is None:

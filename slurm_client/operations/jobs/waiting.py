@@ -127,7 +127,7 @@ class WaitingOperations(JobOperations):
         """Return the end of a job whose parts have all ended or are gone."""
         wanted = progress.wanted
         try:
-            records = await self.job_parts(wanted.id, timeout=timeout)
+            records = await self.job_parts(wanted.id, details=False, timeout=timeout)
         except (errors.NotFound, errors.InvalidRequest, errors.ServerError):
             records = ()
         for record in records:

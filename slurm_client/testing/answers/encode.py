@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from slurm_client import wire
 from slurm_client.models.values import INFINITE
-from slurm_client.testing.answers import wishes
+from slurm_client.testing.answers import details, wishes
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -186,9 +186,8 @@ def job(value: Job, version: str) -> dict[str, Any]:
         "standard_error": value.standard_error,
         "wckey": value.wckey,
         **wishes.written(value, version),
+        **details.written(value, version),
     }
-    if version == "v0.0.40":
-        record["job_resources"] = {"nodes": value.node_list, "allocated_cpus": value.cpus or 0}
     return _kept(record, version, "JobInfo")
 
 

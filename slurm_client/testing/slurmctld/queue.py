@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from slurm_client.models import INFINITE, ExitCode, Job
 from slurm_client.notation import hostlist
+from slurm_client.testing.answers import details
 from slurm_client.testing.answers import wishes as wanted
 from slurm_client.testing.arranged import Arranged
 from slurm_client.testing.refusals import ALREADY_DONE, INVALID_JOB, INVALID_PARTITION, JOB_FINISHED, Refusal
@@ -89,6 +90,7 @@ class Queue(Arranged):
             state_reason="JobHeldUser" if held else "Dependency" if depends_on else "None",
             dependency=depends_on,
             tres_requested=_tres({"cpu": cpus, "node": nodes, "billing": cpus} | devices),
+            details=details.read(wishes, user),
             **values,
         )
         self.schedule()

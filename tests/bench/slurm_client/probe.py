@@ -7,6 +7,7 @@ One measurement, in a separate process so that memory and imports are its own. P
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import sys
 import time
@@ -23,13 +24,14 @@ ROOM = 512 * 2**20
 """Bytes that an answer may have: 20,000 jobs with line breaks are more than usual."""
 
 
-async def ours(url: str, what: str = "nodes", keep_raw: str = "") -> dict[str, Any]:
-    """List everything with this library; with the entries as they were written if ``keep_raw`` says anything."""
+async def ours(url: str, what: str = "nodes", also: str = "") -> dict[str, Any]:
+    """List everything with this library; with the entries as they were written (``raw``), or with ``details``."""
     from slurm_client import Intake, SlurmClient
 
-    async with SlurmClient(url, TOKEN, keep_raw=bool(keep_raw), intake=Intake(ROOM), timeout=300) as slurm:
+    async with SlurmClient(url, TOKEN, keep_raw=also == "raw", intake=Intake(ROOM), timeout=300) as slurm:
         await slurm.connect()
-        return await best_of(getattr(slurm, what))
+        listed = getattr(slurm, what)
+        return await best_of(functools.partial(listed, details=True) if also == "details" else listed)
 
 
 async def fetched(url: str, what: str, read: Callable[[bytes], Awaitable[Sized]]) -> dict[str, Any]:

@@ -149,6 +149,7 @@ def test_listing_many_jobs(url_of_many_jobs: str, stock: Path) -> None:
     url = url_of_many_jobs
     runs = {
         "slurm_client": probe("ours", url, "jobs"),
+        "slurm_client, details=True": probe("ours", url, "jobs", "details"),
         "slurm_client, keep_raw=True": probe("ours", url, "jobs", "raw"),
         "httpx, body kept as it is": probe("body", url, "jobs"),
         "httpx + json.loads": probe("loads", url, "jobs"),

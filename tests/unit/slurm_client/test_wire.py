@@ -9,38 +9,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typing_extensions import override
 
 import slurm_client
 from hack.generate_slurm_client.__main__ import SOURCES, main
 from hack.generate_slurm_client.slim import KEPT_OF_SLURMDBD, KEPT_OPERATIONS
 from slurm_client import errors, wire
-from slurm_client.decode import jobs as decode_jobs
+from slurm_client.decode import job_details, resources, service
 from slurm_client.decode import nodes as decode_nodes
 from slurm_client.decode import partitions as decode_partitions
-from slurm_client.decode import resources, service
 from slurm_client.encode import jobs, nodes, reservations
 from slurm_client.encode.values import fitted
 from slurm_client.models import INFINITE, JobSpec, JobState, NodeState, PartitionState, ReservationSpec
 from slurm_client.testing.server import PARSERS_OF_RELEASE
 from slurm_client.wire.endpoint import READS, WRITES
+from tests.unit.slurm_client.recorder import Recorder
 from tests.unit.slurm_client.spec import complaints_about_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-class Recorder(dict[str, Any]):
-    """Remembers which keys were asked for."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.asked: set[str] = set()
-
-    @override
-    def get(self, key: str, default: Any = None) -> Any:
-        self.asked.add(key)
-        return super().get(key, default)
 
 
 NOT_IN_OLD_PARSERS = {
@@ -62,6 +48,10 @@ NOT_IN_OLD_PARSERS = {
         "stdout_expanded": "v0.0.43",
         "stderr_expanded": "v0.0.43",
         "submit_line": "v0.0.44",
+        "step_id": "v0.0.44",
+        "container_type": "v0.0.45",
+        "memory_update_delay": "v0.0.45",
+        "memory_update_margin": "v0.0.45",
     },
     "PartitionInfo": {"flags": "v0.0.45"},
     "ReservationInfo": {},
@@ -84,7 +74,7 @@ NOT_IN_OLD_PARSERS = {
     ("model", "decode", "certain"),
     [
         ("Node", decode_nodes.node, {"name": "n"}),
-        ("JobInfo", decode_jobs.job, {"job_id": 1}),
+        ("JobInfo", job_details.detailed_job, {"job_id": 1}),
         ("PartitionInfo", decode_partitions.partition, {"name": "p"}),
         ("ReservationInfo", resources.reservation, {"name": "r"}),
         ("License", resources.license_, {"LicenseName": "l"}),

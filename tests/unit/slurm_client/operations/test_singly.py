@@ -58,7 +58,7 @@ async def test_a_list_that_does_not_fit_is_complete_all_the_same(slurm: FakeSlur
         assert jobs.keys() == slurm.jobs.keys()
         whole = await asking.job(mine.id)
         lacking = {one.name for one in fields(Job) if getattr(jobs[mine.id], one.name) != getattr(whole, one.name)}
-        assert lacking == {"standard_output"}
+        assert lacking == {"standard_output", "_details"}
         assert {jobs[mine.id].extra, jobs[mine.id].account, jobs[mine.id].nodes} == {"mark", "a", ("w-0",)}
         assert jobs[ended.id].is_finished
         assert not any(job.dependency or job.comment for job in jobs.values())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
@@ -112,12 +113,16 @@ def _named_like(place: PodSlot) -> str:
     )
 
 
+def pod_spec_of(nodeset: NodeSet) -> Mapping[str, Any]:
+    """The pod of the template. One of the wrong shape is not read: no pod is created from it, and none moves."""
+    template = nodeset.spec.template or {}
+    is_readable = next(misfits(template, POD_TEMPLATE), None) is None
+    return (template.get("spec") or {}) if is_readable else {}
+
+
 def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, KubernetesNode], live: Sequence[Member]) -> Layout:
     nodeset = snapshot.nodeset
-    template = nodeset.spec.template or {}
-    # A template of the wrong shape is not read: no pod is created from it, and every pod stays where it is.
-    is_readable = next(misfits(template, POD_TEMPLATE), None) is None
-    pod_spec = (template.get("spec") or {}) if is_readable else {}
+    pod_spec = pod_spec_of(nodeset)
     fits = {name: scheduling.fit(pod_spec, host) for name, host in hosts.items()}
     staying = [one for one in live if fits.get(one.pod.stands_on, Fit.NO) is not Fit.NO]
     misplaced = [one for one in live if fits.get(one.pod.stands_on, Fit.NO) is Fit.NO]

@@ -8,13 +8,17 @@ notices, with the first job that is to start there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason, find
 from slinky_api.v1alpha1.common import Condition
-from slinky_operator.nodeset.model.pods import output_room
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
+from slinky_operator.nodeset.model.pods import output_room, scheduling
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.scheduling import Fit
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement import layout
 from slinky_operator.nodeset.report import out_of_service
 from slinky_operator.reconcile.text import joined, named
 
@@ -119,15 +123,30 @@ def _disks(snapshot: Snapshot) -> Iterable[Told]:
         host = snapshot.host_of(pod)
         if host is not None and host.disk_pressure and not pod.deleting:
             pods.setdefault(host.name, []).append(pod)
-    if not pods:
+    closed = frozenset(_closed(snapshot)) - pods.keys()
+    if not pods and not closed:
         return
     texts = [f"Node {host} (pods {named([pod.name for pod in of])})" for host, of in sorted(pods.items())]
+    texts += [f"Node {host} (no pod)" for host in sorted(closed)]
     told_of = (
         f"kubelets report DiskPressure: {joined(texts)}. slurmd's spool and job output without a claim are on these "
         "disks. The kubelet may evict pods with their jobs, which Slurm then requeues or fails, and no pod starts there"
     )
-    brief = f"disk pressure on Nodes {named(sorted(pods))}"
-    yield Reason.NODE_DISK_PRESSURE, told_of, brief, frozenset(pod.name for of in pods.values() for pod in of)
+    brief = f"disk pressure on Nodes {named(sorted(pods.keys() | closed))}"
+    names = frozenset(pod.name for of in pods.values() for pod in of) | closed
+    yield Reason.NODE_DISK_PRESSURE, told_of, brief, names
+
+
+def _closed(snapshot: Snapshot) -> Iterable[str]:
+    """Nodes that would have a pod of the NodeSet but for their disk pressure, and may have lost it for that."""
+    nodeset = snapshot.nodeset
+    if nodeset.mode is not ScalingMode.DAEMON_SET or snapshot.hosts is None:
+        return
+    pressed = [host for host in snapshot.hosts.values() if host.disk_pressure]
+    pod_spec = layout.pod_spec_of(nodeset) if pressed else {}
+    for host in pressed:
+        if scheduling.fit(pod_spec, replace(host, disk_pressure=False)) is Fit.RUN:
+            yield host.name
 
 
 def _name(volume: str, pods: Sequence[Pod]) -> str:

@@ -65,7 +65,9 @@ def fit(pod_spec: Mapping[str, Any], host: KubernetesNode) -> Fit:
     untolerated = {taint.effect for taint in host.taints if not _is_tolerated(taint, tolerations)}
     if "NoExecute" in untolerated:
         return Fit.NO
-    return Fit.STAY if host.cordoned or untolerated & _KEEPS_OUT else Fit.RUN
+    # A kubelet that is short of disk turns new pods away, whatever they tolerate: one would be created for ever.
+    keeps_out = host.cordoned or host.disk_pressure or untolerated & _KEEPS_OUT
+    return Fit.STAY if keeps_out else Fit.RUN
 
 
 def affinity_to(host: str) -> dict[str, Any]:

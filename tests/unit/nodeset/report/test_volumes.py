@@ -20,7 +20,7 @@ from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.report import status, trouble_events, volumes
 from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes
 from slurm_client.models.node import NodeState
-from tests.unit.nodeset.report.test_status import NOW, a_pod, seen
+from tests.unit.nodeset.report.test_status import NOW, a_pod, nodeset, seen
 
 KIND = "VolumesHaveRoom"
 MIB = 2**20
@@ -132,6 +132,16 @@ def test_disk_pressure_is_told_with_the_pods_it_threatens() -> None:
     after = replace(stored(snapshot), hosts={"host": KubernetesNode("host")})
     assert KIND not in told(after)
     assert told(after)["Degraded"].status == "False"
+
+
+def test_a_node_whose_pod_was_evicted_is_told_until_it_has_one_again() -> None:
+    owner = nodeset(scalingMode="DaemonSet", replicas=None, template={"spec": {"nodeSelector": {"slurm": "yes"}}})
+    mine = KubernetesNode("a", labels={"slurm": "yes"}, disk_pressure=True)
+    hosts = {"a": mine, "b": KubernetesNode("b", disk_pressure=True), "c": KubernetesNode("c")}
+    snapshot = replace(seen(owner=owner), hosts=hosts)
+    found = told(snapshot)
+    assert found[KIND].message.startswith("kubelets report DiskPressure: Node a (no pod). ")
+    assert KIND not in told(replace(snapshot, hosts={"a": KubernetesNode("a", labels={"slurm": "yes"})}))
 
 
 def test_a_full_spool_is_told_in_the_words_of_slurm() -> None:

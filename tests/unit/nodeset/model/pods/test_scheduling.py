@@ -120,6 +120,13 @@ def test_on_a_cordoned_node_a_pod_may_stay() -> None:
     assert scheduling.fit({}, KubernetesNode("machine", cordoned=True)) is Fit.STAY
 
 
+def test_on_a_node_short_of_disk_a_pod_may_stay_and_none_is_created() -> None:
+    # It tolerates the taint, and its kubelet turns it away nevertheless.
+    taint = Taint("node.kubernetes.io/disk-pressure", "", "NoSchedule")
+    assert scheduling.fit({}, KubernetesNode("machine", taints=(taint,))) is Fit.RUN
+    assert scheduling.fit({}, KubernetesNode("machine", taints=(taint,), disk_pressure=True)) is Fit.STAY
+
+
 def test_a_pin_is_read_back() -> None:
     pinned = required(*scheduling.affinity_to("m")["nodeSelectorTerms"])
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from slinky_api import labels
 from slinky_operator.kube import errors, resources
 from slinky_operator.kube.objects import Object
 from slurm_client.models import Reservation
@@ -109,6 +110,94 @@ async def opened_by_hand(site: Site) -> None:
     await site.settle(16)
     site.slurm.states.clear()
     site.wait(10)
+    await site.settle()
+
+
+async def closed_by_hand(site: Site) -> None:
+    """An administrator closes a partition, and a change leaves it so."""
+    site.edit(NIGHT)
+    await site.runs()
+    site.slurm.states["night"] = "DOWN"
+    site.edit({**NIGHT, "extraConf": "KillWait=7"})
+    await site.settle()
+    site.slurm.states["night"] = "UP"
+    site.wait(65)
+    await site.settle()
+
+
+async def late_answer(site: Site) -> None:
+    """A job starts in a partition that is being closed, after Slurm was asked for the first time."""
+    site.edit(NIGHT)
+    await site.runs()
+    site.edit({})
+    for number in range(12):
+        await site.one_pass()
+        if site.slurm.read.get("slurm.conf", "").count("INACTIVE") and not site.slurm.jobs:
+            site.say(f"a job starts in the partition after {number + 1} passes")
+            site.slurm.jobs = (job(7, partition="night"),)
+    await site.settle(10)
+    site.slurm.jobs = ()
+    site.wait(65)
+    await site.settle()
+
+
+async def old_answer(site: Site) -> None:
+    """Slurm was asked for an earlier change; a job starts before the next one."""
+    site.edit({**NIGHT, "extraConf": "Licenses=a:2"})
+    await site.runs()
+    site.slurm.takes = 2.0
+    site.edit(NIGHT)
+    await site.settle()
+    site.say("a job starts")
+    site.slurm.jobs = (job(7, partition="night"),)
+    site.edit({})
+    await site.settle(12)
+    site.slurm.jobs = ()
+    site.wait(10)
+    await site.settle()
+
+
+async def expensive_answer(site: Site) -> None:
+    """Slurm needs seconds for a list of its jobs: it is asked seldom, and once more right before the write."""
+    site.edit(NIGHT)
+    await site.runs()
+    site.slurm.takes = 0.5
+    site.edit({})
+    await site.settle()
+
+
+async def node_set_goes(site: Site) -> None:
+    """A NodeSet is deleted, drained, and released once slurmctld no longer has it."""
+    site.node_set("compute")
+    site.node_set("gpu", finalizers=[labels.FINALIZER_NODESET_DRAIN])
+    await site.runs()
+    site.slurmd("gpu-0", "gpu")
+    site.delete(resources.NODESETS, "gpu")
+    await site.rounds(3)
+    site.say("its pods are gone")
+    site.kube.end(resources.PODS, "gpu-0", NAMESPACE)
+    obj = site.kube.find(resources.NODESETS, "gpu", NAMESPACE)
+    assert obj is not None
+    about = {**obj["metadata"], "finalizers": [labels.FINALIZER_NODESET_CONFIG]}
+    site.kube.put(resources.NODESETS, {**obj, "metadata": about})
+    await site.settle()
+
+
+async def ended_once(site: Site) -> None:
+    """slurmctld ends once while it loads a change, and starts again."""
+    await site.runs()
+    site.edit(NIGHT)
+    await site.rounds(3)
+    site.starting.add(CONTROLLER)
+    site.say("slurmctld ends once")
+    pod = site.kube.find(resources.PODS, f"{CONTROLLER}-0", NAMESPACE)
+    assert pod is not None
+    ended = {"terminated": {"exitCode": 1, "message": "slurmctld: fatal: anything"}}
+    statuses = [{"name": "slurmctld", "ready": False, "lastState": ended, "state": {"running": {}}}]
+    site.kube.put(resources.PODS, {**pod, "status": {**pod["status"], "containerStatuses": statuses}})
+    await site.rounds(2)
+    site.starting.clear()
+    site.say("it runs again")
     await site.settle()
 
 
@@ -372,6 +461,12 @@ STORIES: Mapping[str, Story] = {
     },
     "reserved": reserved,
     "opened by hand": opened_by_hand,
+    "closed by hand": closed_by_hand,
+    "late answer": late_answer,
+    "old answer": old_answer,
+    "expensive answer": expensive_answer,
+    "node set goes": node_set_goes,
+    "ended once": ended_once,
     "silent": silent,
     "waiting and refused": waiting_and_refused,
     "one of three": one_of_three,

@@ -75,7 +75,7 @@ class Site:
     def __post_init__(self) -> None:
         self.now, self.kube = 1000.0, ApiServer()
         self.telling = Telling(self.references)
-        self.slurm = Slurm(self.telling.ask, lambda: self.now)
+        self.slurm = Slurm(self.telling.ask, lambda: self.now, self._spend)
         self.trouble = Trouble.NONE
         self.starting: set[str] = set()
         """Workloads whose pods do not become ready."""
@@ -395,6 +395,9 @@ class Site:
             ask_daemon=self.slurm.key,
         )
         self._operator = ClusterReconciler(self.caches, tools, Environment(IMAGES, off=self.off), wall=self._wall)
+
+    def _spend(self, seconds: float) -> None:
+        self.now += seconds
 
     def _wall(self) -> datetime:
         return BEGIN + timedelta(seconds=self.now - 1000)

@@ -32,6 +32,7 @@ class Slurm:
 
     asked: Asked
     clock: Callable[[], float]
+    spend: Callable[[float], None]
     release: str = "26.05.5"
     trouble: Trouble = Trouble.NONE
     """Why slurmctld cannot be asked."""
@@ -48,6 +49,9 @@ class Slurm:
 
     reads: bool = True
     """Whether a reconfigure has an effect."""
+
+    takes: float = 0.0
+    """Seconds that a list of all jobs takes."""
 
     away_for: int = 0
     """Answers that do not come after a reconfigure."""
@@ -140,6 +144,7 @@ class Slurm:
 
     async def all_jobs(self, **_: float) -> Sequence[Job]:
         self.answer("jobs")
+        self.spend(self.takes)
         return self.jobs
 
     # what agents answer

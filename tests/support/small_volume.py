@@ -11,10 +11,10 @@ from slinky_operator.agent.volumes import room
 
 
 @contextmanager
-def small(folder: Path, size: int) -> Iterator[None]:
-    """A file system of so many MiB instead of a folder."""
+def small(folder: Path, size: int, *, inodes: int = 0) -> Iterator[None]:
+    """A file system of so many MiB instead of a folder; with so many inodes, if it matters."""
     owner = folder.stat()
-    options = f"size={size}m,mode={owner.st_mode & 0o7777:o},uid={owner.st_uid},gid={owner.st_gid}"
+    options = f"size={size}m,mode={owner.st_mode & 0o7777:o},uid={owner.st_uid},gid={owner.st_gid},nr_inodes={inodes}"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "small", str(folder)], check=True)
     try:
         yield

@@ -102,7 +102,8 @@ def test_slurmds_show_what_a_killed_slurmctld_has_forgotten(slurm: SlurmHost) ->
     host.wait_for(lambda: host.job_state(lost) == "RUNNING", "a job runs that will be forgotten")
     (host.shared / "over").touch()
     host.wait_for(lambda: host.job_state(over) == "COMPLETED", "the job has ended")
-    assert asked(host, ports["w-0"]).jobs == {alive}
+    # Its slurmstepd tells slurmctld of the end, and then ends.
+    host.wait_for(lambda: asked(host, ports["w-0"]).jobs == {alive}, "slurmd has the other job only")
 
     killed_with(host, "earlier")
     host.wait_for(lambda: host.node_is_up("w-0"), "the node answers again")

@@ -56,15 +56,15 @@ def _build(services: Services) -> Built:
         changes=services.changes,
     )
     images = Images(
-        settings.image_slurmctld,
-        settings.image_slurmrestd,
-        settings.image_agent,
-        settings.image_slurmd,
-        settings.image_pull_policy,
-        settings.image_sssd,
-        settings.image_slurmdbd,
-        settings.image_mariadb,
-        settings.daemon_priority_class,
+        slurmctld=settings.image_slurmctld,
+        slurmrestd=settings.image_slurmrestd,
+        agent=settings.image_agent,
+        slurmd=settings.image_slurmd,
+        pull_policy=settings.image_pull_policy,
+        sssd=settings.image_sssd,
+        slurmdbd=settings.image_slurmdbd,
+        mariadb=settings.image_mariadb,
+        priority_class=settings.daemon_priority_class,
     )
     pace = Pace(
         settings.slurm_timeout,

@@ -33,7 +33,7 @@ LOOK_AGAIN: Final = 60.0
 LOOK_AGAIN_IN_TROUBLE: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
     """The operator's settings."""
 

@@ -44,10 +44,10 @@ def _build(services: Services) -> Built:
     settings, store = services.settings, services.caches.store
     caches = Caches(store(LOGINSETS), store(CLUSTERS), store(PODS), *(store(resource) for resource in OBJECTS))
     defaults = Defaults(
-        settings.image_login,
-        settings.image_pull_policy,
-        SssdImage(settings.image_sssd, settings.image_pull_policy),
-        settings.image_agent,
+        image=settings.image_login,
+        pull_policy=settings.image_pull_policy,
+        sssd=SssdImage(settings.image_sssd, settings.image_pull_policy),
+        agent=settings.image_agent,
     )
     secrets = SecretReader(services.kube)
     reconciler = LoginSetReconciler(services.kube, services.recorder, caches, secrets, defaults)

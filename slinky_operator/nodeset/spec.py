@@ -44,11 +44,11 @@ def _caches(settings: Settings) -> Sequence[CacheSpec]:
 def _build(services: Services) -> Built:
     settings, caches = services.settings, services.caches
     image = Defaults(
-        settings.image_slurmd,
-        settings.image_pull_policy,
-        settings.cluster_domain or own_domain(),
-        SssdImage(settings.image_sssd, settings.image_pull_policy),
-        settings.image_agent,
+        image=settings.image_slurmd,
+        image_pull_policy=settings.image_pull_policy,
+        domain=settings.cluster_domain or own_domain(),
+        sssd=SssdImage(settings.image_sssd, settings.image_pull_policy),
+        agent=settings.image_agent,
     )
     reconciler = NodeSetReconciler(
         services.kube,

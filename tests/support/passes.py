@@ -172,7 +172,11 @@ async def operator(ask_volumes: AskVolumes = unasked) -> AsyncIterator[Operator]
         )
         yield Operator(
             kube,
-            ClusterReconciler(caches, tools, Environment(Images("slurmctld", "slurmrestd", "agent", "slurmd"))),
+            ClusterReconciler(
+                caches,
+                tools,
+                Environment(Images(slurmctld="slurmctld", slurmrestd="slurmrestd", agent="agent", slurmd="slurmd")),
+            ),
             NodeSetReconciler(
                 client,
                 nodesets=nodesets,
@@ -183,7 +187,7 @@ async def operator(ask_volumes: AskVolumes = unasked) -> AsyncIterator[Operator]
                 watch_hosts=True,
                 slurm=one,
                 recorder=recorder,
-                defaults=Defaults("slurmd"),
+                defaults=Defaults(image="slurmd"),
                 ask_volumes=ask_volumes,
                 clock=lambda: 1.0,
             ),

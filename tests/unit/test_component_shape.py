@@ -76,7 +76,7 @@ def of_login_pods(own: dict[str, Any]) -> Any:
 
 
 def of_slurmd(own: dict[str, Any]) -> Any:
-    place, defaults = PodSlot("compute-0", "compute-0", 0), generated.Defaults("slurmd:1", "")
+    place, defaults = PodSlot("compute-0", "compute-0", 0), generated.Defaults(image="slurmd:1", image_pull_policy="")
     nodeset, cluster = NodeSet.parse(node_set_object("compute", own)), Cluster.parse(cluster_object())
     return builder.build(nodeset, cluster, place=place, revision="r", guard_uid="g", defaults=defaults)
 

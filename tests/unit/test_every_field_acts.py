@@ -244,7 +244,7 @@ def outcome_of(text: str) -> str:
 
 def slurmd_pod(cluster: Cluster) -> Any:
     """A pod of a NodeSet of the Cluster, which the NodeSet controller builds; why there is none."""
-    place, defaults = PodSlot("compute-0", "compute-0", 0), generated.Defaults("slurmd:1", "")
+    place, defaults = PodSlot("compute-0", "compute-0", 0), generated.Defaults(image="slurmd:1", image_pull_policy="")
     of = NodeSet.parse(node_set_object("compute"))
     try:
         return builder.build(of, cluster, place=place, revision="r", guard_uid="g", defaults=defaults)

@@ -207,7 +207,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 def build_pod(cluster: dict[str, Any], nodeset: dict[str, Any]) -> None:
     """Make a pod, which is what reads the rest."""
     of, cluster_of = NodeSet.parse(nodeset), Cluster.parse(cluster)
-    defaults = generated.Defaults("slurmd:1", "")
+    defaults = generated.Defaults(image="slurmd:1", image_pull_policy="")
     builder.build(of, cluster_of, place=PodSlot("a-0", "a-0", 0), revision="r", guard_uid="g", defaults=defaults)
 
 

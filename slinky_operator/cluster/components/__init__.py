@@ -18,7 +18,7 @@ from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.slurm import naming
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Images:
     """Images, and the priority of pods, used if a Cluster names none."""
 

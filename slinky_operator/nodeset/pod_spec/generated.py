@@ -29,7 +29,7 @@ CONFIG_VOLUME: Final = "slurm-config"
 """Only in pods whose slurmd has files of its own (`slurm.confinement`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
     """The operator's settings for what a NodeSet does not set."""
 

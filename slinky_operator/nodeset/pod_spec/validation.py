@@ -88,7 +88,7 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
         yield Problem(f"{where}.restartPolicy", "must be Always: a slurmd that ended comes back under the same name")
     yield from _check_labels(nodeset, cluster, template)
     try:
-        merged = merge(generated.spec(nodeset, cluster, Defaults("")), spec, POD_SPEC)
+        merged = merge(generated.spec(nodeset, cluster, Defaults(image="")), spec, POD_SPEC)
     except RefusedFragment as error:
         yield Problem(f"{where}.{error.field}", error.reason)
         return

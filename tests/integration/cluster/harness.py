@@ -43,11 +43,11 @@ from slinky_operator.slurm.connection.pod_reader import PodReader
 from slurm_client.connection.intake import Intake
 
 IMAGES = Images(
-    "localhost/slinky/slurmctld:26.05",
-    "localhost/slinky/slurmrestd:26.05",
-    "localhost/slinky/slurm-operator:dev",
-    "localhost/slinky/slurmd:26.05",
-    "Never",
+    slurmctld="localhost/slinky/slurmctld:26.05",
+    slurmrestd="localhost/slinky/slurmrestd:26.05",
+    agent="localhost/slinky/slurm-operator:dev",
+    slurmd="localhost/slinky/slurmd:26.05",
+    pull_policy="Never",
 )
 
 

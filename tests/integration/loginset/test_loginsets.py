@@ -85,7 +85,7 @@ class Site:
             for obj in (await self.kube.list(resource, self.namespace)).items:
                 # Members of a list do not name their kind; caches add it.
                 store.put({"apiVersion": resource.api_version, "kind": resource.kind, **obj})
-        secrets, defaults = SecretReader(self.kube), Defaults("slinky/login:26.05")
+        secrets, defaults = SecretReader(self.kube), Defaults(image="slinky/login:26.05")
         controller = LoginSetReconciler(self.kube, self.events, stores, secrets, defaults)
         _ = await controller.reconcile((self.namespace, "front"))
 

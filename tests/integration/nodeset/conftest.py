@@ -120,7 +120,7 @@ class Site:
             claims=self.claims.store,
             slurm=self._clients,
             recorder=recorder,
-            defaults=Defaults("slurmd"),
+            defaults=Defaults(image="slurmd"),
             ask_volumes=unasked,
             now=lambda: datetime.now(UTC) + self.ahead,
         )

@@ -86,7 +86,9 @@ from slinky_operator.slurm.volumes.room import Room, Volumes
 from tests.support.traced_pods import traced, traced_or_none
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
-ENVIRONMENT = Environment(Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1", sssd="sssd:1"))
+ENVIRONMENT = Environment(
+    Images(slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="agent:1", slurmd="slurmd:1", sssd="sssd:1")
+)
 SILENT = (Disconnect,)
 
 

@@ -69,7 +69,7 @@ class World:
             self.events,
             caches,
             SecretReader(cast("KubeClient", self.kube), clock=lambda: self.at),
-            Defaults("slinky/login:26.05"),
+            Defaults(image="slinky/login:26.05"),
             clock=lambda: self.at,
             now=lambda: NOW + timedelta(seconds=self.at),
         )
@@ -89,7 +89,7 @@ class World:
 
     def defaults(self, image: str) -> None:
         """Another version of the operator, with another default image."""
-        self.controller._defaults = Defaults(image)
+        self.controller._defaults = Defaults(image=image)
 
     def secret(self, name: str, data: Mapping[str, bytes]) -> None:
         """Store a Secret."""

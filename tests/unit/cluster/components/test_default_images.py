@@ -20,7 +20,12 @@ PLACE = "registry.example.com/slurm"
 
 
 def images(version: str, agent: str = "agent:1") -> Images:
-    return Images(f"{PLACE}/slurmctld:{version}", f"{PLACE}/slurmrestd:{version}", agent, f"{PLACE}/slurmd:{version}")
+    return Images(
+        slurmctld=f"{PLACE}/slurmctld:{version}",
+        slurmrestd=f"{PLACE}/slurmrestd:{version}",
+        agent=agent,
+        slurmd=f"{PLACE}/slurmd:{version}",
+    )
 
 
 class Operators:
@@ -67,7 +72,7 @@ class Operators:
         """Image that pods of a NodeSet get which names none."""
         cluster = Cluster.parse(self.world.raw)
         nodeset = NodeSet.parse(node_set_object("compute"))
-        spec = generated.spec(nodeset, cluster, generated.Defaults("another"))
+        spec = generated.spec(nodeset, cluster, generated.Defaults(image="another"))
         return str(spec["containers"][0]["image"]).removeprefix(f"{PLACE}/")
 
     def _containers(self, kind: str, name: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from slinky_operator.slurm.pod_templates import confinement
 from tests.support.from_schema import shaped
 from tests.unit.cluster.world import cluster_object, node_set_object
 
-IMAGES = Images("slurmctld", "slurmrestd", "agent", "slurmd")
+IMAGES = Images(slurmctld="slurmctld", slurmrestd="slurmrestd", agent="agent", slurmd="slurmd")
 
 
 def node_set(name: str, template: dict[str, Any]) -> NodeSet:
@@ -59,7 +59,7 @@ def test_a_confined_slurmd_is_a_kind_of_its_own_with_the_context_of_its_pods() -
         place=PodSlot("confined-0", "confined-0", 0),
         revision="r",
         guard_uid="g",
-        defaults=generated.Defaults("slurmd"),
+        defaults=generated.Defaults(image="slurmd"),
     )
     pod["spec"]["nodeName"] = "node-1"
     registered = {"type": PodCondition.REGISTERED, "status": "True"}

@@ -41,7 +41,9 @@ from tests.unit.cluster.stories.telling import BEGIN, LATE, SOON, Flat, Telling
 
 NAMESPACE, NAME = "here", "slurm"
 KEY = (NAMESPACE, NAME)
-IMAGES = Images("slurmctld:26.05", "slurmrestd:26.05", "agent:1", "slurmd:26.05", sssd="sssd:1")
+IMAGES = Images(
+    slurmctld="slurmctld:26.05", slurmrestd="slurmrestd:26.05", agent="agent:1", slurmd="slurmd:26.05", sssd="sssd:1"
+)
 
 CONFIG = f"{NAME}-config"
 CONTROLLER = f"{NAME}-controller"

@@ -32,7 +32,7 @@ def build(owner: NodeSet) -> dict[str, Any]:
     cluster = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cu"}, "spec": {}})
     place = pod_names.of_ordinal(owner, 3)
     return builder.build(
-        owner, cluster, place=place, revision="r", guard_uid="g", defaults=generated.Defaults("slurmd")
+        owner, cluster, place=place, revision="r", guard_uid="g", defaults=generated.Defaults(image="slurmd")
     )
 
 

@@ -22,7 +22,7 @@ from slinky_operator.slurm import naming, whose
 from slinky_operator.slurm.pod_templates import confinement, first_process
 from slinky_operator.slurm.slurmd import node_conf
 
-DEFAULTS = generated.Defaults("slurmd:26.05", "Never")
+DEFAULTS = generated.Defaults(image="slurmd:26.05", image_pull_policy="Never")
 SAMPLES = Path(__file__).parents[4] / "config" / "samples"
 
 
@@ -425,7 +425,7 @@ def test_a_whole_command_line_without_limits_offers_the_machine(
 def test_jobs_find_other_nodes_by_their_short_names() -> None:
     def searches(spec: dict[str, Any], domain: str) -> list[str]:
         owner = nodeset(**spec)
-        defaults = generated.Defaults("slurmd", domain=domain)
+        defaults = generated.Defaults(image="slurmd", domain=domain)
         made = builder.build(
             owner, cluster(), place=PodSlot("a-3", "a-3", 3), revision="r", guard_uid="g", defaults=defaults
         )

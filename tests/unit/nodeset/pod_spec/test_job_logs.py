@@ -19,7 +19,7 @@ from slinky_operator.nodeset.pod_spec import builder, generated, job_logs
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
 from slinky_operator.slurm import naming
 
-DEFAULTS = generated.Defaults("slurmd:26.05", "Never", agent="operator:1")
+DEFAULTS = generated.Defaults(image="slurmd:26.05", image_pull_policy="Never", agent="operator:1")
 CLUSTER = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cu"}, "spec": {}})
 WITHOUT = Path(__file__).with_name("pod_without_job_logs.json")
 

@@ -121,7 +121,7 @@ class Run:
             claims=self.claims,
             slurm=self,
             recorder=Silent(),
-            defaults=Defaults("slurmd"),
+            defaults=Defaults(image="slurmd"),
             ask_volumes=unasked,
             now=lambda: self.world.now,
             patience=timedelta(seconds=PATIENCE),

@@ -15,7 +15,9 @@ CONF = "PartitionName=a Nodes=ALL State=UP\nPartitionName=b Nodes=ALL\nPrologSlu
 
 
 def made(live: dict[str, str], files: dict[str, str]) -> Preflight:
-    images = Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1", sssd="sssd:1")
+    images = Images(
+        slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="agent:1", slurmd="slurmd:1", sssd="sssd:1"
+    )
     spec = stateful_set(CLUSTER, images, {})["spec"]["template"]["spec"]
     return jobs_trial(CLUSTER, images, spec, live, files, "hash", "claim", "node-1")
 

@@ -19,7 +19,7 @@ from slinky_operator.slurm.exit_messages import short
 from slinky_operator.slurm.pod_templates import confinement
 from tests.unit.cluster.world import cluster_object, node_set_object
 
-IMAGES = Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1")
+IMAGES = Images(slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="agent:1", slurmd="slurmd:1")
 FILES = {"slurm.conf": "ClusterName=x\n"}
 
 

@@ -44,14 +44,17 @@ class EmitEvent:
 
 @dataclass(frozen=True, slots=True)
 class MakeKey:
-    """Create a Secret with a random key, unless one of that name exists, or daemons that have had another key."""
+    """Create a Secret with a random key, unless one of that name exists, or daemons that have had another key.
+
+    As `slurm.jwks` it is a key set with one.
+    """
 
     body: Object
     """Without data."""
 
     key: str
     size: int
-    """Bytes."""
+    """Bytes of the key."""
 
     controller: str
     """Name of slurmctld's StatefulSet: if the API server shows one, the cache was outdated."""

@@ -202,7 +202,9 @@ def wanted_sources(cluster: Cluster) -> list[str]:
         if key is not None
     ]
     if not cluster.spec.external:
-        names += [naming.key_copy(cluster.name), *users.secrets(cluster.spec.identity)]
+        # Whether pods mount it is known once the first pass has found out which form the key has.
+        staged = () if cluster.status.slurm_key_file else (naming.accepted_key(cluster.name),)
+        names += [naming.key_copy(cluster.name), *staged, *users.secrets(cluster.spec.identity)]
     if cluster.spec.token is not None:
         names.append(cluster.spec.token.secret_name)
     exporter = cluster.spec.metrics.exporter

@@ -15,6 +15,7 @@ from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_operator.cluster import slurm_connection
 from slinky_operator.cluster.actions import Action, Disconnect
 from slinky_operator.cluster.components import Images, daemons
+from slinky_operator.cluster.keys import key_form
 from slinky_operator.cluster.keys.key_guard import guarded
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
@@ -146,6 +147,7 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
         return Plan((Disconnect(),), None, None)
     if cluster.deleting and not slurmd_pods_left(snapshot, now):
         return Plan((tear_down(snapshot),), None, None)
+    snapshot = key_form.settled(snapshot)
     asked, (snapshot, told) = snapshot, feasible(snapshot)
     progress = Progress(snapshot, environment.pace, environment.images, now, wall, asked, claims_refused=told)
     if cluster.spec.external:

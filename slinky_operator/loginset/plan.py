@@ -144,13 +144,15 @@ def _keep(snapshot: Snapshot, defaults: Defaults, keys: HostKeys, progress: _Pro
     if not _try_config(snapshot, snapshot.cluster, keys, template, progress, wall):
         _scale(snapshot, progress)
         return
+    made = (objects.inputs, objects.inputs_before)
+    wanted = [digest(loginset, snapshot.cluster, slurm, image) for digest in made]
+    live = snapshot.deployment
+    noted = "" if live is None else _notes(live).get(objects.ANNOTATION_INPUTS, "")
     notes = {
         objects.ANNOTATION_IMAGE_FROM: "default" if loginset.spec.image is None else "spec",
-        objects.ANNOTATION_INPUTS: objects.inputs(loginset, snapshot.cluster, slurm, image),
+        objects.ANNOTATION_INPUTS: noted if noted in wanted else wanted[0],
     }
-    live = snapshot.deployment
-    same = live is not None and _notes(live).get(objects.ANNOTATION_INPUTS) == notes[objects.ANNOTATION_INPUTS]
-    if live is not None and same:
+    if live is not None and noted in wanted:
         template = live["spec"]["template"]
     progress.write(objects.deployment(loginset, template, notes), live)
 

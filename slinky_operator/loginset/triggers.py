@@ -76,5 +76,6 @@ def _of_interest(obj: Object) -> tuple[Any, ...]:
         *fixed,
         status.get("slurmdImage"),
         status.get("slurmVersion"),
+        status.get("slurmKeyFile"),
         bool((status.get("config") or {}).get("appliedHash")),
     )

@@ -198,6 +198,7 @@ def _relevant(cluster: Mapping[str, Any]) -> tuple[Any, ...]:
         tuple(config.get("nodeSets") or ()),
         tuple((one.get("name"), one.get("message")) for one in config.get("refused") or ()),
         status.get("slurmVersion"),
+        status.get("slurmKeyFile"),
         tuple(one.get("message") for one in status.get("conditions") or () if one.get("reason") == Reason.UPGRADING),
     )
 

@@ -142,6 +142,14 @@ class KeySource:
     generated: bool
     """Whether the operator makes it; otherwise it is the user's, and may be missing."""
 
+    @property
+    def staged(self) -> bool:
+        """Whether pods mount what the operator has accepted of it: all keys of auth/slurm but a generated single one.
+
+        Pods of earlier operators mount that one directly, and it never changes.
+        """
+        return not self.generated or self.file == SLURM_JWKS
+
 
 def daemon(cluster: str, component: str) -> str:
     """Name of the objects of a daemon, by the value of `app.kubernetes.io/component`."""
@@ -335,19 +343,22 @@ def slurm_key(cluster: Cluster) -> KeySource | None:
         return KeySource(ref.name, key, SLURM_JWKS if key.endswith(".jwks") else SLURM_KEY, generated=False)
     if cluster.spec.external:
         return None
-    return KeySource(slurm_key_secret(cluster.name), SLURM_KEY, SLURM_KEY, generated=True)
+    file = cluster.status.slurm_key_file or SLURM_KEY
+    return KeySource(slurm_key_secret(cluster.name), file, file, generated=True)
 
 
 def mounted_key(cluster: Cluster) -> KeySource | None:
     """Where pods mount the key of auth/slurm from.
 
-    Not from a Secret of the user's, which may hold a key that daemons must not have: the operator writes the one that
-    it has accepted into a Secret of its own. For a Slurm elsewhere it accepts nothing, and mounts what the user gives.
+    Not from a Secret that may hold a key that daemons must not have: the operator writes the one that it has accepted
+    into a Secret of its own, as the file that daemons have, until they get another. For a Slurm elsewhere it accepts
+    nothing, and mounts what the user gives.
     """
     key = slurm_key(cluster)
-    if key is None or key.generated or cluster.spec.external:
+    if key is None or not key.staged or cluster.spec.external:
         return key
-    return KeySource(accepted_key(cluster.name), key.file, key.file, generated=True)
+    file = cluster.status.slurm_key_file or key.file
+    return KeySource(accepted_key(cluster.name), file, file, generated=True)
 
 
 def jwt_key(cluster: Cluster) -> KeySource | None:

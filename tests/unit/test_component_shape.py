@@ -59,7 +59,7 @@ def in_cluster(place: Callable[[dict[str, Any]], dict[str, Any]], workload: tupl
 
     def build(own: dict[str, Any]) -> Any:
         world = World(cluster_object(place(own)))
-        for _ in range(5):
+        for _ in range(8):
             world.step()
             if ("StatefulSet", "slurm-database") in world.children:
                 world.children["StatefulSet", "slurm-database"]["status"] = {"readyReplicas": 1}

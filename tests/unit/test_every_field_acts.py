@@ -38,7 +38,7 @@ from tests.unit.cluster.world import World, cluster_object, node_set_object
 from tests.unit.test_every_field_counts import fields_of
 from tests.unit.token.worlds import TokenWorld
 
-PASSES = 6
+PASSES = 7
 """After which everything has been written that a new Cluster needs."""
 
 KEY = {"name": "key", "key": "file"}

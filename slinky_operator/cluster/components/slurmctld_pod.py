@@ -117,7 +117,7 @@ def template(
                 "terminationGracePeriodSeconds": 30,
                 **priority(images),
                 "securityContext": pod_security(naming.SLURM_UID, volumes=True),
-                "containers": [_slurmctld(cluster, images, start, id_of), _agent(cluster, images)],
+                "containers": [_slurmctld(cluster, images, start, id_of, key), _agent(cluster, images)],
                 "volumes": _volumes(cluster, key),
             },
             cluster,
@@ -171,9 +171,10 @@ def as_it_runs(wanted: Child, live: Object) -> Child:
     return Child(wanted.resource, {**body, "metadata": metadata, "spec": {**body["spec"], "template": kept}})
 
 
-def _slurmctld(cluster: Cluster, images: Images, start: int, id_of: str | None) -> dict[str, Any]:
+def _slurmctld(
+    cluster: Cluster, images: Images, start: int, id_of: str | None, key: KeySource | None
+) -> dict[str, Any]:
     controller = cluster.spec.controller
-    key = naming.slurm_key(cluster)
     assert key is not None  # noqa: S101 - a managed Cluster has one
     variable = "SLURM_SACK_JWKS" if key.file == naming.SLURM_JWKS else "SLURM_SACK_KEY"
     container: dict[str, Any] = {

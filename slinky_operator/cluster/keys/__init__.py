@@ -5,7 +5,8 @@ module          concern
 ==============  ================================================================================
 `lifecycle`     which keys daemons run with, and what to do if a Secret differs
 `stored_keys`   where they are kept
-`staged_keys`   from where pods mount a key of the user's, once it is accepted
+`staged_keys`   from where pods mount a key set or a key of the user's, once it is accepted
+`key_form`      whether daemons have a key set or a single key
 `key_sets`      what is in a `slurm.jwks`, and whether it may replace another
 `key_holders`   which daemons must have it, and how each is asked
 `key_steps`     which of them have proven to have it, and when the next one may follow

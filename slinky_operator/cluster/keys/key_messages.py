@@ -74,6 +74,16 @@ def changed(cluster: Cluster, source: KeySource, early_default: str = "", *, dir
     )
 
 
+def other_form(cluster: Cluster, source: KeySource) -> str:
+    """The Secret has what daemons have, under the name of the other form."""
+    file = cluster.status.slurm_key_file
+    return (
+        f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is what daemons have as {file}, and "
+        f"Slurm reads the same text as another key there, so none gets it: {_GOES_ON}. Give it under the name {file}, "
+        "in the Secret and in spec.auth.slurmKeyRef.key"
+    )
+
+
 def loading(source: KeySource, lacking: Mapping[str, str], since: datetime | None) -> str:
     """Daemons still have to read a key set that was accepted."""
     return (

@@ -9,6 +9,7 @@ that does not know it refuses the reconfigure too, and slurmctld fails the jobs 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping
@@ -34,6 +35,17 @@ def read(text: bytes, wall: datetime) -> KeySet | None:
         return None
     gone = "\0".join(one.kid for one in expired).encode()
     return KeySet(mark(text) + mark(gone), _default(found), tuple(live), tuple(expired))
+
+
+def is_one(text: bytes) -> bool:
+    """Whether a text is a key set: random bytes are none."""
+    return bool(_keys(text))
+
+
+def of_one(kid: str, key: bytes) -> bytes:
+    """A set of one key."""
+    made = {"kid": kid, "kty": "oct", "alg": "HS256", "use": "default", "k": base64.b64encode(key).decode()}
+    return json.dumps({"keys": [made]}).encode()
 
 
 def mark(text: bytes) -> str:

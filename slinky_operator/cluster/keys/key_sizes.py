@@ -58,6 +58,8 @@ def why_not(source: KeySource, value: bytes) -> str:
     if source.generated:
         return ""
     found = _of_set(value) if source.file == naming.SLURM_JWKS else _size(len(value), SMALLEST[source.file])
+    if source.file == naming.SLURM_KEY and not found and not _of_set(value):
+        found = "is a key set, which daemons read as a single key under this name: key sets are named slurm.jwks"
     return f"{_FIELDS[source.file]}: {source.key} of Secret {source.secret} {found}" if found else ""
 
 

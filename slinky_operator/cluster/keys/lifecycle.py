@@ -5,6 +5,7 @@ copy, and that is written before slurmctld's StatefulSet: so whether a key is kn
 For a generated key of auth/slurm the StatefulSet also has a fingerprint, which identifies the right one if both Secrets
 were lost, or restored from a backup.
 
+- A generated key of auth/slurm is a key set of one key. That of earlier operators is a single key, and stays one.
 - A generated key that is missing is restored. So is one of auth/slurm that was replaced: running slurmds have the
   earlier one, and a slurmctld with another rejects the ends of their jobs.
 - A user's key belongs to the user: if it is missing or changed, that is reported, and nothing is done that would make a
@@ -166,7 +167,9 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
     signing = look_at_signing(snapshot, wall)
     keep = tuple(_keep(snapshot, {**known, **signing.kept} if known else {}, now))
     waits = bool(keep) or of_slurm.ahead
-    stage, staging = staged_keys.follow(snapshot, slurm, of_slurm.known, now, waits=waits)
+    is_new = of_slurm.known != stored_keys.known(snapshot, naming.SLURM_KEY, slurm)
+    accepted = slurm if is_new else staged_keys.as_accepted(snapshot, slurm)
+    stage, staging = staged_keys.follow(snapshot, accepted, of_slurm.known, now, waits=waits)
     if signing.in_use is not None:
         known[naming.SIGNING_KEY] = signing.in_use.value
     is_right = of_slurm.mountable or not direct
@@ -178,7 +181,7 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
         changed,
         not keep and staging is None and is_right and of_jwt.mountable and all(one.known for one in found.values()),
         signing,
-        tuple(_weak(known, slurm, naming.SLURM_KEY)) + tuple(_weak(known, jwt, naming.JWT_KEY)),
+        tuple(_weak(known, accepted, naming.SLURM_KEY)) + tuple(_weak(known, jwt, naming.JWT_KEY)),
         of_slurm.step or of_jwt.step,
         _settling(snapshot, slurm, seen, now, wall),
         of_slurm.standing,
@@ -228,6 +231,9 @@ def _of_slurm(snapshot: Snapshot, source: KeySource, seen: SeenSecret | None, no
     known, value = stored_keys.known(snapshot, naming.SLURM_KEY, source), stored_keys.value_in(snapshot, source)
     if not known:
         return _first(snapshot, naming.SLURM_KEY, source, value, now)
+    if value == known and source.file != staged_keys.as_accepted(snapshot, source).file:
+        words = key_messages.other_form(snapshot.cluster, source)
+        return _Found(known, trouble=Missing(Reason.KEY_CHANGED, words), mountable=False)
     if value == known:
         return _loading(snapshot, source, _Found(known, tuple(_seal(snapshot, source))), seen, now, wall)
     if not value:
@@ -253,7 +259,7 @@ def _of_other(
         return _Found(known, trouble=trouble, mountable=False)
     if source.generated and snapshot.sources[source.secret].cluster_uid:
         return _put_back(snapshot, source, known, key_messages.undone(source), now)
-    extended = _is_extended(source, known, value, wall)
+    extended = _is_extended(snapshot, source, known, value, wall)
     if not source.generated and extended and stored_keys.ran(snapshot):
         found = key_steps.standing(snapshot, source, known, seen, now, wall, next_waits=True)
         if found.lacking and not (found.known and _nothing_left(snapshot)):
@@ -372,7 +378,7 @@ def _gone(snapshot: Snapshot, name: str, source: KeySource, known: bytes, now: f
 
 def _may_change(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes, wall: datetime) -> bool:
     """Whether nothing needs the earlier key: it is in the new set, no slurmctld has run with it, or no slurmd does."""
-    extended = _is_extended(source, known, value, wall)
+    extended = _is_extended(snapshot, source, known, value, wall)
     return extended or not stored_keys.ran(snapshot) or _nothing_left(snapshot)
 
 
@@ -384,8 +390,9 @@ def _nothing_left(snapshot: Snapshot) -> bool:
     return not snapshot.slurmd_pods and (not snapshot.cluster.spec.nodes or idle)
 
 
-def _is_extended(source: KeySource, known: bytes, value: bytes, wall: datetime) -> bool:
-    return source.file == naming.SLURM_JWKS and key_sets.extends(known, value, wall)
+def _is_extended(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes, wall: datetime) -> bool:
+    files = {source.file, staged_keys.as_accepted(snapshot, source).file}
+    return files == {naming.SLURM_JWKS} and key_sets.extends(known, value, wall)
 
 
 def _is_accepted(snapshot: Snapshot, value: bytes) -> bool:
@@ -452,7 +459,7 @@ def _seal(snapshot: Snapshot, source: KeySource) -> Iterator[SealKey]:
 def _body(snapshot: Snapshot, source: KeySource) -> Object:
     about = metadata(snapshot.cluster, source.secret, naming.COMPONENT_AUTH)
     body: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque"}
-    return body | ({"immutable": True} if source.file == naming.SLURM_KEY else {})
+    return body | ({"immutable": True} if source.file != naming.JWT_KEY else {})
 
 
 def _keep(snapshot: Snapshot, known: Mapping[str, bytes], now: float) -> Iterator[KeepKeys]:

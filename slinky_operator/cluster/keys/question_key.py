@@ -20,7 +20,7 @@ def of_questions(snapshot: Snapshot, keys: Keys, wall: datetime) -> SharedKey | 
     wall
         The time of day.
     """
-    source = naming.slurm_key(snapshot.cluster)
+    source = naming.mounted_key(snapshot.cluster)
     if source is None:
         return None
     known = keys.known.get(naming.SLURM_KEY, b"")

@@ -1,8 +1,10 @@
-"""The Secret from which pods mount a key of auth/slurm that the user has given: the accepted one, and no other. Pure.
+"""The Secret from which pods mount the key of auth/slurm: the accepted one, and no other. Pure.
 
 The user's Secret may hold a set that is refused, or comes too early, at any moment. A pod or a container that starts
-then would read it. So pods mount `naming.accepted_key`, into which the operator writes what is in the copy: a key that
-all daemons can live with, whenever each of them reads it.
+then would read it. A key set that the operator has generated becomes the user's one day, to be rotated, and no pod is
+to change for that. So pods mount `naming.accepted_key`, into which the operator writes what is in the copy: a key that
+all daemons can live with, whenever each of them reads it. A generated single key, of earlier operators, is mounted
+directly.
 
 1. The copy is written first: it decides which key is accepted, also for a successor of the operator.
 2. The staged Secret follows it. slurmctld and slurmdbd are neither started nor restarted before it does.
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from dataclasses import replace
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import KeepKeys
@@ -38,8 +41,8 @@ def staged_in(snapshot: Snapshot) -> Source | None:
 
 
 def holds(snapshot: Snapshot, source: KeySource, key: bytes) -> bool:
-    """Whether pods mount this key, which is right at once for a key that the operator has generated."""
-    if source.generated:
+    """Whether pods mount this key as `source.file`, which is right at once for a single key that is generated."""
+    if not source.staged:
         return True
     found = staged_in(snapshot)
     return found is not None and found.data == {source.file: key} and stored_keys.is_ours(snapshot, found)
@@ -47,7 +50,12 @@ def holds(snapshot: Snapshot, source: KeySource, key: bytes) -> bool:
 
 def is_current(snapshot: Snapshot, source: KeySource) -> bool:
     """Whether pods mount the accepted key: the copy is written before the staged Secret."""
-    return holds(snapshot, source, stored_keys.known(snapshot, naming.SLURM_KEY, source))
+    return holds(snapshot, as_accepted(snapshot, source), stored_keys.known(snapshot, naming.SLURM_KEY, source))
+
+
+def as_accepted(snapshot: Snapshot, source: KeySource) -> KeySource:
+    """The same source, with the file that daemons have (`key_form`)."""
+    return replace(source, file=snapshot.cluster.status.slurm_key_file or source.file)
 
 
 def stage(snapshot: Snapshot, source: KeySource, key: bytes) -> KeepKeys:
@@ -64,6 +72,8 @@ def follow(
 
     Parameters
     ----------
+    source
+        With the file that daemons have.
     known
         The accepted key; empty if there is none yet.
     waits
@@ -77,12 +87,12 @@ def follow(
 
 def refusal(snapshot: Snapshot, source: KeySource, now: float) -> Missing | None:
     """Why the staged Secret could not be written a moment ago."""
-    return None if source.generated else stored_keys.denied(snapshot, naming.accepted_key(snapshot.cluster.name), now)
+    return None if not source.staged else stored_keys.denied(snapshot, naming.accepted_key(snapshot.cluster.name), now)
 
 
 def is_direct(snapshot: Snapshot, source: KeySource) -> bool:
     """Whether a daemon may read `source` itself: by its running pod, or by the next one of its workload."""
-    if source.generated:
+    if not source.staged:
         return True
     running = (snapshot.controller_pod, snapshot.controller_ending, *snapshot.slurmd_objects)
     slurmdbd = snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ())
@@ -97,7 +107,7 @@ def is_direct(snapshot: Snapshot, source: KeySource) -> bool:
 def mounted(snapshot: Snapshot, source: KeySource) -> tuple[Source, ...]:
     """The Secrets that daemons may have mounted, as last read."""
     staged, given = staged_in(snapshot), snapshot.sources.get(source.secret)
-    found = (given if is_direct(snapshot, source) else None, None if source.generated else staged)
+    found = (given if is_direct(snapshot, source) else None, staged if source.staged else None)
     return tuple(one for one in found if one is not None)
 
 
@@ -109,13 +119,14 @@ def seen(snapshot: Snapshot, source: KeySource, known: bytes, now: float) -> See
     known
         The accepted key.
     """
-    if source.generated:
+    if not source.staged:
         return None
     found, before = staged_in(snapshot), snapshot.memory.key_staged
     if found is None or (before is not None and before.version == found.version):
         return before
     # The key that was accepted until a moment ago is no stranger's.
-    strange = found.data.get(source.file) not in {known, snapshot.memory.keys.get(naming.SLURM_KEY, known)}
+    held = found.data.get(as_accepted(snapshot, source).file, found.data.get(source.file))
+    strange = held not in {known, snapshot.memory.keys.get(naming.SLURM_KEY, known)}
     changed, suspect = before is not None, before is not None and before.refused
     return SeenSecret(found.version, now, changed=changed, refused=strange, suspect=suspect)
 

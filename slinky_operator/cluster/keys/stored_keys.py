@@ -49,14 +49,27 @@ def known(snapshot: Snapshot, name: str, source: KeySource) -> bytes:
     What pods mount is there too if somebody has deleted the copy while no operator was.
     """
     mark, copy = mark_of(snapshot, source), copy_in(snapshot)
-    staged = snapshot.sources.get(naming.accepted_key(snapshot.cluster.name))
-    is_staged = name == naming.SLURM_KEY and not source.generated and staged is not None and staged.cluster_uid
+    is_staged = name == naming.SLURM_KEY and source.staged
     found = (
         copy.data.get(name, b"") if copy is not None else b"",
         snapshot.memory.keys.get(name, b""),
-        staged.data.get(source.file, b"") if is_staged and staged is not None else b"",
+        _staged(snapshot) if is_staged else b"",
     )
     return next((one for one in found if one and mark in {"", fingerprint(one)}), b"")
+
+
+def accepted(snapshot: Snapshot) -> bytes:
+    """The key of auth/slurm of the daemons, whatever the spec says where it is; empty if nothing shows it."""
+    copy = copy_in(snapshot)
+    held = copy.data.get(naming.SLURM_KEY, b"") if copy is not None else b""
+    return held or snapshot.memory.keys.get(naming.SLURM_KEY, b"") or _staged(snapshot)
+
+
+def _staged(snapshot: Snapshot) -> bytes:
+    """The key of auth/slurm in the Secret from which pods mount it."""
+    found = snapshot.sources.get(naming.accepted_key(snapshot.cluster.name))
+    values = found.data.values() if found is not None and found.exists and found.cluster_uid else ()
+    return next((one for one in values if one), b"")
 
 
 def note(snapshot: Snapshot) -> bytes:
@@ -68,7 +81,7 @@ def note(snapshot: Snapshot) -> bytes:
 def mark_of(snapshot: Snapshot, source: KeySource) -> str:
     """The fingerprint on slurmctld's StatefulSet of the key in this Secret; empty if it has none."""
     secret, _, mark = marks(snapshot).partition(":")
-    return mark if source.generated and source.file == naming.SLURM_KEY and secret == source.secret else ""
+    return mark if source.generated and source.file != naming.JWT_KEY and secret == source.secret else ""
 
 
 def marks(snapshot: Snapshot) -> str:

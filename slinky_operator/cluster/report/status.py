@@ -48,6 +48,7 @@ def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterS
         accounting=counts(snapshot),
         slurmctld_addresses=slurmctld_addresses.kept(snapshot),
         slurmd_image=findings.slurmd_image,
+        slurm_key_file=None if cluster.spec.external else cluster.status.slurm_key_file,
         signing_key_id=None if findings.signing.in_use is None else findings.signing.in_use.key_id,
         observed_generation=cluster.metadata.generation,
         last_contact=_last_contact(before, slurm, up=up),

@@ -90,9 +90,20 @@ def image_of(loginset: LoginSet, cluster: Cluster, live: Object | None, default:
 
 def inputs(loginset: LoginSet, cluster: Cluster, slurm: Slurm, image: Mapping[str, str]) -> str:
     """Digest of everything that pods depend on."""
+    named = naming.slurm_key(cluster) or slurm.key
+    # Whose key set the operator has accepted is nothing to pods, which mount the accepted one.
+    is_set = naming.SLURM_JWKS in {named.file, slurm.key.file} and not cluster.spec.external
+    return _digest(loginset, cluster, slurm, image, slurm.key if is_set else named)
+
+
+def inputs_before(loginset: LoginSet, cluster: Cluster, slurm: Slurm, image: Mapping[str, str]) -> str:
+    """The same of earlier operators, whose pods may mount the user's own Secret: another one replaces them."""
+    named = naming.slurm_key(cluster) or slurm.key
+    return _digest(loginset, cluster, slurm, image, named if named.file == slurm.key.file else slurm.key)
+
+
+def _digest(loginset: LoginSet, cluster: Cluster, slurm: Slurm, image: Mapping[str, str], key: naming.KeySource) -> str:
     spec = loginset.spec
-    # What the user names, from wherever pods mount it.
-    key = naming.slurm_key(cluster) or slurm.key
     parts = [
         dict(image),
         slurm.server,

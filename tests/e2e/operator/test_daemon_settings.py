@@ -90,7 +90,7 @@ def test_a_claim_grows_and_never_shrinks_while_slurmctld_runs_on(slurm: SlurmInK
 
 
 def test_a_deleted_cluster_takes_with_it_and_leaves_what_its_spec_says(slurm: SlurmInKubernetes) -> None:
-    keys = {"secret/slurm-auth-slurm", "secret/slurm-auth-jwt", "secret/slurm-auth-copy"}
+    keys = {f"secret/slurm-auth-{what}" for what in ("slurm", "jwt", "copy", "accepted")}
     slurm.kube("delete", "cluster.slinky.slurm.net", slurm.name)
     wait_for("the end of the claim", lambda: not slurm.kube("get", "pvc", "--output=name"), PATIENCE)
     assert set(slurm.kube("get", "secrets", "--output=name").split()) >= keys

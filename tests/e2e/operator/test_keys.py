@@ -12,11 +12,13 @@ from hack.operator_install import Installation
 from tests.support.configuring import edit, wait_live
 from tests.support.operator_death import dead
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
+from tests.unit.cluster.keys.key_model import key_set
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 NODE = "compute-0"
-SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
+SLURM, JWT, COPY, STAGED = (f"slurm-auth-{what}" for what in ("slurm", "jwt", "copy", "accepted"))
+OTHER = key_set("Other").decode()
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +66,16 @@ def test_another_key_of_slurm_is_loaded_by_nobody(slurm: SlurmInKubernetes) -> N
     before = keys(slurm)
     job = slurm.hold(NODE)
     slurm.kube("delete", "secret", SLURM)
-    slurm.kube("create", "secret", "generic", SLURM, f"--from-literal=slurm.key={'x' * 128}")
-    generation = change(slurm, 41)
+    slurm.kube("create", "secret", "generic", SLURM, f"--from-literal=slurm.jwks={OTHER}")
+    # Pods mount the accepted key, so that the configuration goes live beside the other one.
+    wait_live(slurm, change(slurm, 41))
     slurm.wait_event(slurm.name, "KeyChanged", f"Secret {SLURM} is another one than the daemons run with")
     ends(slurm, job)
     slurm.kube("delete", "secret", SLURM)
-    wait_live(slurm, generation)
-    assert keys(slurm) == before
+    names = ("get", "secrets", "--output=name")
+    wait_for("the Secret", lambda: f"secret/{SLURM}" in slurm.kube(*names).split(), PATIENCE)
     slurm.wait_ready()
+    assert keys(slurm) == before
 
 
 def test_a_changed_jwt_key_is_loaded_and_locks_nobody_out(slurm: SlurmInKubernetes) -> None:
@@ -92,12 +96,12 @@ def test_what_the_message_says_brings_a_key_back_that_nobody_has_kept(
     before = keys(slurm)
     job = slurm.hold(NODE)
     with dead(operator, kubectl):
-        slurm.kube("delete", "secret", SLURM, COPY)
-    slurm.wait_event(slurm.name, "KeyLost", f"Secret {SLURM} is gone", "cat /etc/slurm-keys/slurm.key")
+        slurm.kube("delete", "secret", SLURM, COPY, STAGED)
+    slurm.wait_event(slurm.name, "KeyLost", f"Secret {SLURM} is gone", "cat /etc/slurm-keys/slurm.jwks")
     assert SLURM not in slurm.kube("get", "secrets", "--output=name")
-    value = slurm.control("sh", "-c", "base64 -w0 /etc/slurm-keys/slurm.key").strip()
+    value = slurm.control("sh", "-c", "base64 -w0 /etc/slurm-keys/slurm.jwks").strip()
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SLURM, "namespace": slurm.namespace}}
-    kubectl.apply([{**secret, "data": {"slurm.key": value}}])
+    kubectl.apply([{**secret, "data": {"slurm.jwks": value}}])
     slurm.wait_ready()
     assert keys(slurm) == before
     ends(slurm, job)

@@ -12,6 +12,7 @@ import pytest
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
 from slinky_api.labels import ANNOTATION_SECRET_SERVER
+from slinky_operator.cluster.keys import key_sets
 from tests.support import processes
 from tests.support.nodesets import uids
 from tests.support.pods import restarts
@@ -49,7 +50,7 @@ def slurm(new_slurm: NewSlurm, impatient: Installation) -> SlurmInKubernetes:
 def elsewhere(slurm: SlurmInKubernetes) -> SlurmInKubernetes:
     """The same Slurm as a Cluster that runs elsewhere, for whose nodes the user has given a wrong key."""
     instance = SlurmInKubernetes(slurm.kubectl, slurm.namespace, slurm.slurm, "elsewhere")
-    give_key(slurm, base64.b64encode(secrets.token_bytes(1024)).decode())
+    give_key(slurm, base64.b64encode(key_sets.of_one("generated", secrets.token_bytes(128))).decode())
     server = f"http://{slurm.name}-restapi.{slurm.namespace}.svc:6820"
     slurm.kube(
         "annotate", "--overwrite", "secret", f"{slurm.name}-auth-jwt", KEY, f"{ANNOTATION_SECRET_SERVER}={server}"
@@ -57,7 +58,10 @@ def elsewhere(slurm: SlurmInKubernetes) -> SlurmInKubernetes:
     host = f"{slurm.name}-controller-0.{slurm.name}-controller.{slurm.namespace}.svc"
     spec = {
         "server": server,
-        "auth": {"jwtKeyRef": {"name": f"{slurm.name}-auth-jwt", "key": "jwt.key"}, "slurmKeyRef": {"name": KEY}},
+        "auth": {
+            "jwtKeyRef": {"name": f"{slurm.name}-auth-jwt", "key": "jwt.key"},
+            "slurmKeyRef": {"name": KEY, "key": "slurm.jwks"},
+        },
         "controller": {"external": {"host": host}},
     }
     slurm.kubectl.apply([instance.object("Cluster", instance.name, spec)])
@@ -67,7 +71,7 @@ def elsewhere(slurm: SlurmInKubernetes) -> SlurmInKubernetes:
 
 def give_key(slurm: SlurmInKubernetes, key: str) -> None:
     metadata = {"name": KEY, "namespace": slurm.namespace}
-    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"slurm.key": key}}])
+    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"slurm.jwks": key}}])
 
 
 @contextmanager
@@ -111,7 +115,7 @@ def test_slurmds_that_never_register_are_told_and_made_anew_until_what_is_wrong_
     slurm.wait_event("silent", "PodsRepaired", "(runs since ")
     assert not {"silent-0", "silent-1"} & set(slurm.states())
 
-    give_key(slurm, slurm.get("secret", f"{slurm.name}-auth-slurm")["data"]["slurm.key"])
+    give_key(slurm, slurm.get("secret", f"{slurm.name}-auth-slurm")["data"]["slurm.jwks"])
     slurm.wait_idle_nodes("silent-0", "silent-1", timeout=300)
     wait_for("NodeSet ready", lambda: is_ready(slurm, "silent"), 120)
     assert slurm.condition("nodeset", "silent", "Degraded")["status"] == "False"

@@ -5,6 +5,8 @@ Only the namespace and the images of the manifests are changed; the images are t
 
 from __future__ import annotations
 
+import base64
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +141,11 @@ def state(plain: PlainSlurm, job: str) -> str:
 def managed(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with a node that stays."""
     instance = new_slurm("slinky", CLUSTER)
-    instance.create()
+    # Pods of the chart mount a single key from this Secret.
+    key = base64.b64encode(secrets.token_bytes(1024)).decode()
+    about = {"name": "slurm-auth-key", "namespace": instance.namespace}
+    instance.create(auth={"slurmKeyRef": {"name": "slurm-auth-key"}})
+    instance.kubectl.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": about, "data": {"slurm.key": key}}])
     instance.nodeset("stays", 1)
     instance.wait_ready()
     return instance
@@ -186,10 +192,8 @@ ENTRYPOINT_WAS_HERE = "/run/entrypoint-was-here"
 
 
 def surroundings_of_0_3(slurm: SlurmInKubernetes) -> list[dict[str, Any]]:
-    """What the chart of 0.3 puts beside its NodeSets: the key, and Services of slurmctld and of the nodes."""
-    key = slurm.get("secret", f"{CLUSTER}-auth-slurm")["data"]["slurm.key"]
+    """What the chart of 0.3 puts beside its NodeSets, but for the key: Services of slurmctld and of the nodes."""
     objects: list[dict[str, Any]] = [
-        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "slurm-auth-key"}, "data": {"slurm.key": key}},
         service("slurm-controller", {"statefulset.kubernetes.io/pod-name": f"{CLUSTER}-controller-0"}, 6817),
         service("slurm-compute", {"app.kubernetes.io/name": "slurmd"}, 6818),
     ]

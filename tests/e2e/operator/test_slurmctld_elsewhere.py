@@ -53,13 +53,15 @@ def sites(new_slurm: NewSlurm) -> Sites:
         .replace("slurmctld.example.com", f"{CONTROLLER}.slurm-controller.{home.namespace}.svc")
     )
     sample["metadata"]["namespace"] = away.namespace
+    # The key is a set, as the operator has made it.
+    sample["spec"]["auth"]["slurmKeyRef"]["key"] = "slurm.jwks"
     sample["spec"]["jobs"] = {"tenants": [{"namespaces": [away.namespace], "user": "alice"}]}
-    key = home.get("secret", "slurm-auth-slurm")["data"]["slurm.key"]
+    key = home.get("secret", "slurm-auth-slurm")["data"]["slurm.jwks"]
     server = sample["spec"]["server"]
     away.kubectl.apply(
         [
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": away.namespace}},
-            secret(away, KEY, server, {"slurm.key": key}),
+            secret(away, KEY, server, {"slurm.jwks": key}),
             sample,
         ]
     )

@@ -114,7 +114,7 @@ def test_a_cluster_elsewhere_applied_again_keeps_its_pods_and_leaves_nothing_in_
     spec: dict[str, Any] = {
         "server": f"http://slurm-restapi.{slurm.namespace}.svc:6820",
         "auth": {
-            "slurmKeyRef": {"name": "slurm-auth-slurm"},
+            "slurmKeyRef": {"name": "slurm-auth-slurm", "key": "slurm.jwks"},
             "jwtKeyRef": {"name": "slurm-auth-jwt", "key": "jwt.key"},
         },
         "controller": {"external": {"host": f"slurm-controller-0.slurm-controller.{slurm.namespace}.svc"}},

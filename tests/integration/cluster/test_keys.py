@@ -16,8 +16,9 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, SECRETS, STATEFULSETS
 from slinky_operator.slurm import naming
 from tests.integration.cluster.conftest import Bench, applied, message, ready, reason, wait_until
+from tests.unit.cluster.keys.key_model import key_set
 
-SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
+SLURM, JWT, COPY, STAGED = (f"slurm-auth-{what}" for what in ("slurm", "jwt", "copy", "accepted"))
 LOGS = naming.job_logs_key("slurm")
 
 
@@ -68,16 +69,17 @@ async def test_the_key_of_slurm_cannot_be_changed_in_place_and_one_in_its_place_
         with pytest.raises(errors.Invalid, match="immutable"):
             await bench.kube.merge_patch(SECRETS, SLURM, {"data": secret("x", slurm_key=b"o")["data"]}, bench.namespace)
         await delete(bench, SLURM)
-        await bench.kube.create(SECRETS, secret(SLURM, slurm_key=b"other" * 20), bench.namespace)
-        reconfigured = bench.slurm.world.reconfigured
-        generation = await bench.edit({"extraConf": "KillWait=7"})
+        await bench.kube.create(SECRETS, secret(SLURM, slurm_jwks=key_set("Other")), bench.namespace)
         await bench.until(reason("Degraded", "KeyChanged"))
         await told(bench, "KeyChanged")
-        assert bench.slurm.world.reconfigured == reconfigured
-        await delete(bench, SLURM)
+        # What pods mount is another Secret, so that a configuration goes live beside it.
+        generation = await bench.edit({"extraConf": "KillWait=7"})
         await bench.until(partial(applied, generation))
+        assert await data(bench, STAGED) == before
+        await delete(bench, SLURM)
+        await told(bench, "KeyRestored")
+        await bench.until(ready)
         assert await data(bench, SLURM) == before
-        assert bench.slurm.world.reconfigured == reconfigured + 1
 
 
 async def test_with_the_copy_lost_too_the_next_operator_says_what_to_do(bench: Bench) -> None:
@@ -85,17 +87,18 @@ async def test_with_the_copy_lost_too_the_next_operator_says_what_to_do(bench: B
     async with bench.operator():
         await bench.until(ready)
     before = {name: await data(bench, name) for name in (SLURM, JWT)}
-    await delete(bench, SLURM, JWT, COPY)
+    await delete(bench, SLURM, JWT, COPY, STAGED)
     async with bench.operator():
         status = (await bench.until(reason("Degraded", "KeyLost")))["status"]
         assert "kubectl -n" in message(status, "Degraded")
-        for name in (SLURM, JWT, COPY):
+        for name in (SLURM, JWT, COPY, STAGED):
             with pytest.raises(errors.NotFound):
                 await bench.kube.get(SECRETS, name, bench.namespace)
         for name, values in before.items():
             await bench.kube.create(SECRETS, {**secret(name), "data": values}, bench.namespace)
         await bench.until(ready)
-        assert await data(bench, COPY) == {**before[SLURM], **before[JWT]}
+        copied = await data(bench, COPY)
+        assert (copied["slurm.key"], copied["jwt.key"]) == (before[SLURM]["slurm.jwks"], before[JWT]["jwt.key"])
 
 
 async def test_no_key_is_made_beside_a_slurmctld_that_no_cache_shows(bench: Bench) -> None:

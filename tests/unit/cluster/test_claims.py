@@ -219,7 +219,9 @@ def test_a_claim_goes_with_its_cluster_only_if_the_spec_says_so(
         world.children.clear()
 
 
-@pytest.mark.parametrize(("policy", "kept"), [(None, set()), ("Delete", set()), ("Retain", {"slurm", "jwt", "copy"})])
+@pytest.mark.parametrize(
+    ("policy", "kept"), [(None, set()), ("Delete", set()), ("Retain", {"slurm", "jwt", "copy", "accepted"})]
+)
 def test_generated_keys_go_with_their_cluster_unless_the_spec_retains_them(policy: str | None, kept: set[str]) -> None:
     auth = {"keysWhenDeleted": policy} if policy else {}
     world = settled({"auth": auth})

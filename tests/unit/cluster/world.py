@@ -59,6 +59,7 @@ from slinky_operator.cluster.actions import (
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.shared import volumes
 from slinky_operator.cluster.in_use.removals import Use
+from slinky_operator.cluster.keys import key_sets
 from slinky_operator.cluster.memory import (
     AccountingAnswer,
     ClaimSize,
@@ -78,6 +79,7 @@ from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.steps.site import job_logs
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.reconcile.writes.children import quantity
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
 from slinky_operator.slurm.connection.key_proof import Holder, KeySet
@@ -290,7 +292,9 @@ class World:
                 if metadata.get("deletionTimestamp") and not metadata["finalizers"]:
                     self.node_sets.pop(metadata["name"], None)
             case MakeKey():
-                self._make(action.body, {action.key: b"k" * action.size})
+                key = b"k" * action.size
+                is_set = action.key == naming.SLURM_JWKS
+                self._make(action.body, {action.key: key_sets.of_one("generated", key) if is_set else key})
             case MakePassword():
                 self._make(action.body, {action.key: b"p" * 48})
             case AdoptKey():

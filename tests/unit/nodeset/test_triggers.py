@@ -7,6 +7,7 @@ import pytest
 from slinky_api import labels
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.loginset.triggers import LoginSetTriggers
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.triggers import NodeSetTriggers
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
@@ -32,3 +33,15 @@ def test_a_claim_wakes_its_nodeset_when_it_comes_and_when_it_goes(
     waking: NodeSetTriggers, old: Object | None, new: Object | None, woken: list[Key]
 ) -> None:
     assert list(waking.claim(old, new)) == woken
+
+
+@pytest.mark.parametrize(("field", "woken"), [("slurmKeyFile", True), ("summary", False)])
+def test_a_cluster_wakes_those_who_name_it_when_daemons_have_a_key_of_another_form(field: str, woken: bool) -> None:
+    nodesets, loginsets = Store(INDEXES_OF_NODESETS), Store(INDEXES_OF_NODESETS)
+    about = {"namespace": "team", "uid": "1", "resourceVersion": "1"}
+    for store in (nodesets, loginsets):
+        store.put({"metadata": {**about, "name": "a"}, "spec": {"clusterName": "c"}})
+    waking = NodeSetTriggers(nodesets, Store(), Store(indexes.INDEXES_OF_PODS), None, {}, lambda uid: None, lambda: 0.0)
+    before, after = ({"metadata": {**about, "name": "c"}, "status": {field: one}} for one in ("x", "y"))
+    for triggers in (waking, LoginSetTriggers(loginsets)):
+        assert list(triggers.cluster(before, after)) == ([("team", "a")] if woken else [])

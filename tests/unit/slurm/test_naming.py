@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from slinky_api.v1alpha1.cluster.kind import MANAGED_NAME_LENGTH, Cluster
 from slinky_operator.slurm import naming
 
@@ -38,6 +40,31 @@ def test_keys_of_the_users_win() -> None:
     assert naming.jwt_key(mine) == naming.KeySource("k", "jwt_hs256.key", "jwt.key", generated=False)
     made = naming.slurm_key(cluster())
     assert made == naming.KeySource("slurm-auth-slurm", "slurm.key", "slurm.key", generated=True)
+
+
+@pytest.mark.parametrize(
+    ("file", "auth", "mounted"),
+    [
+        (None, {}, ("slurm-auth-slurm", "slurm.key")),
+        ("slurm.key", {}, ("slurm-auth-slurm", "slurm.key")),
+        ("slurm.jwks", {}, ("slurm-auth-accepted", "slurm.jwks")),
+        (None, {"slurmKeyRef": {"name": "k", "key": "ring.jwks"}}, ("slurm-auth-accepted", "slurm.jwks")),
+        ("slurm.jwks", {"slurmKeyRef": {"name": "k", "key": "ring.jwks"}}, ("slurm-auth-accepted", "slurm.jwks")),
+        # Another form is asked for, and daemons still have this one.
+        ("slurm.key", {"slurmKeyRef": {"name": "k", "key": "ring.jwks"}}, ("slurm-auth-accepted", "slurm.key")),
+        ("slurm.jwks", {"slurmKeyRef": {"name": "k"}}, ("slurm-auth-accepted", "slurm.jwks")),
+    ],
+)
+def test_pods_mount_the_form_of_the_key_that_daemons_have(
+    file: str | None, auth: dict[str, Any], mounted: tuple[str, str]
+) -> None:
+    given = cluster(auth=auth)
+    found = naming.mounted_key(
+        given.model_copy(update={"status": given.status.model_copy(update={"slurm_key_file": file})})
+    )
+    assert found is not None
+    assert (found.secret, found.key) == mounted
+    assert found.key == found.file
 
 
 def test_slurmd_finds_its_configuration() -> None:

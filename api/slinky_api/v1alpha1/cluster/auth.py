@@ -124,8 +124,8 @@ class Auth(ApiModel):
     """Keys and tokens."""
 
     slurm_key_ref: KeyRef | None = None
-    """Secret with the key of auth/slurm (key slurm.key, or a key set as slurm.jwks). Generated if not set. With
-    spec.server, the Secret must name the server in its annotation cluster.slinky.slurm.net/server."""
+    """Secret with the key of auth/slurm (key slurm.key, or a key set as slurm.jwks). Generated, as a key set, if
+    not set. With spec.server, the Secret must name the server in its annotation cluster.slinky.slurm.net/server."""
     jwt_key_ref: KeyRef | None = None
     """Secret with the HS256 key of auth/jwt (key jwt_hs256.key). Generated if not set. With spec.server, the operator
     signs its tokens with it unless there is spec.token; the Secret must then name the server in its annotation

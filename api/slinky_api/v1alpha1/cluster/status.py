@@ -123,6 +123,9 @@ class ClusterStatus(ApiModel):
     slurmd_image: str | None = None
     """Default image of slurmd for NodeSets: the operator's setting when the cluster was created, or a newer patch
     release of it."""
+    slurm_key_file: str | None = None
+    """What daemons have as the key of auth/slurm: slurm.jwks, a key set, or slurm.key, a single key; not set with
+    spec.server."""
     signing_key_id: str | None = None
     """Id (kid) of the RSA key that tokens are signed with; not set while that is the key of auth/jwt."""
     observed_generation: int | None = None

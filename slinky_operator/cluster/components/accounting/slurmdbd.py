@@ -162,7 +162,7 @@ class Slurmdbd(Component):
                     "terminationGracePeriodSeconds": 60,
                     **priority_after_slurmctld(materials, name),
                     "securityContext": pod_security(naming.SLURM_UID, volumes=True),
-                    "containers": [self._container(materials)],
+                    "containers": [self._container(materials, key)],
                     "volumes": _volumes(cluster, key),
                 },
                 cluster,
@@ -202,9 +202,9 @@ class Slurmdbd(Component):
                     )
                     yield DaemonTrouble(self.daemon, NOT_LISTENING, words)
 
-    def _container(self, materials: Materials) -> dict[str, Any]:
+    def _container(self, materials: Materials, key: KeySource | None) -> dict[str, Any]:
         cluster, images = materials.snapshot.cluster, materials.images
-        own, key = self.spec(cluster), naming.slurm_key(cluster)
+        own = self.spec(cluster)
         assert key is not None  # noqa: S101 - a managed Cluster has one
         variable = "SLURM_SACK_JWKS" if key.file == naming.SLURM_JWKS else "SLURM_SACK_KEY"
         container: dict[str, Any] = {

@@ -16,11 +16,13 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import KeepKeys, MakeKey, MakePassword, PutKeyBack, ReadKeys, SealKey, TryKey
 from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.keys import key_sets
 from slinky_operator.cluster.memory import Denied, KeyTrial, Memory
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, STATEFULSETS
 from slinky_operator.reconcile.text import cut
+from slinky_operator.slurm import naming
 from slurm_client import MintedToken
 
 logger = logging.getLogger(__name__)
@@ -30,6 +32,9 @@ _REFUSALS: Final = (errors.Invalid, errors.Forbidden, errors.BadRequest)
 
 PASSWORD_SIZE: Final = 24
 """Random bytes of a password, which is twice as many hexadecimal digits."""
+
+FIRST_KEY: Final = "generated"
+"""Id (kid) of the key in a set that the operator makes."""
 
 WORDS: Final = 200
 """Maximum characters that are kept of why a token was refused."""
@@ -70,7 +75,10 @@ async def _make(action: MakeKey, cluster: Cluster, memory: Memory, tools: Tools)
         memory.denied["Secret", name] = Denied("", f"no key is made: {why}", tools.clock())
         tools.sources.forget(cluster.namespace, action.copy)
     else:
-        await _create(action.body, action.key, tools.random_bytes(action.size), cluster, memory, tools)
+        value = tools.random_bytes(action.size)
+        if action.key == naming.SLURM_JWKS:
+            value = key_sets.of_one(FIRST_KEY, value)
+        await _create(action.body, action.key, value, cluster, memory, tools)
 
 
 async def _put_back(action: PutKeyBack, cluster: Cluster, memory: Memory, tools: Tools) -> None:

@@ -107,7 +107,7 @@ def test_a_refused_template_is_named_by_its_field_and_the_workload_stays(world: 
 
 def test_its_secrets_are_read(world: World) -> None:
     cluster = world.snapshot().cluster
-    assert daemons.secrets(cluster) == ["slurm-auth-slurm", "slurm-auth-jwt", "for-the-recorder"]
+    assert daemons.secrets(cluster) == ["slurm-auth-accepted", "slurm-auth-jwt", "for-the-recorder"]
     elsewhere = Cluster.parse(cluster_object({"server": "http://there:6820", "auth": {"jwtKeyRef": {"name": "x"}}}))
     assert daemons.secrets(elsewhere) == []
 

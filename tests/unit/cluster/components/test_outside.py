@@ -28,7 +28,7 @@ def test_it_has_the_name_of_slurmctld_the_command_and_where_the_key_is() -> None
     assert said["hosts"] == f"192.0.2.1 {HOST}\n"
     assert said["slurmd"] == f'slurmd -D -N "$(hostname -s)" --conf-server {HOST}:6817\n'
     assert said["key"] == (
-        "kubectl -n here get secret slurm-auth-slurm -o jsonpath='{.data.slurm\\.key}' | base64 -d > slurm.key\n"
+        "kubectl -n here get secret slurm-auth-accepted -o jsonpath='{.data.slurm\\.jwks}' | base64 -d > slurm.jwks\n"
     )
     assert said["version"] == "26.05.5"
     assert ADDRESS not in said["steps"]

@@ -27,7 +27,7 @@ from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.slurm.connection.key_proof import Answer, Holder, KeySet, Verdict
 from tests.unit.cluster.world import ENVIRONMENT, WALL, World, cluster_object, node_set_object
 
-COPY, STAGED, MINE = "slurm-auth-copy", "slurm-auth-accepted", "mine"
+COPY, STAGED, MINE, OURS = "slurm-auth-copy", "slurm-auth-accepted", "mine", "slurm-auth-slurm"
 EXPIRES = timedelta(hours=1)
 SLURMDS = ("compute-0", "compute-1")
 CONTROLLER = "slurmctld"
@@ -75,10 +75,15 @@ def pod(name: str, ip: str, mounts: str = MINE) -> dict[str, Any]:
     return {"metadata": about, "spec": spec, "status": {"phase": "Running", "podIP": ip}}
 
 
-def _settled(mounts: str) -> World:
-    spec = {"auth": {"slurmKeyRef": {"name": MINE, "key": "slurm.jwks"}}}
-    world = World(cluster_object(spec), secrets={MINE: {"slurm.jwks": key_set("A")}})
-    world.written[MINE] = "1", WALL - timedelta(days=1)
+GIVEN: Final = {"auth": {"slurmKeyRef": {"name": MINE, "key": "slurm.jwks"}}}
+
+
+def _settled(mounts: str, *, generated: bool = False) -> World:
+    secret = OURS if generated else MINE
+    world = World(cluster_object({} if generated else GIVEN), secrets={secret: {"slurm.jwks": key_set("A")}})
+    if generated:
+        world.owners[OURS] = "cluster-uid"
+    world.written[secret] = "1", WALL - timedelta(days=1)
     world.add(node_set_object("compute"))
     world.settle()
     assert world.controller_pod is not None
@@ -92,7 +97,7 @@ def _settled(mounts: str) -> World:
     return world
 
 
-_BASES = {mounts: _settled(mounts) for mounts in (STAGED, MINE)}
+_BASES = {STAGED: _settled(STAGED), MINE: _settled(MINE), OURS: _settled(STAGED, generated=True)}
 
 
 @dataclass
@@ -100,7 +105,10 @@ class Model:
     """A Cluster with a key set, its daemons and kubelets."""
 
     mounts: str = STAGED
-    """The Secret that pods mount: an earlier operator has made those that mount the user's."""
+    """The Secret that pods mount: an earlier operator has made those that mount the user's.
+
+    With `OURS` the set is generated, pods mount the staged one, and the user names a Secret with the first step.
+    """
 
     world: World = field(default_factory=World)
     mounted: dict[str, bytes] = field(default_factory=dict)
@@ -132,7 +140,8 @@ class Model:
 
     def __post_init__(self) -> None:
         self.world = copy.deepcopy(_BASES[self.mounts])
-        first = self.world.secrets[MINE]["slurm.jwks"]
+        self.mounts = STAGED if self.mounts == OURS else self.mounts
+        first = self.accepted
         for name in (CONTROLLER, *SLURMDS):
             self.mounted[name] = self.loaded[name] = first
 
@@ -190,10 +199,12 @@ class Model:
 
     def write(self, *names: str) -> None:
         self._give(MINE, key_set(*names))
+        self.world.raw = {**self.world.raw, "spec": {**self.world.raw["spec"], **GIVEN}}
         self.passes(1.0)
 
     def put_back(self) -> None:
         self._give(MINE, self.accepted)
+        self.world.raw = {**self.world.raw, "spec": {**self.world.raw["spec"], **GIVEN}}
         self.passes(1.0)
 
     def tamper(self) -> None:

@@ -15,6 +15,7 @@ from tests.unit.cluster.keys.key_model import (
     COPY,
     EXPIRES,
     MINE,
+    OURS,
     SLURMDS,
     STAGED,
     Model,
@@ -62,6 +63,40 @@ def test_a_rotation_needs_nothing_but_its_three_steps_and_one_reconfigure_for_ea
     assert model.accepted == key_set(*B)
     # Daemons that still have the earlier key in memory refuse it: it has expired.
     assert model.reloads == 2
+    assert not model.separated
+
+
+def test_a_generated_set_becomes_the_users_with_the_first_step_and_is_rotated_like_any_other() -> None:
+    model = Model(OURS)
+    model.passes(3, 3)
+    assert not model.reloads
+    for names in (AB, BA):
+        model.write(*names)
+        until_done(model)
+        assert {*model.loaded.values()} == {model.accepted} == {key_set(*names)}
+    expire(model)
+    model.write(*B)
+    until_done(model)
+    assert model.accepted == key_set(*B)
+    assert not model.separated
+    assert not model.replaced_pods
+    # Whoever takes the name away again gets the set that daemons have back into the generated Secret. The rest of the
+    # plan has removed the fingerprint of the first one.
+    del model.world.children["StatefulSet", "slurm-controller"]["metadata"]["annotations"]
+    model.world.raw = {**model.world.raw, "spec": {}}
+    model.passes(3, 3)
+    assert model.world.secrets[OURS] == {"slurm.jwks": key_set(*B)}
+    assert model.world.secrets[STAGED] == {"slurm.jwks": key_set(*B)}
+    assert model.accepted == key_set(*B)
+
+
+@pytest.mark.parametrize("names", [("B",), ("a", "B"), ("b",)])
+def test_a_set_without_the_generated_key_or_with_another_default_is_refused(names: tuple[str, ...]) -> None:
+    model = Model(OURS)
+    model.write(*names)
+    model.wait()
+    assert refusal(model).reason == "KeyChanged"
+    assert model.accepted == model.offered == key_set(*A)
     assert not model.separated
 
 

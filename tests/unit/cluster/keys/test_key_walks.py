@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.unit.cluster.keys.key_model import CONTROLLER, MINE, SLURMDS, STAGED, Model, key_set
+from tests.unit.cluster.keys.key_model import CONTROLLER, MINE, OURS, SLURMDS, STAGED, Model, key_set
 from tests.unit.cluster.keys.test_key_steps import AB, BA, until_done
 
 EVENTS: dict[str, Callable[[Model], None]] = {
@@ -110,10 +110,10 @@ def test_what_comes_to_the_same_is_told_apart_from_what_does_not() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("mounts", [STAGED, MINE])
+@pytest.mark.parametrize("mounts", [STAGED, MINE, OURS])
 def test_long_random_orders_keep_all_daemons_together_and_can_be_finished(seed: int, mounts: str) -> None:
     chance = random.Random(seed)  # noqa: S311 - a replayable walk
-    events = sorted(EVERYTHING if mounts == STAGED else EVENTS)
+    events = sorted(EVENTS if mounts == MINE else EVERYTHING)
     order = tuple(chance.choice(events) for _ in range(14))
     model = walked(order, late=chance.choice([1.0, 40.0, 110.0]), mounts=mounts)
     assert not model.separated, order

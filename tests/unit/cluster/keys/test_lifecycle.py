@@ -25,7 +25,7 @@ from slinky_operator.cluster.actions import (
     TryKey,
     Write,
 )
-from slinky_operator.cluster.keys import stored_keys
+from slinky_operator.cluster.keys import key_sets, stored_keys
 from slinky_operator.cluster.memory import Jobs, Memory
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from tests.unit.cluster.rollout import settled, until
@@ -34,6 +34,26 @@ from tests.unit.cluster.world import World, cluster_object, node_set_object
 SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
 STAGED = "slurm-auth-accepted"
 OF_USERS = {"auth": {"slurmKeyRef": {"name": "mine"}, "jwtKeyRef": {"name": "mine", "key": "jwt.key"}}}
+
+
+SET = key_sets.of_one("generated", b"k" * 128)
+GENERATED = {"slurm.jwks": SET, "slurm.key": b"k" * 128}
+both_forms = pytest.mark.parametrize("file", GENERATED)
+
+
+def generated(file: str) -> World:
+    """An idle Cluster with a generated key: a key set, or what an earlier operator has made."""
+    world = World()
+    if file == "slurm.key":
+        world.secrets[SLURM], world.owners[SLURM] = {file: GENERATED[file]}, "cluster-uid"
+        world.sealed.add(SLURM)
+    world.settle()
+    assert world.raw["status"]["isReady"] is True
+    assert world.secrets[SLURM] == {file: GENERATED[file]}
+    assert (STAGED in world.secrets) is (file == "slurm.jwks")
+    if file == "slurm.key":
+        del world.raw["status"]["slurmKeyFile"]
+    return world
 
 
 def of_users(**spec: Any) -> World:
@@ -59,6 +79,13 @@ def of(kind: type, done: Any) -> list[Any]:
     return [one for one in done if isinstance(one, kind)]
 
 
+def mounted(live: dict[str, Any]) -> tuple[str, str]:
+    """Secret and file of the key of auth/slurm of a StatefulSet."""
+    volumes = live["spec"]["template"]["spec"]["volumes"]
+    (source,) = (one["secret"] for one in volumes[1]["projected"]["sources"] if "slurm." in str(one))
+    return source["name"], source["items"][0]["path"]
+
+
 # Generated keys
 
 
@@ -68,16 +95,25 @@ def test_what_daemons_are_given_is_written_down_before_slurmctld_is_made() -> No
     order = [type(one).__name__ for one in done]
     made = next(i for i, one in enumerate(done) if isinstance(one, Write) and one.child.resource.kind == "StatefulSet")
     assert order.index("MakeKey") < order.index("KeepKeys") < made
-    assert world.secrets[COPY] == {"slurm.key": b"k" * 128, "jwt.key": b"k" * 32}
+    assert {name: world.secrets[COPY][name] for name in ("slurm.key", "jwt.key")} == {
+        "slurm.key": SET,
+        "jwt.key": b"k" * 32,
+    }
+    assert world.secrets[SLURM] == world.secrets[STAGED] == {"slurm.jwks": SET}
     assert world.sealed == {SLURM}
-    notes = world.children["StatefulSet", "slurm-controller"]["metadata"]["annotations"]
-    assert notes[stored_keys.ANNOTATION_KEY] == f"{SLURM}:{stored_keys.fingerprint(b'k' * 128)}"
+    assert world.raw["status"]["slurmKeyFile"] == "slurm.jwks"
+    live = world.children["StatefulSet", "slurm-controller"]
+    assert live["metadata"]["annotations"][stored_keys.ANNOTATION_KEY] == f"{SLURM}:{stored_keys.fingerprint(SET)}"
+    container = live["spec"]["template"]["spec"]["containers"][0]
+    assert container["env"] == [{"name": "SLURM_SACK_JWKS", "value": "/etc/slurm-keys/slurm.jwks"}]
+    assert mounted(live) == (STAGED, "slurm.jwks")
 
 
 @pytest.mark.parametrize("lost", [[SLURM], [JWT], [SLURM, JWT]], ids="+".join)
 @pytest.mark.parametrize("restart", [False, True], ids=["same-operator", "another"])
-def test_a_lost_key_is_put_back_and_told(lost: list[str], restart: bool) -> None:
-    world = settled()
+@both_forms
+def test_a_lost_key_is_put_back_and_told(lost: list[str], restart: bool, file: str) -> None:
+    world = generated(file)
     before = dict(world.secrets)
     for name in lost:
         del world.secrets[name]
@@ -90,16 +126,20 @@ def test_a_lost_key_is_put_back_and_told(lost: list[str], restart: bool) -> None
     assert world.raw["status"]["isReady"] is True
 
 
-def test_with_the_copy_lost_too_the_operator_that_saw_the_keys_puts_them_back() -> None:
-    world = settled()
+@both_forms
+def test_with_the_copy_lost_too_the_operator_that_saw_the_keys_puts_them_back(file: str) -> None:
+    world = generated(file)
     before = dict(world.secrets)
     world.secrets.clear()
     assert not of(MakeKey, world.settle())
+    # Whether daemons have a key set is asked again.
+    before[COPY] = {name: before[COPY][name] for name in ("slurm.key", "jwt.key")}
     assert world.secrets == before
 
 
-def test_with_everything_lost_nothing_is_made_up_and_it_says_what_to_do() -> None:
-    world = settled()
+@both_forms
+def test_with_everything_lost_nothing_is_made_up_and_it_says_what_to_do(file: str) -> None:
+    world = generated(file)
     world.secrets.clear()
     restarted(world)
     done = world.settle()
@@ -107,17 +147,17 @@ def test_with_everything_lost_nothing_is_made_up_and_it_says_what_to_do() -> Non
     assert not world.secrets
     ready = world.condition("Ready")
     assert (ready["status"], ready["reason"]) == ("False", "KeyLost")
-    assert "exec slurm-controller-0 -c slurmctld -- cat /etc/slurm-keys/slurm.key > slurm.key" in ready["message"]
+    assert f"exec slurm-controller-0 -c slurmctld -- cat /etc/slurm-keys/{file} > {file}" in ready["message"]
     assert world.condition("Degraded")["reason"] == "KeyLost"
     assert ("Warning", "KeyLost") in events(done)
     # What the message says is done, with a wrong key first.
-    world.secrets[SLURM], world.secrets[JWT] = {"slurm.key": b"x" * 128}, {"jwt.key": b"k" * 32}
+    world.secrets[SLURM], world.secrets[JWT] = {file: b"x" * 128}, {"jwt.key": b"k" * 32}
     world.settle()
     assert world.condition("Degraded")["reason"] == "KeyChanged"
-    world.secrets[SLURM] = {"slurm.key": b"k" * 128}
+    world.secrets[SLURM] = {file: GENERATED[file]}
     world.settle()
     assert world.raw["status"]["isReady"] is True
-    assert world.secrets[COPY] == {"slurm.key": b"k" * 128, "jwt.key": b"k" * 32}
+    assert world.secrets[COPY]["slurm.key"] == GENERATED[file]
 
 
 @pytest.mark.parametrize(
@@ -138,17 +178,19 @@ def test_whatever_shows_that_slurmctld_has_existed_keeps_keys_from_being_made(le
     assert world.condition("Degraded")["reason"] == "KeyLost"
 
 
-def test_a_slurm_key_of_ours_that_was_replaced_is_put_back() -> None:
-    world = settled()
-    world.secrets[SLURM] = {"slurm.key": b"other" * 20}
+@both_forms
+@pytest.mark.parametrize("other", ["slurm.jwks", "slurm.key"])
+def test_a_slurm_key_of_ours_that_was_replaced_is_put_back(file: str, other: str) -> None:
+    world = generated(file)
+    world.secrets[SLURM] = {other: b"other" * 20}
     done = world.settle()
-    assert world.secrets[SLURM] == {"slurm.key": b"k" * 128}
+    assert world.secrets[SLURM] == {file: GENERATED[file]}
     assert ("Warning", "KeyRestored") in events(done)
     assert of(PutKeyBack, done)[0].replaces == f"uid-of-{SLURM}"
 
 
 def test_a_slurm_key_that_somebody_has_put_in_its_place_is_theirs_and_nothing_loads_it() -> None:
-    world = settled()
+    world = generated("slurm.key")
     world.secrets[SLURM], world.owners[SLURM] = {"slurm.key": b"other" * 20}, ""
     world.add(node_set_object("compute"))
     world.raw["spec"]["controller"] = {"template": {"metadata": {"annotations": {"a": "b"}}}}
@@ -168,7 +210,7 @@ def test_a_slurm_key_that_somebody_has_put_in_its_place_is_theirs_and_nothing_lo
 
 
 def test_both_put_back_from_an_old_backup_are_noticed_by_the_mark_on_the_stateful_set() -> None:
-    world = settled()
+    world = generated("slurm.key")
     world.secrets[SLURM] = {"slurm.key": b"o" * 128}
     world.secrets[COPY] = {"slurm.key": b"o" * 128, "jwt.key": b"k" * 32}
     restarted(world)
@@ -178,7 +220,7 @@ def test_both_put_back_from_an_old_backup_are_noticed_by_the_mark_on_the_statefu
 
 
 def test_a_cluster_of_an_earlier_operator_keeps_its_keys_and_nothing_restarts() -> None:
-    world = settled()
+    world = generated("slurm.key")
     del world.secrets[COPY]
     world.sealed.clear()
     world.children["StatefulSet", "slurm-controller"]["metadata"].pop("annotations")
@@ -191,6 +233,9 @@ def test_a_cluster_of_an_earlier_operator_keeps_its_keys_and_nothing_restarts() 
     assert "Warning" not in dict(events(done))
     assert world.secrets[COPY] == {"slurm.key": b"k" * 128, "jwt.key": b"k" * 32}
     assert world.children["StatefulSet", "slurm-controller"]["spec"]["template"] == template
+    assert world.secrets[SLURM] == {"slurm.key": b"k" * 128}
+    assert world.raw["status"]["slurmKeyFile"] == "slurm.key"
+    assert STAGED not in world.secrets
 
 
 # Keys of the user's
@@ -256,7 +301,7 @@ def test_a_key_that_slurmctld_has_never_run_with_may_be_mended() -> None:
 
 
 def test_another_ref_is_another_key() -> None:
-    world = settled()
+    world = generated("slurm.key")
     world.pods = ["compute-0"]
     world.secrets["mine"] = {"slurm.key": b"n" * 64}
     world.raw["spec"] = {"auth": {"slurmKeyRef": {"name": "mine"}}}
@@ -271,7 +316,7 @@ def test_another_ref_is_another_key() -> None:
 
 
 def test_a_generated_key_gives_way_to_a_key_set_once_no_slurmd_is_left() -> None:
-    world = settled()
+    world = generated("slurm.key")
     world.pods = ["compute-0"]
     jwk = {"kid": "a", "kty": "oct", "alg": "HS256", "k": base64.b64encode(b"a" * 32).decode()}
     key_set = json.dumps({"keys": [jwk]}).encode()
@@ -282,9 +327,15 @@ def test_a_generated_key_gives_way_to_a_key_set_once_no_slurmd_is_left() -> None
     assert not of(Remove, done)
     assert world.condition("Degraded")["reason"] == "KeyChanged"
     assert world.secrets[COPY]["slurm.key"] == b"k" * 128
+    # Pods that start meanwhile have the key that the others have, as the file that they have.
+    assert world.secrets[STAGED] == {"slurm.key": b"k" * 128}
+    assert world.raw["status"]["slurmKeyFile"] == "slurm.key"
     world.pods = []
     done = world.settle()
     assert of(Remove, done)[0].name == "slurm-controller-0"
+    assert world.secrets[STAGED] == {"slurm.jwks": key_set}
+    assert world.raw["status"]["slurmKeyFile"] == "slurm.jwks"
+    assert mounted(world.children["StatefulSet", "slurm-controller"]) == (STAGED, "slurm.jwks")
     assert [one for one in of(Write, done) if one.child.resource.kind == "StatefulSet"]
     assert world.secrets[COPY]["slurm.key"] == key_set
     assert world.condition("Degraded")["status"] == "False"

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import pytest
+
 from slinky_operator.cluster.keys import question_key
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from tests.unit.cluster.keys.key_model import key_set
+from tests.unit.cluster.keys.test_lifecycle import generated
 from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import WALL
 
 SET = {"auth": {"slurmKeyRef": {"name": "mine", "key": "slurm.jwks"}}}
 
 
-def test_the_connection_has_the_key_that_daemons_have() -> None:
-    world = settled({})
+@pytest.mark.parametrize(("file", "kid"), [("slurm.jwks", "generated"), ("slurm.key", "")])
+def test_the_connection_has_the_key_that_daemons_have(file: str, kid: str) -> None:
+    world = generated(file)
     assert world.slurm is not None
-    assert world.slurm.slurm_key == SharedKey("", world.secrets["slurm-auth-slurm"]["slurm.key"])
+    assert world.slurm.slurm_key == SharedKey(kid, b"k" * 128)
 
 
 def test_of_a_key_set_it_is_the_default_of_the_set_that_daemons_have() -> None:

@@ -169,7 +169,7 @@ def test_a_copy_that_somebody_has_edited_or_deleted_loses_no_key() -> None:
     world = with_key("a")
     world.secrets[COPY] = {**world.secrets[COPY], PEM: b"nonsense", signing.FORMER: b'{"keys": [{"kid": 1}]}'}
     world.settle()
-    assert world.secrets[COPY].keys() == {"slurm.key", "jwt.key", PEM}
+    assert world.secrets[COPY].keys() == {"slurm.key", "slurm-keys-loaded", "jwt.key", PEM}
     assert world.secrets[COPY][PEM] == rsa_key("a")
     del world.secrets[COPY]
     world.settle()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, KeepKeys, TearDown, Write
-from slinky_operator.cluster.memory import Denied
+from slinky_operator.cluster.keys import stored_keys
+from slinky_operator.cluster.memory import Denied, Memory
 from slinky_operator.slurm import naming
 from tests.unit.cluster.accounting.test_accounting import DBD, started
-from tests.unit.cluster.keys.key_model import COPY, MINE, STAGED, key_set
+from tests.unit.cluster.keys.key_model import COPY, MINE, OURS, STAGED, key_set
+from tests.unit.cluster.keys.test_lifecycle import generated
 from tests.unit.cluster.world import World, cluster_object
 
 CONTROLLER = ("StatefulSet", "slurm-controller")
@@ -57,11 +61,73 @@ def test_the_copy_comes_first_then_what_pods_mount_then_slurmctld() -> None:
     assert MINE not in mounted(world, CONTROLLER)
 
 
-def test_a_generated_key_is_mounted_as_it_is() -> None:
-    world = World()
+def test_a_generated_set_is_staged_too_so_that_no_pod_changes_when_it_becomes_the_users() -> None:
+    world = started({"accounting": {}}, {})
+    given = world.secrets[OURS]["slurm.jwks"]
+    before = {key: copy.deepcopy(world.children[key]["spec"]["template"]) for key in (CONTROLLER, DBD)}
+    assert all(STAGED in str(one) and OURS not in str(one) for one in before.values())
+    world.pods = ["compute-0"]
+    world.secrets[MINE] = {"slurm.jwks": given}
+    world.raw["spec"] = {**world.raw["spec"], **SET}
     world.settle()
+    assert {key: world.children[key]["spec"]["template"] for key in before} == before
+    assert world.secrets[STAGED] == {"slurm.jwks": given}
+    assert world.condition("Degraded")["status"] == "False"
+    about = world.children[CONTROLLER]["metadata"]["annotations"]
+    assert stored_keys.ANNOTATION_KEY not in about, "a set that is rotated has no fixed fingerprint"
+    cluster = Cluster.parse(world.raw)
+    mounted_key = naming.mounted_key(cluster)
+    del world.raw["spec"]["auth"]
+    assert naming.mounted_key(Cluster.parse(world.raw)) == mounted_key
+
+
+def test_a_generated_single_key_is_mounted_as_it_is() -> None:
+    world = generated("slurm.key")
     assert STAGED not in world.secrets
     assert STAGED not in mounted(world, CONTROLLER)
+
+
+def test_pods_keep_the_form_that_daemons_have_whatever_the_spec_names() -> None:
+    world = generated("slurm.jwks")
+    world.pods = ["compute-0"]
+    world.secrets[MINE] = {"slurm.key": b"n" * 64}
+    world.raw["spec"] = {"auth": {"slurmKeyRef": {"name": MINE}}}
+    done = world.settle()
+    assert not names(done)
+    assert world.condition("Degraded")["reason"] == "KeyChanged"
+    assert naming.mounted_key(Cluster.parse(world.raw)) == naming.KeySource(
+        STAGED, "slurm.jwks", "slurm.jwks", generated=True
+    )
+    # The same text under the name of a single key is another key for Slurm.
+    world.secrets[MINE] = {"slurm.key": world.secrets[OURS]["slurm.jwks"]}
+    assert not names(world.settle())
+    assert "is what daemons have as slurm.jwks" in world.condition("Degraded")["message"]
+    assert world.raw["status"]["slurmKeyFile"] == "slurm.jwks"
+    world.secrets[MINE], world.pods = {"slurm.key": b"n" * 64}, []
+    world.settle()
+    assert world.secrets[STAGED] == {"slurm.key": b"n" * 64}
+    assert "SLURM_SACK_KEY" in mounted(world, CONTROLLER)
+    assert world.raw["status"]["slurmKeyFile"] == "slurm.key"
+    assert world.condition("Degraded")["status"] == "False"
+
+
+@pytest.mark.parametrize("status", ["kept", "lost"])
+@pytest.mark.parametrize("left", ["all", "Secret", "copy"])
+@pytest.mark.parametrize("file", ["slurm.jwks", "slurm.key"])
+def test_the_form_of_a_generated_key_is_found_again(file: str, left: str, status: str) -> None:
+    world = generated(file)
+    world.memory = Memory("cluster-uid")
+    kept = {"all": {OURS, COPY}, "Secret": {OURS}, "copy": {COPY}}[left]
+    world.secrets = {name: data for name, data in world.secrets.items() if name in {*kept, "slurm-auth-jwt"}}
+    if status == "lost":
+        world.raw.pop("status")
+    if left != "all":
+        # As from a backup of Secrets alone.
+        world.children.clear()
+    world.settle()
+    assert list(world.secrets[OURS]) == [file]
+    assert world.raw["status"]["slurmKeyFile"] == file
+    assert world.condition("Degraded")["status"] == "False"
 
 
 def test_a_slurm_elsewhere_mounts_what_the_user_gives() -> None:

@@ -17,6 +17,7 @@ from slinky_operator.cluster.components import slurmctld_pod
 from slinky_operator.cluster.memory import Jobs, Outcome
 from slinky_operator.identity import pod as identity
 from tests.support.from_schema import values
+from tests.unit.cluster.keys.test_lifecycle import generated
 from tests.unit.cluster.rollout import settled, until
 from tests.unit.cluster.world import WALL, World, cluster_object
 
@@ -224,7 +225,7 @@ def test_nothing_is_tried_where_slurmctld_does_not_come_up_anyway() -> None:
 
 
 def test_a_secret_that_is_not_there_replaces_nothing() -> None:
-    world = settled()
+    world = generated("slurm.key")
     world.raw["spec"] = {"auth": {"slurmKeyRef": {"name": "nosuch", "key": "slurm.key"}}}
     for _ in range(4):
         world.step()

@@ -16,6 +16,7 @@ from slinky_operator.cluster.succession import not_ours
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import STATEFULSETS
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
+from tests.unit.cluster.keys.test_lifecycle import generated
 from tests.unit.cluster.rollout import PARTITION, job, settled
 from tests.unit.cluster.world import WALL, World, cluster_object, node_set_object
 
@@ -87,7 +88,7 @@ def test_a_configuration_that_cannot_be_written_says_which_object_is_in_the_way(
 
 
 def test_a_configuration_that_a_key_keeps_from_being_loaded_says_so() -> None:
-    world = settled()
+    world = generated("slurm.key")
     world.secrets["slurm-auth-slurm"], world.owners["slurm-auth-slurm"] = {"slurm.key": b"other" * 20}, ""
     world.raw["spec"] = {"extraConf": "KillWait=7"}
     world.settle()

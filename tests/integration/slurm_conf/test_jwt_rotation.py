@@ -12,7 +12,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -32,6 +32,7 @@ from slinky_operator.slurm.connection.contact import Endpoint
 from slinky_operator.slurm.connection.own_tokens import OwnTokens
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slurm_client import MintedToken
+from tests.integration.slurm_conf.test_key_orders import completed
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_host import SLURM_UID
@@ -52,18 +53,26 @@ class Call:
     """A call of a program that reads its token before each."""
 
     path: str
-    key: bytes
+    key: object
     began: float
     ended: float
     status: int
 
 
 class Load:
-    """Jobs are submitted, and both slurmrestds called, until the end."""
+    """Jobs are submitted, and both slurmrestds called, until the end.
 
-    def __init__(self, host: AccountingHost, rest_ports: tuple[int, ...]) -> None:
+    Parameters
+    ----------
+    key
+        The key of tokens, which may be changed.
+    sign
+        Makes a token with it.
+    """
+
+    def __init__(self, host: AccountingHost, rest_ports: tuple[int, ...], key: Any, sign: Callable[[Any], str]) -> None:
         self._host, self._ports = host, rest_ports
-        self.key = host.jwt_key
+        self.key, self._sign = key, sign
         self.jobs: list[int] = []
         self.calls: list[Call] = []
         self._ending = threading.Event()
@@ -91,7 +100,7 @@ class Load:
                 if self._ending.wait(0.02):
                     return
                 key, began = self.key, time.monotonic()
-                headers = {"X-SLURM-USER-TOKEN": token(key)}
+                headers = {"X-SLURM-USER-TOKEN": self._sign(key)}
                 status = http.get(f"http://127.0.0.1:{port}/{path}", headers=headers).status_code
                 self.calls.append(Call(path, key, began, time.monotonic(), status))
 
@@ -179,7 +188,7 @@ def test_a_key_is_replaced_under_jobs_whichever_daemon_has_it_first(slurm: Accou
     (second,) = ports.hold(1)
     slurm.start_slurmrestd("slurmrestd-2", second)
     operator = Operator(slurm, (slurm.url, f"http://127.0.0.1:{second}"))
-    load = Load(slurm, (slurm.rest_port, second))
+    load = Load(slurm, (slurm.rest_port, second), slurm.jwt_key, token)
     told: dict[str, Any] = {}
     try:
         for first in ("slurmctld", "slurmdbd"):
@@ -208,11 +217,5 @@ def test_a_key_is_replaced_under_jobs_whichever_daemon_has_it_first(slurm: Accou
             told[first] = f"tokens {renewed - began:.1f} s, all {ended - began:.1f} s, {len(failed)} calls failed"
     finally:
         load.end()
-
-    def completed() -> set[int]:
-        """By slurmdbd, which has missed no end of a job either."""
-        shown = slurm.run("sacct", "-n", "-P", "-X", "-a", "-s", "CD", "-S", "now-1hours", "-E", "now", "-o", "JobID")
-        return {int(line) for line in shown.stdout.split()}
-
-    slurm.wait_for(lambda: {*load.jobs} <= completed(), "all jobs have ended well")
+    slurm.wait_for(lambda: {*load.jobs} <= completed(slurm), "all jobs have ended well")
     say(f"{len(load.jobs)} jobs, 0 lost, {len(load.calls)} calls; {told}")

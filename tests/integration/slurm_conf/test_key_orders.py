@@ -1,9 +1,10 @@
 """A key set is rotated in several orders of steps and faults: the operator's own rules, real daemons, jobs and logins.
 
+It begins as a set that the operator has generated: the first step is a Secret of the user's with that key and another.
 What the operator would do is decided by its rules (`tests.unit.cluster.keys.key_model`), in a time that is made up: the
 two minutes for kubelets pass at once. What it does happens to real daemons, and its questions are answered by them:
 slurmctld, two slurmds, slurmdbd, and a sackd whose commands submit jobs. Two slurmrestds are called with tokens
-throughout. The table in docs/reliability.md has what this test prints.
+throughout, and an exporter is scraped. The table in docs/reliability.md has what this test prints.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from slinky_operator.slurm.connection import key_proof
 from slinky_operator.slurm.connection.key_proof import Daemon, Holder, KeySet
 from tests.integration.slurm_conf.test_key_sets import ends_well, running
 from tests.support.accounting_host import AccountingHost
+from tests.support.exporter_process import scraped
 from tests.support.key_proof_program import beside_sackd
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_host import SLURM_UID
-from tests.unit.cluster.keys.key_model import SLURMDS, Model, key_set, pod
+from tests.unit.cluster.keys.key_model import OURS, SLURMDS, Model, key_set, pod
 from tests.unit.cluster.keys.test_key_steps import until_done
 
 pytestmark = pytest.mark.timeout(400)
@@ -42,7 +44,7 @@ SLURMDBD = "slurmdbd"
 
 
 class Rotation(Model):
-    """A Cluster whose daemons are real."""
+    """A Cluster whose daemons are real, with a set that the operator has made: it becomes the user's with step one."""
 
     def __init__(self, host: AccountingHost, proof_port: int) -> None:
         self.host, self.on_disk = host, key_set("A")
@@ -52,7 +54,7 @@ class Rotation(Model):
             Daemon.SLURMDBD: host.slurmdbd_port,
             Daemon.SACKD: proof_port,
         }
-        super().__init__()
+        super().__init__(OURS)
         world = self.world
         world.wall = datetime.now(UTC)
         world.raw = {**world.raw, "spec": {**world.raw["spec"], "accounting": {}}}
@@ -279,11 +281,12 @@ def steps(a: str, b: str) -> tuple[tuple[str, ...], ...]:
 def test_no_order_of_steps_and_faults_loses_a_job(slurm: AccountingHost) -> None:
     (second,) = ports.hold(1)
     slurm.start_slurmrestd("slurmrestd-2", second)
-    with beside_sackd(slurm) as proof_port:
+    with beside_sackd(slurm) as proof_port, scraped(slurm.url, slurm.configuration / "jwt.key") as scrapes:
         model, load = Rotation(slurm, proof_port), Load(slurm, (slurm.rest_port, second))
         lines, held = [], running(slurm)
         try:
             slurm.wait_for(lambda: len(load.jobs) > 2, "jobs are submitted")
+            slurm.wait_for(lambda: scrapes.answers[-1:] == [True], "the exporter knows everything")
             for order, (a, b) in zip(ORDERS, itertools.pairwise("abcdef"), strict=True):
                 began, before = time.monotonic(), (len(load.jobs), len(load.refused), load.calls, len(load.failed))
                 order(model, load, a, b)
@@ -304,7 +307,9 @@ def test_no_order_of_steps_and_faults_loses_a_job(slurm: AccountingHost) -> None
         finally:
             load.end()
         slurm.wait_for(lambda: {*load.jobs} <= completed(slurm), "all jobs have ended well")
-    print("\n".join(lines), {*load.refused}, {*load.failed}, f"{slurm.crashes} crashes")  # noqa: T201 - the figures of a table
+        slurm.wait_for(lambda: scrapes.answers[-1:] == [True], "the exporter knows everything")
+    blind = f"exporter down in {scrapes.answers.count(False)} of {len(scrapes.answers)} scrapes; {scrapes.missed}"
+    print("\n".join(lines), {*load.refused}, {*load.failed}, f"{slurm.crashes} crashes", blind)  # noqa: T201 - the figures of a table
 
 
 def completed(slurm: AccountingHost) -> set[int]:

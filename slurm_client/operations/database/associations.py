@@ -30,6 +30,11 @@ _WITHOUT_IDS = frozenset({"v0.0.41", "v0.0.42"})
 """Parsers that write 0 for the number of an association, although they have the key."""
 
 
+def _with_ids() -> tuple[str, ...]:
+    """Return the parsers that write the number of an association."""
+    return tuple(parser for parser in wire.PARSERS if parser not in _WITHOUT_IDS)
+
+
 class AssociationOperations(DatabaseOperations):
     """List, get, create, update and delete associations."""
 
@@ -158,7 +163,7 @@ class AssociationOperations(DatabaseOperations):
         elif len(await self._like(key, timeout)) != 1:
             raise errors.NotSupported(
                 f"the association of {_named(key)} has no number in this data parser, and others match too",
-                available_in=tuple(parser for parser in wire.PARSERS if parser not in _WITHOUT_IDS),
+                available_in=_with_ids(),
             )
         answer = await self._session.call("db_delete_association", query=query, timeout=timeout)
         if answer.not_modified or not answer.fields.get("removed_associations"):

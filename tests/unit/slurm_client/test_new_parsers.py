@@ -13,6 +13,7 @@ import slurm_client
 from slurm_client import wire
 from slurm_client.decode import nodes
 from slurm_client.decode.job_details import LEFT_OUT, detailed_job
+from slurm_client.operations.database import associations, qos
 from slurm_client.testing import World
 from slurm_client.testing.answers import encode
 from tests.unit.slurm_client.recorder import Recorder
@@ -64,6 +65,14 @@ def test_such_a_list_is_seen() -> None:
         assert any(True for _ in listed(ast.parse(line))), line
     for line in (f"version >= '{NEWEST}'", "A = ('v0.0.41', 'v0.0.42')", f"('job', 'x', '{NEWEST}')"):
         assert not any(True for _ in listed(ast.parse(line))), line
+
+
+def test_a_parser_that_is_not_there_yet_has_what_its_specification_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = wire.fields
+    monkeypatch.setattr(wire, "PARSERS", (*wire.PARSERS, "v0.0.99"))
+    monkeypatch.setattr(wire, "fields", lambda parser, model: fields(NEWEST if parser == "v0.0.99" else parser, model))
+    assert qos._with_minutes() == tuple(parser for parser in wire.PARSERS if parser >= "v0.0.42")
+    assert associations._with_ids() == tuple(parser for parser in wire.PARSERS if parser not in {"v0.0.41", "v0.0.42"})
 
 
 def test_what_is_sent_is_typed_as_the_newest_parser_has_it() -> None:

@@ -6,6 +6,8 @@ or an NFS server that the operator's pod mounts would give them what they cannot
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -23,21 +25,34 @@ _INSTEAD: Final = (
     "is mounted"
 )
 
+_VOLUME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""The name of a volume of a pod."""
+
 _Model = TypeVar("_Model", bound=ApiModel)
 
 
 def prepared(prepare: Prepare | None) -> tuple[JobPrepare, ...]:
-    """Translate what is copied before the job starts: all that is in the volume.
+    """Translate what is copied before the job starts: all that is in the volume, into a folder with its name.
 
     Raises
     ------
     InvalidJob
-        For a volume that is no claim, and a path that cannot be written to.
+        For a volume that is no claim or has no name, and a path that cannot be written to.
     """
     if prepare is None:
         return ()
     claim = _claim("spec.prepare", prepare.mount, writes=False)
-    return (_made(JobPrepare, {"volume": claim, "path": prepare.to}, "spec.prepare.to"),)
+    name = prepare.mount.get("name")
+    if not isinstance(name, str) or _VOLUME.fullmatch(name) is None:
+        raise InvalidJob(
+            "spec.prepare.mount.name",
+            "must be lower-case letters, digits and '-', at most 63: the files are copied into the folder of that name"
+            " in spec.prepare.to",
+        )
+    # Read before the name hides what is wrong with it.
+    _ = _made(JobPrepare, {"volume": claim, "path": prepare.to}, "spec.prepare.to")
+    path = name if prepare.to == "." else posixpath.join(prepare.to, name)
+    return (_made(JobPrepare, {"volume": claim, "path": path}, "spec.prepare.to"),)
 
 
 def is_in_folder(prepare: Prepare | None) -> bool:

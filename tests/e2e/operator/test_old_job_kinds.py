@@ -202,9 +202,14 @@ def test_files_are_prepared_and_results_collected(team: Team) -> None:
     team.apply(wlm.SLURMJOB, "first", batch=first, results={"mount": volume("kept"), "from": f"{FOLDER}/out"})
     team.wait_word(wlm.SLURMJOB, "first", "Succeeded")
     team.wait_collected("wlm-slurmjob-first")
-    second = f"#!/bin/sh\ngrep -q 'of the first' {FOLDER}/given/first/out/said\n"
-    team.apply(wlm.SLURMJOB, "second", batch=second, prepare={"mount": volume("kept"), "to": f"{FOLDER}/given"})
+    # As the example prepare-and-results of wlm-operator, with claims: its script finds the volume `inputs` there.
+    said = "grep 'of the first' inputs/first/out/said > bar/output.txt"
+    second = f"#!/bin/sh\n#SBATCH --nodes=1\nmkdir bar\n{said}\n"
+    files = {"prepare": {"to": ".", "mount": {**volume("kept"), "name": "inputs"}}}
+    results = {"from": "bar", "mount": volume("kept")}
+    team.apply(wlm.SLURMJOB, "second", batch=second, results=results, **files)
     team.wait_word(wlm.SLURMJOB, "second", "Succeeded")
+    team.wait_collected("wlm-slurmjob-second")
 
 
 def test_a_container_runs_as_the_user_and_leaves_results(team: Team) -> None:

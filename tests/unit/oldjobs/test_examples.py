@@ -152,7 +152,9 @@ async def test_while_slurm_cannot_be_asked_the_object_waits(world: OldWorld) -> 
 async def test_input_is_copied_to_the_folder_of_the_job(world: OldWorld, sylabs: dict[str, Any], folder: str) -> None:
     world.slurm.world.add_partition("cpu")
     world.sylabs(**sylabs)
-    claims = {name: {"persistentVolumeClaim": {"claimName": name}} for name in ("inputs", "outputs")}
+    claims = {
+        name: {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-1"}} for name in ("inputs", "outputs")
+    }
     files = {"prepare": {"to": ".", "mount": claims["inputs"]}, "results": {"from": "bar", "mount": claims["outputs"]}}
     for name, uid in (("one", "11111111-x"), ("two", "22222222-x")):
         world.old(WLM, name, uid=uid, **{**FILES, **files})
@@ -161,12 +163,13 @@ async def test_input_is_copied_to_the_folder_of_the_job(world: OldWorld, sylabs:
         assert child is not None
         # No two objects share a folder, as they did: mkdir in the script would fail.
         assert child["spec"]["workingDirectory"] == f"{folder}/wlm-slurmjob-{name}-{uid[:8]}"
-        assert [one["path"] for one in child["spec"]["prepare"]] == ["."]
+        # Its script reads inputs/foo.txt.
+        assert [one["path"] for one in child["spec"]["prepare"]] == ["inputs"]
         assert [one["path"] for one in child["spec"]["results"]] == ["bar"]
 
 
 async def test_a_script_that_says_where_it_starts_is_left_alone(world: OldWorld) -> None:
-    claim = {"persistentVolumeClaim": {"claimName": "inputs"}}
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "inputs"}}
     script = "#!/bin/sh\n#SBATCH --chdir=/scratch/mine\nhostname\n"
     world.old(WLM, "example", batch=script, prepare={"to": "in", "mount": claim})
     await world.look(WLM, "example")

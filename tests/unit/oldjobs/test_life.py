@@ -238,7 +238,7 @@ async def test_files_become_those_of_the_slurmjob(world: OldWorld) -> None:
     volume = {"persistentVolumeClaim": {"claimName": "kept"}}
     bounds = {"maxSize": "1Gi", "maxFiles": 10_000}
     assert child["spec"]["sharedVolume"] == {"claimName": "data", "mountPath": "/data"}
-    assert child["spec"]["prepare"] == [{"volume": volume, "path": "/data/in", **bounds}]
+    assert child["spec"]["prepare"] == [{"volume": volume, "path": "/data/in/data", **bounds}]
     results = {"volume": volume, "path": "/data/out", "to": "hello", "when": "OnSuccess", **bounds}
     assert child["spec"]["results"] == [results]
 

@@ -128,7 +128,7 @@ def test_files_are_copied_between_claims_and_nodes() -> None:
         "results": {"mount": CLAIM, "from": "/scratch/out"},
     }
     volume = {"persistentVolumeClaim": {"claimName": "results"}}
-    prepare = {"volume": volume, "path": "/scratch/in", "maxSize": "1Gi", "maxFiles": 10_000}
+    prepare = {"volume": volume, "path": "/scratch/in/data", "maxSize": "1Gi", "maxFiles": 10_000}
     results = {"volume": volume, "path": "/scratch/out", "when": "OnSuccess", "maxSize": "1Gi", "maxFiles": 10_000}
     for resource in (wlm.SLURMJOB, wlm.WLMJOB):
         found = translated(resource, **files)
@@ -162,10 +162,25 @@ def test_a_volume_that_is_no_claim_is_refused(resource: Resource, mount: dict[st
 
 
 def test_a_claim_to_read_from_may_be_read_only() -> None:
-    mount = {"persistentVolumeClaim": {"claimName": "a", "readOnly": True}}
+    mount = {"name": "a", "persistentVolumeClaim": {"claimName": "a", "readOnly": True}}
     (found,) = translated(wlm.SLURMJOB, prepare={"mount": mount, "to": "/in"}).prepare
     assert found.volume.to_dict() == {"persistentVolumeClaim": {"claimName": "a"}}
     assert "spec.prepare.mount.hostPath" in refusal(wlm.SLURMJOB, prepare={"mount": {"hostPath": {}}, "to": "/in"})
+
+
+@pytest.mark.parametrize(
+    ("to", "path"), [(".", "data"), ("in", "in/data"), ("./in/", "./in/data"), ("/in", "/in/data")]
+)
+def test_files_are_copied_into_a_folder_with_the_name_of_the_volume(to: str, path: str) -> None:
+    (found,) = translated(wlm.SLURMJOB, prepare={"mount": CLAIM, "to": to}).prepare
+    assert found.path == path
+
+
+@pytest.mark.parametrize("name", [None, "", "..", "a/b", "a" * 64, 5])
+def test_a_volume_to_copy_from_has_a_name(name: Any) -> None:
+    mount = {**CLAIM, "name": name} if name is not None else {"persistentVolumeClaim": {"claimName": "a"}}
+    told = refusal(wlm.SLURMJOB, prepare={"mount": mount, "to": "in"})
+    assert told.startswith("spec.prepare.mount.name: must be lower-case letters")
 
 
 @pytest.mark.parametrize("to", ["in/../../b", "/a/../b", "/" + "a" * 2000])

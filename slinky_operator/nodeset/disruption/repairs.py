@@ -181,7 +181,7 @@ def choose(
     names = {one.pod.name for one in over}
     begun = {member.name for member in live if Cause.REPAIR in member.drained_for}
     coming = sum(1 for member in live if member.name not in names and _is_young(member.pod, snapshot, now))
-    updating = sum(1 for member in live if member.pod.registered and Cause.UPDATE in member.drained_for)
+    updating = sum(1 for member in live if member.pod.registered and _is_updating(snapshot, member))
     room = max(
         0,
         rolling_update.budget(snapshot.nodeset, desired)
@@ -192,6 +192,13 @@ def choose(
     )
     over.sort(key=lambda one: (one.pod.name not in begun, one.since, one.pod.name))
     return frozenset(one.pod.name for one in over[:room])
+
+
+def _is_updating(snapshot: Snapshot, member: Member) -> bool:
+    """Whether a pod is drained for an update, which does not wait for the end of a cordon."""
+    host = snapshot.host_of(member.pod)
+    waits = member.pod.cordoned or (host is not None and host.cordoned)
+    return Cause.UPDATE in member.drained_for and not waits
 
 
 def terminating_count(snapshot: Snapshot, now: datetime) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from slinky_operator.nodeset.disruption import eviction, victims
+from slinky_operator.nodeset.disruption import eviction, rolling_update, victims
 from slinky_operator.nodeset.drain import deadline, forgotten_ends, pod_condition, slurmd_questions
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import (
@@ -69,7 +69,13 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
         is_up = pod.registered or member.ownership is RecordOwnership.OURS
         if node is not None and is_open and is_up and not why and _may_undrain(snapshot, pod, node):
             undrain.append(pod.node_name)
-        if node is not None and is_open and why and drains.needs_write(node, why):
+        if (
+            node is not None
+            and is_open
+            and why
+            and drains.needs_write(node, why)
+            and not _goes_on(snapshot, member, why)
+        ):
             host = snapshot.host_of(pod) if Cause.NODE_CORDON in why else None
             words = host.why_cordoned if host is not None else ""
             wanted.setdefault((why, words), []).append(member)
@@ -94,6 +100,18 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
     if repair:
         actions.append(Repair(tuple(repair)))
     return actions
+
+
+def _goes_on(snapshot: Snapshot, member: Member, why: frozenset[Cause]) -> bool:
+    """Whether the drain of an update stands while its Node, or the pod, is cordoned: its clock is not started again.
+
+    The update waits for the end of the cordon, and nothing has a deadline meanwhile; jobs that are still there then
+    have had the time since the drain began. An update that is not wanted any more does not count.
+    """
+    if not why <= drains.CORDONS or Cause.UPDATE not in member.drained_for:
+        return False
+    known = pod_state.known((member,), snapshot.owner)
+    return bool(rolling_update.outdated((member,), snapshot.nodeset, snapshot.revision, known))
 
 
 def _may_undrain(snapshot: Snapshot, pod: Pod, node: Node) -> bool:

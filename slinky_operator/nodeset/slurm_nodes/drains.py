@@ -163,7 +163,7 @@ def needs_write(node: Node, causes: Collection[Cause]) -> bool:
 
     Slurm records when a reason was written. A node that was cordoned for a week and is now to be removed is drained
     again, so that its jobs have the time that the spec gives them; so is one that was to be removed and is now only
-    cordoned.
+    cordoned, unless its update goes on afterwards (`drain.slurm_steps`).
     """
     if not node.is_drain or registration.is_outlived(node):
         return True

@@ -99,7 +99,8 @@ def invalid(loginset: Object, words: str, wall: datetime) -> dict[str, Any]:
         ],
         wall,
     )
-    return {**stored, "conditions": [one.to_dict() for one in wanted], "summary": cut(words, LONGEST_SUMMARY)}
+    counts = {"replicas": 0, "readyReplicas": 0, **stored}
+    return {**counts, "conditions": [one.to_dict() for one in wanted], "summary": cut(words, LONGEST_SUMMARY)}
 
 
 def _ready(snapshot: Snapshot, troubles: Sequence[Trouble]) -> Condition:

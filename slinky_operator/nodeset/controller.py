@@ -161,7 +161,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             stored = NodeSetStatus.model_validate(obj.get("status") or {})
         except ValueError:
             stored = NodeSetStatus()
-        return stored.to_dict(), status.invalid(None, stored, str(error), self._now()).to_dict()
+        return stored.as_stored(), status.invalid(None, stored, str(error), self._now()).to_dict()
 
     @override
     async def run_pass(self, key: Key, obj: Object) -> Result:
@@ -269,7 +269,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
 
     async def _report(self, obj: Object, nodeset: NodeSet, wanted: status.Report, memory: Memory) -> None:
         """Write the status, then emit Events about new troubles."""
-        _ = await self.status.write(obj, nodeset.status.to_dict(), wanted.status.to_dict())
+        _ = await self.status.write(obj, nodeset.status.as_stored(), wanted.status.to_dict())
         for trouble in trouble_events.due(memory, nodeset.status, wanted.troubles):
             self._recorder.warning(obj, str(trouble.reason), trouble.text)
 

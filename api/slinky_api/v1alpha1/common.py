@@ -78,6 +78,10 @@ class ApiModel(BaseModel):
         """The model in the form of the API: camelCase, JSON types, no null values."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
+    def as_stored(self) -> dict[str, Any]:
+        """The same without defaults of fields that the object does not have: what a patch must write is not there."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_unset=True)
+
 
 class OwnerReference(ApiModel):
     """An entry of ``metadata.ownerReferences``."""

@@ -12,12 +12,14 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.model.pod_state import Doubt, Ready, State, Unknown
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.report import status
+from slinky_operator.reconcile.writes.status_writer import patch_between
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
 
@@ -199,3 +201,13 @@ def test_a_node_that_is_somebody_elses_is_a_conflict_and_words_alone_are_not() -
 
     (conflict,) = [one for one in conditions if one.type == "NameConflict"]
     assert (conflict.status, conflict.message) == ("True", theirs.why)
+
+
+def test_a_zero_is_written_to_a_status_that_has_no_such_field_and_no_other_time() -> None:
+    """`kubectl get` shows nothing for a field that is not there."""
+    of = nodeset(replicas=0)
+    wanted = NodeSetStatus.counted(desired=0, replicas=0, updated=0, ready=0, available=0).to_dict()
+    patch = patch_between(of.status.as_stored(), wanted)
+    assert (patch["desired"], patch["readyReplicas"], patch["nodes"]["idle"]) == (0, 0, 0)
+    stored = NodeSet.parse({"metadata": {"name": "a"}, "spec": {"clusterName": "c"}, "status": {**patch, "strange": 1}})
+    assert patch_between(stored.status.as_stored(), wanted) == {}

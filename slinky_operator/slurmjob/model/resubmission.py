@@ -21,7 +21,7 @@ PAUSES_S: Final = (10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600
 """Seconds until the next submission, after the first refusal, the second and so on."""
 
 PASSING_S: Final = (*PAUSES_S[:4], *[900.0] * 4, *[3600.0] * 3, 4 * 3600.0)
-"""The same after refusals that may pass by themselves: 17 submissions on the first day, and 6 on each other."""
+"""The same after refusals that may pass by themselves: 16 submissions on the first day, and 6 on each other."""
 
 JITTER: Final = 0.25
 """By which part a pause is longer or shorter, at most."""

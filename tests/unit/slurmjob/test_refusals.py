@@ -247,6 +247,17 @@ def test_a_job_that_can_never_run_is_submitted_a_few_times_a_day(passing: bool) 
     assert sum(one < timedelta(hours=1) for one in tries) >= 5
 
 
+@pytest.mark.parametrize(("passing", "first", "other"), [(True, 16, 6), (False, 9, 1)])
+def test_the_numbers_of_submissions_in_the_docs(passing: bool, first: int, other: int) -> None:
+    """As docs/jobs.md has them, where luck makes no pause longer or shorter."""
+    plan, day = Resubmissions(30, lambda: 0.5), timedelta(days=1)
+    tries = [timedelta(0)]
+    while tries[-1] < 4 * day:
+        tries.append(tries[-1] + plan.pause(len(tries) - 1, passing=passing))
+    by_day = Counter(one // day for one in tries)
+    assert [by_day[number] for number in range(4)] == [first, *[other] * 3]
+
+
 def test_a_minute_of_a_namespace_has_room_for_so_many() -> None:
     luck = random.Random(1).random  # noqa: S311 - a simulation
     plan, now = Resubmissions(30, luck), datetime(2026, 11, 22, 12, tzinfo=UTC)

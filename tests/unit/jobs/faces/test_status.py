@@ -51,6 +51,7 @@ def test_no_end_of_a_job_is_said_as_running(base: str) -> None:
     [
         ("", "Pending"),
         ("ClusterNotReady", "Pending"),
+        ("SubmissionRefused", "Pending"),
         ("InvalidSpec", "Failed"),
         ("SubmissionUnknown", "Unknown"),
     ],

@@ -1,21 +1,22 @@
 """Jobs as objects: what a SlurmJob asks for as a submission to slurmrestd, and what Slurm says as its state.
 
-=============  ==========================================================================================
-module         concern
-=============  ==========================================================================================
-`translation`  a spec as one `JobSpec`, and which ``#SBATCH`` lines lose against its fields
-`typed_fields` the fields that are options of sbatch by another name
-`parameters`   the rest of sbatch by slurmrestd's names: what is taken, and why not
-`arrays`       the tasks of the array that a spec asks for
-`task_sets`    tasks of an array as Slurm names them
-`command`      a program with its arguments as a script
-`environment`  the variables that sbatch would have sent
-`options`      options of sbatch, each with the field that asks for it
-`refusal`      the one error
-`tenants`      who may submit as whom, and to what
-`phases`       states of Slurm as phase, reason and words of a job object
-`faces`        job kinds of sylabs' operators as specs of SlurmJobs
-=============  ==========================================================================================
+==================  ============================================================================
+module              concern
+==================  ============================================================================
+`translation`       a spec as one `JobSpec`, and which ``#SBATCH`` lines lose against its fields
+`typed_fields`      the fields that are options of sbatch by another name
+`parameters`        the rest of sbatch by slurmrestd's names: what is taken, and why not
+`arrays`            the tasks of the array that a spec asks for
+`task_sets`         tasks of an array as Slurm names them
+`command`           a program with its arguments as a script
+`environment`       the variables that sbatch would have sent
+`options`           options of sbatch, each with the field that asks for it
+`refusal`           the one error
+`tenants`           who may submit as whom, and to what
+`phases`            states of Slurm as phase, reason and words of a job object
+`faces`             job kinds of sylabs' operators as specs of SlurmJobs
+`parameter_values`  values of slurmrestd's fields as values of sbatch's options
+==================  ============================================================================
 
 All of it is pure; the controllers are `slinky_operator.slurmjob` and `slinky_operator.oldjobs`. ``#SBATCH`` lines are
 read by `slurm_client.notation.sbatch`.

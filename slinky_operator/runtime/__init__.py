@@ -11,7 +11,6 @@ module          concern
 `controller`    workers that reconcile keys and come again
 `tasks`         background tasks whose crash ends the process
 `health`        `/livez`, `/readyz`, `/healthz` and `/metrics`
-`metrics`       what is measured
 `loop_lag`      how late the event loop runs
 `threads`       a pool of threads for each purpose
 `memory`        the garbage collector and big caches

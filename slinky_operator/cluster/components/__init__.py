@@ -1,5 +1,23 @@
 """The objects of a Cluster, each daemon in its own module: pure functions from a Cluster to bodies.
 
+================  ============================================================================================
+module            concern
+================  ============================================================================================
+`accounting`      the daemons of accounting: slurmdbd, and the MariaDB that the operator runs for it
+`component`       daemon of a Cluster, for the controller: its objects, the Secrets it needs
+`daemons`         the daemons of a Cluster, in the order in which they are written
+`default_images`  which image a daemon has if its Cluster names none
+`exporter`        the exporter of a Cluster: a Deployment with one pod, a Service, and a Token of its own
+`login_sets`      LoginSets: what the entries of `spec.login` become
+`monitoring`      how Prometheus finds metrics of slurmctld and of the exporter: a Service for each alone
+`outside`         what an administrator needs for slurmds outside Kubernetes, as texts to copy, in a ConfigMap
+`shared`          what several daemons share: objects, and rules for parts of them
+`slurmctld`       slurmctld: a StatefulSet with one pod and its state on a claim
+`slurmctld_pod`   slurmctld's pod: the template of its StatefulSet, and how it compares with the running pod
+`slurmrestd`      slurmrestd: a Deployment without any key, and a Service in front of it
+`trials`          disposable pods that try something before a running daemon reads it
+================  ============================================================================================
+
 They have no owner references to the Cluster. `kubectl delete --cascade=foreground` makes the garbage collector
 delete what a Cluster owns before its finalizers are handled: slurmctld would be deleted while jobs run. The Cluster's
 finalizer deletes them instead, and the label with its uid identifies the owner. Only the exporter, without which jobs

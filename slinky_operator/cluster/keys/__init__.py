@@ -14,5 +14,7 @@ module          concern
 `key_loading`   a changed secret of auth/jwt is loaded into slurmctld
 `signing`       the private key of tokens: added, switched to, dropped
 `key_messages`  messages for people
+`key_sizes`     whether daemons can use a key of the user's: its size, and the form of a key set
+`question_key`  the key of auth/slurm that questions to slurmds are signed with
 ==============  ================================================================================
 """

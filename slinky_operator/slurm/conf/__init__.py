@@ -2,9 +2,9 @@
 
 Pure: no I/O, no time. What becomes of the files is the Cluster controller's business.
 
-==============  ========================================================================================
+==============  =======================================================================================
 module          concern
-==============  ========================================================================================
+==============  =======================================================================================
 `admit`         which NodeSets take part
 `containers`    oci.conf: how nodes run containers
 `derive`        the files of a preflight, which disposable daemons read
@@ -17,7 +17,8 @@ module          concern
 `states`        states of partitions that an administrator has set
 `subjects`      whose line a daemon has refused
 `syntax`        text to words and lines, as Slurm reads them: what users write, and what was rendered
-==============  ========================================================================================
+`programs`      programs that a preflight looks for in the image of the daemon that runs them
+==============  =======================================================================================
 """
 
 from slinky_operator.slurm.conf.admit import Refused

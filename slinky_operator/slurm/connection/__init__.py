@@ -1,8 +1,8 @@
 """Connections to the slurmrestd of each Cluster, and questions to its daemons about keys and steps.
 
-=================  =====================================================================================
+=================  =====================================================================
 module             concern
-=================  =====================================================================================
+=================  =====================================================================
 `clients`          the map: one `cluster_client` per Cluster
 `cluster_client`   one Cluster's client, with its node cache
 `contact`          whether Slurm answers, and since when
@@ -10,5 +10,7 @@ module             concern
 `replicas`         which of several slurmrestds a call goes to
 `signed_messages`  messages of Slurm's protocol that are signed with a key of auth/slurm
 `slurmd_status`    which jobs have a step on a node, as its slurmd shows
-=================  =====================================================================================
+`own_tokens`       the operator's own tokens, signed with one of several keys
+`pod_reader`       answers that are read by HTTP from other pods of a Cluster
+=================  =====================================================================
 """

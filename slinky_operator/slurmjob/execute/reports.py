@@ -16,11 +16,12 @@ from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.text import cut
 from slinky_operator.reconcile.writes.status_writer import StatusWriter, patch_between
 from slinky_operator.slurmjob.files import facts
-from slinky_operator.slurmjob.files.upkeep import FileUpkeep, Told
+from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.memory import Memory
 from slinky_operator.slurmjob.model import attempts, figures, report
 from slinky_operator.slurmjob.model.news import Conclusion, News, Record, note_of
+from slinky_operator.slurmjob.model.pod_reports import FilesReport
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.ports import Kube, Recorder
 
@@ -86,7 +87,7 @@ class Reports:
         self._status = StatusWriter(SLURMJOBS, kube)
 
     async def show(
-        self, obj: Object, snapshot: Snapshot, news: News, memory: Memory, prepared: Told | None = None
+        self, obj: Object, snapshot: Snapshot, news: News, memory: Memory, prepared: FilesReport | None = None
     ) -> float | None:
         """Write the status, and report what has happened; return in how many seconds output or files need a pass.
 
@@ -129,7 +130,7 @@ class Reports:
         wanted: SlurmJobStatus,
         snapshot: Snapshot,
         news: News,
-        collected: Told | None,
+        collected: FilesReport | None,
     ) -> None:
         """Emit Events of what has happened between two statuses."""
         if isinstance(news, Record) and news.is_followed:

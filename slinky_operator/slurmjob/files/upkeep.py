@@ -33,6 +33,7 @@ from slinky_operator.slurmjob.logs.facts import end_of
 from slinky_operator.slurmjob.logs.nodes import Nodes
 from slinky_operator.slurmjob.logs.streams import Way
 from slinky_operator.slurmjob.logs.upkeep import server_key
+from slinky_operator.slurmjob.model.pod_reports import FilesReport
 from slinky_operator.slurmjob.own_objects import Kube, NotOurs
 from slurm_client import JobSpec
 
@@ -43,28 +44,6 @@ _NO_SERVER: Final = Way(why="no server is needed")
 
 NAME_TAKEN_S: Final = 5.0
 """The same where an object of that name may just be being collected."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a pass has come to.
-
-    Parameters
-    ----------
-    kind
-        Type of the condition.
-    condition
-        Its status, reason and message.
-    files
-        For the status.
-    wake
-        Seconds until the next look; None to wait for an event.
-    """
-
-    kind: SlurmJobCondition
-    condition: tuple[str, Reason, str]
-    files: JobFilesStatus
-    wake: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +92,9 @@ class FileUpkeep:
             return True
         return True
 
-    async def prepare(self, job: SlurmJob, granted: Grant, wanted: JobSpec, cluster: Cluster, moment: datetime) -> Told:
+    async def prepare(
+        self, job: SlurmJob, granted: Grant, wanted: JobSpec, cluster: Cluster, moment: datetime
+    ) -> FilesReport:
         """Bring files to where the nodes of a job will read them.
 
         Parameters
@@ -160,11 +141,11 @@ class FileUpkeep:
         except (errors.Forbidden, errors.Invalid, errors.BadRequest, NotOurs) as error:
             planned = _refused(before, error, is_over=False)
         told = files.model_copy(update={"prepare": planned.status})
-        return Told(SlurmJobCondition.PREPARED, planned.condition, told, planned.wake)
+        return FilesReport(SlurmJobCondition.PREPARED, planned.condition, told, planned.wake)
 
     async def collect(
         self, job: SlurmJob, status: SlurmJobStatus, cluster: Cluster | None, moment: datetime
-    ) -> Told | None:
+    ) -> FilesReport | None:
         """Bring the results of a job that has ended to their volumes; None if there is nothing to do about them.
 
         Parameters
@@ -192,7 +173,9 @@ class FileUpkeep:
         if not status.nodes and not before.attempts:
             done = before.model_copy(update={"is_complete": True})
             words = "the job has ended without having run"
-            return Told(kind, ("True", Reason.NOTHING_TO_COPY, words), files.model_copy(update={"results": done}))
+            return FilesReport(
+                kind, ("True", Reason.NOTHING_TO_COPY, words), files.model_copy(update={"results": done})
+            )
         finished = find(status.conditions, SlurmJobCondition.FINISHED)
         ended = (finished.last_transition_time if finished is not None else None) or moment
         name = bodies.name_of(job.name, bodies.RESULTS, before.attempts)
@@ -211,7 +194,7 @@ class FileUpkeep:
                 await self._write(job, name, planned.orders, _claims(job), files)
         except (errors.Forbidden, errors.Invalid, errors.BadRequest, NotOurs) as error:
             planned = _refused(before, error, is_over=moment - ended > DEADLINE)
-        return Told(kind, planned.condition, files.model_copy(update={"results": planned.status}), planned.wake)
+        return FilesReport(kind, planned.condition, files.model_copy(update={"results": planned.status}), planned.wake)
 
     async def _surroundings(self, job: SlurmJob, cluster: Cluster | None, moment: datetime) -> Surroundings:
         known, pod, key = job.status.files or JobFilesStatus(), None, b""

@@ -33,6 +33,7 @@ from slinky_operator.slurmjob.logs.facts import End, Facts, end_of, of
 from slinky_operator.slurmjob.logs.nodes import Nodes
 from slinky_operator.slurmjob.logs.pod_life import PodEnds, PodStarts
 from slinky_operator.slurmjob.logs.streams import Misses, Surroundings, Way
+from slinky_operator.slurmjob.model.pod_reports import LogsReport
 from slinky_operator.slurmjob.own_objects import Kube, NotOurs
 from slurm_client.models import Job as SlurmRecord
 
@@ -54,25 +55,6 @@ async def server_key(secrets: SecretReader, cluster: Cluster) -> bytes:
         if source.exists and source.cluster_uid == cluster.uid:
             return source.data.get(naming.JOB_LOGS_KEY, b"")
     return b""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a pass has come to.
-
-    Parameters
-    ----------
-    condition
-        Status, reason and message of `LogsAvailable`.
-    wake
-        Seconds until the next look; None to wait for an event.
-    is_complete
-        Whether the pod knows how the job has ended, or never will.
-    """
-
-    condition: tuple[str, Reason, str]
-    wake: float | None = None
-    is_complete: bool = False
 
 
 @dataclass(slots=True)
@@ -133,7 +115,7 @@ class Upkeep:
         records: Sequence[SlurmRecord],
         cluster: Cluster | None,
         moment: datetime,
-    ) -> Told | None:
+    ) -> LogsReport | None:
         """Bring pod and Secret to what is known of a job; None if there is nothing to do about them.
 
         Parameters
@@ -174,7 +156,7 @@ class Upkeep:
             self.forget(job.uid)
         return told
 
-    async def _if_gone(self, job: SlurmJob, status: SlurmJobStatus) -> Told | None:
+    async def _if_gone(self, job: SlurmJob, status: SlurmJobStatus) -> LogsReport | None:
         """Say that the pod is gone which showed the output of a job that has ended: it is not made again.
 
         A pod that somebody deletes after the end is not wanted any more, and its node may be gone.
@@ -188,25 +170,25 @@ class Upkeep:
             if await own_objects.find(self.kube, PODS, job, name) is not None:
                 return None
         except NotOurs as error:
-            return Told(("False", Reason.LOG_POD_GONE, str(error)), is_complete=True)
+            return LogsReport(("False", Reason.LOG_POD_GONE, str(error)), is_complete=True)
         words = f"pod {name} was deleted after the end of the job, and is not made again"
         where = f"; the output was in {status.output} on node {status.nodes}" if status.output and status.nodes else ""
-        return Told(("False", Reason.LOG_POD_GONE, words + where), is_complete=True)
+        return LogsReport(("False", Reason.LOG_POD_GONE, words + where), is_complete=True)
 
     async def _attempted(
         self, job: SlurmJob, cluster: Cluster | None, memory: _Memory, end: End | None, *, may_end: bool, now: float
-    ) -> Told:
+    ) -> LogsReport:
         try:
             return await self._follow(job, cluster, memory, end, may_end=may_end, now=now)
         except (errors.Forbidden, errors.Invalid, errors.BadRequest, NotOurs) as error:
             memory.written, memory.is_written = None, False
             # An earlier SlurmJob of the same name may just be being collected.
             wake = RETRY_S if isinstance(error, NotOurs) else REFUSED_S
-            return Told(("False", Reason.LOG_POD_REFUSED, str(error)), wake)
+            return LogsReport(("False", Reason.LOG_POD_REFUSED, str(error)), wake)
 
     async def _follow(
         self, job: SlurmJob, cluster: Cluster | None, memory: _Memory, end: End | None, *, may_end: bool, now: float
-    ) -> Told:
+    ) -> LogsReport:
         if memory.written is None:
             memory.written = await self._read(job)
         before, facts = memory.written, memory.facts
@@ -237,25 +219,25 @@ class Upkeep:
 
     async def _without_record(
         self, job: SlurmJob, before: Job | None, facts: Facts | None, end: End | None, now: float
-    ) -> Told:
+    ) -> LogsReport:
         """Slurm has no record with a node: the job has not started, or is forgotten."""
         if end is None:
             if before is not None:
-                return Told(("True", Reason.LOGS_SHOWN, _where(job)))
-            return Told(("Unknown", Reason.JOB_NOT_STARTED, "the job has not started"))
+                return LogsReport(("True", Reason.LOGS_SHOWN, _where(job)))
+            return LogsReport(("Unknown", Reason.JOB_NOT_STARTED, "the job has not started"))
         if before is None:
             words = "the job has ended, and Slurm does not say where it ran"
-            return Told(("False", Reason.JOB_NOT_STARTED, words), is_complete=True)
+            return LogsReport(("False", Reason.JOB_NOT_STARTED, words), is_complete=True)
         ended = replace(before, state=JobState.ENDED, exit_code=end.exit_code, signal=end.signal)
         _ = await self._write(job, ended, facts, self._memory[job.uid], now)
         return self._complete(job, ended, ())
 
-    def _complete(self, job: SlurmJob, written: Job, ways: tuple[tuple[str, Way], ...]) -> Told:
+    def _complete(self, job: SlurmJob, written: Job, ways: tuple[tuple[str, Way], ...]) -> LogsReport:
         why = _why(ways)
         status = "False" if why or not written.streams else "True"
         reason = Reason.OUTPUT_OUT_OF_REACH if status == "False" else Reason.LOGS_SHOWN
         words = why or (_where(job) if written.streams else "the output could not be read before the job ended")
-        return Told((status, reason, words), is_complete=True)
+        return LogsReport((status, reason, words), is_complete=True)
 
     async def _ways(
         self, job: SlurmJob, cluster: Cluster | None, facts: Facts, now: float
@@ -281,12 +263,14 @@ class Upkeep:
         except (InvalidJobFile, binascii.Error):
             return None
 
-    async def _write(self, job: SlurmJob, wanted: Job, facts: Facts | None, memory: _Memory, now: float) -> Told | None:
+    async def _write(
+        self, job: SlurmJob, wanted: Job, facts: Facts | None, memory: _Memory, now: float
+    ) -> LogsReport | None:
         """Write the Secret first, then the pod, whose change makes the kubelet read the Secret.
 
         Returns
         -------
-        Told or None
+        LogsReport or None
             What is to be said if there is no pod for a while.
         """
         known = self.pods.get(job.namespace, bodies.name_of(job.name))
@@ -361,11 +345,11 @@ def _wanted(
     return Job(facts.job, state, attempt, facts.node, end.exit_code, end.signal, places)
 
 
-def _ended(pod: Object, pause: float) -> Told:
+def _ended(pod: Object, pause: float) -> LogsReport:
     words = f"pod {pod['metadata']['name']} has ended before its job: {pod_life.why(pod)}"
     is_kept = pod["metadata"].get("deletionTimestamp")
     words += f"; another one is made {'once it is gone' if is_kept else 'within 10 min'}"
-    return Told(("False", Reason.LOG_POD_ENDED, words), pause)
+    return LogsReport(("False", Reason.LOG_POD_ENDED, words), pause)
 
 
 def _where(job: SlurmJob) -> str:
@@ -376,12 +360,12 @@ def _why(ways: tuple[tuple[str, Way], ...]) -> str:
     return "; ".join(f"{stream}: {found.why}" for stream, found in ways if found.place is None)
 
 
-def _out_of_reach(ways: tuple[tuple[str, Way], ...], retry: float | None, *, is_over: bool) -> Told:
+def _out_of_reach(ways: tuple[tuple[str, Way], ...], retry: float | None, *, is_over: bool) -> LogsReport:
     why = _why(ways) or "the job writes its output nowhere"
-    return Told(("False", Reason.OUTPUT_OUT_OF_REACH, why), retry, is_over and retry is None)
+    return LogsReport(("False", Reason.OUTPUT_OUT_OF_REACH, why), retry, is_over and retry is None)
 
 
-def _shown(job: SlurmJob, ways: tuple[tuple[str, Way], ...], retry: float | None, now: float) -> Told:
+def _shown(job: SlurmJob, ways: tuple[tuple[str, Way], ...], retry: float | None, now: float) -> LogsReport:
     why = _why(ways)
     condition = ("False", Reason.OUTPUT_OUT_OF_REACH, why) if why else ("True", Reason.LOGS_SHOWN, _where(job))
-    return Told(condition, streams.renewed_in(job.uid, now) if retry is None else retry)
+    return LogsReport(condition, streams.renewed_in(job.uid, now) if retry is None else retry)

@@ -18,5 +18,6 @@ module           concern
 `resubmission`   when a job that Slurm has refused is submitted again
 `report`         status and conditions that show it
 `figures`        what a change of the status adds to metrics
+`pod_reports`    what a pass has found about the pods with output and with files
 ===============  ============================================================================
 """

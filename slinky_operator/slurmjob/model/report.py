@@ -11,10 +11,9 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.reconcile.text import cut
-from slinky_operator.slurmjob.files.upkeep import Told as ToldOfFiles
-from slinky_operator.slurmjob.logs.upkeep import Told
 from slinky_operator.slurmjob.model import attempts
 from slinky_operator.slurmjob.model.news import Conclusion, News, NoNews, Note, Record
+from slinky_operator.slurmjob.model.pod_reports import FilesReport, LogsReport
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 
 WAITING: Final = "Waiting"
@@ -222,7 +221,7 @@ def _condition(job: SlurmJob, said: tuple[str, str, str, str]) -> Condition:
     )
 
 
-def with_logs(job: SlurmJob, status: SlurmJobStatus, told: Told | None, now: datetime) -> SlurmJobStatus:
+def with_logs(job: SlurmJob, status: SlurmJobStatus, told: LogsReport | None, now: datetime) -> SlurmJobStatus:
     """Add what is to be said of the pod with the output; what was said before stays if there is nothing new."""
     kind = SlurmJobCondition.LOGS_AVAILABLE
     known = find(job.status.conditions, kind)
@@ -240,7 +239,7 @@ def with_logs(job: SlurmJob, status: SlurmJobStatus, told: Told | None, now: dat
     return status.model_copy(update={"conditions": merge(job.status.conditions, [*wanted, known], now)})
 
 
-def with_files(job: SlurmJob, status: SlurmJobStatus, told: ToldOfFiles | None, now: datetime) -> SlurmJobStatus:
+def with_files(job: SlurmJob, status: SlurmJobStatus, told: FilesReport | None, now: datetime) -> SlurmJobStatus:
     """Add what is to be said of the job's files."""
     if told is None:
         return status
@@ -251,7 +250,7 @@ def with_files(job: SlurmJob, status: SlurmJobStatus, told: ToldOfFiles | None, 
     return status.model_copy(update={"files": told.files, "conditions": merged})
 
 
-def trouble(stored: SlurmJobStatus, told: ToldOfFiles | None) -> tuple[Reason, str] | None:
+def trouble(stored: SlurmJobStatus, told: FilesReport | None) -> tuple[Reason, str] | None:
     """What an Event says of results that are not collected, when that begins and when it stays so; None otherwise."""
     if told is None or told.condition[0] != "False":
         return None

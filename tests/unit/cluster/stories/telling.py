@@ -68,7 +68,9 @@ class Telling:
         """Replace what was said so far by its digest: many stories begin with a Cluster that runs."""
         text = self.text()
         passes = sum(line.startswith("- ") for line in self.lines)
+        # Hashes begin anew, so that another beginning leaves the rest of the story as it is.
         self._said.clear()
+        self._numbers.clear()
         self.lines = [f"* runs after {passes} passes #{_digest(text, 8)}"]
 
     def say(self, line: str) -> None:

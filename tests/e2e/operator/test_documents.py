@@ -9,18 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from hack.localkube.cluster import Cluster
-from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build
 from hack.operator_install import RELEASE, Installation
-from tests.support.documents import RUNNING, WHOLE_SITE, Action, Block, agrees, blocks
+from tests.support.documents import RUNNING, WHOLE_SITE, Action, blocks
+from tests.support.reader import Reader
 from tests.support.shell import Shell
 from tests.support.slurm_in_kubernetes import PATIENCE
 
@@ -41,59 +39,6 @@ done
 
 NAMESPACES = ("slurm", "lab", "site", "examples", "my-operator", "team-a", "team-b", "web")
 """Those that the pages create, but for the operator's own."""
-
-
-@dataclass
-class Reader:
-    """Somebody with a shell in a copy of the repository, who reads pages and does what they say."""
-
-    folder: Path
-    shell: Shell
-    done: set[str] = field(default_factory=set)
-    """Places of the blocks that were followed."""
-
-    def follow(self, page: str, *headings: str) -> None:
-        """Do what a page says, or what it says under some headings; they have to be there."""
-        found = blocks(page)
-        assert set(headings) <= {block.heading for block in found}
-        for block, following in zip(found, [*found[1:], None], strict=True):
-            if not headings or block.heading in headings:
-                shown = following if following is not None and following.action is Action.SHOWS else None
-                self._do(block, shown)
-
-    def _do(self, block: Block, shown: Block | None) -> None:
-        if block.action is Action.FILE:
-            file = self.folder / block.words
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(block.text)
-        elif block.action is Action.REPEAT and shown is not None:
-            self._repeat(block, shown)
-        elif block.action is Action.TERMINAL:
-            self.shell.type(block.text, block.words, block.place, PATIENCE)
-        elif block.action is Action.RUN and block.language == "sh":
-            printed = self.shell.run(block.text, block.place, PATIENCE)
-            assert shown is None or agrees(shown, printed), disagreement(shown, printed)
-        else:
-            return
-        self.done.add(block.place)
-
-    def _repeat(self, block: Block, shown: Block) -> None:
-        printed = ""
-
-        def is_shown() -> bool:
-            nonlocal printed
-            printed = self.shell.run(f"(\n{block.text}\n) || true", block.place, PATIENCE)
-            return agrees(shown, printed)
-
-        try:
-            wait_for(block.place, is_shown, PATIENCE)
-        except LocalKubeError as error:
-            raise AssertionError(disagreement(shown, printed)) from error
-
-
-def disagreement(shown: Block, printed: str) -> str:
-    """What a page shows, and what was printed."""
-    return f"{shown.place}: shows\n{shown.text}\nbut printed was\n{printed}"
 
 
 @pytest.fixture(scope="module")

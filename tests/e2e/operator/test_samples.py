@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 
@@ -12,8 +12,9 @@ from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build, debian
 from hack.operator_install import Installation
-from tests.support.documents import WHOLE_SITE, agrees, blocks
+from tests.support.documents import WHOLE_SITE
 from tests.support.logins import Visitor
+from tests.support.reader import Reader
 from tests.support.shell import Shell
 from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
 
@@ -22,6 +23,14 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 SAMPLES = PROJECT / "config" / "samples"
 
 Apply = Callable[..., SlurmInKubernetes]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The site of a page, and who has read the page."""
+
+    slurm: SlurmInKubernetes
+    reader: Reader
 
 
 @pytest.fixture
@@ -91,44 +100,6 @@ def test_login_pods_ask_for_the_keys_of_their_users(apply: Apply) -> None:
     said(slurm, "loginset", "front", "Ready", "AsExpected")
 
 
-def test_a_whole_site_is_one_page(apply: Apply, tmp_path: Path) -> None:
-    """The README's commands, from the page to the output of a job, and then what else the site has."""
-    slurm = apply("hpc")
-    debian.ensure({"ssh": "openssh-client"})
-    (tmp_path / "config").symlink_to(PROJECT / "config")
-    environment = {
-        "PATH": f"{build.tool('kubectl').parent}:{os.environ['PATH']}",
-        "KUBECONFIG": str(slurm.kubectl.kubeconfig),
-        "HOME": str(tmp_path),
-    }
-    commands, shown, first, output = (one for one in blocks("README.md") if one.heading == WHOLE_SITE)
-    with Shell(tmp_path, tmp_path, environment) as shell:
-        for told, expected in ((commands, shown), (first, output)):
-            # A namespace of its own in place of the page's.
-            own = told.text.replace("-n hpc ", f"-n {slurm.namespace} ").replace("kubectl create namespace hpc\n", "")
-            printed = shell.run(own, told.place, PATIENCE)
-            if told is commands:
-                printed = f"namespace/hpc created\n{printed}"
-            assert agrees(expected, printed), printed
-    (tmp_path / "key").symlink_to(tmp_path / "alice.key")
-    alice = Visitor(slurm, tmp_path, "alice")
-    said(slurm, "cluster", "hpc", "AccountingReady", "AsExpected")
-    said(slurm, "token", "alices-portal", "Ready", "AsExpected", "token of alice")
-    slurm.wait_idle_nodes("cpu-0", "cpu-1", "short-0")
-    wait_for("a way to the pod", lambda: alice.attempt("true", checked="accept-new").returncode == 0, PATIENCE)
-    lines = alice.say("srun --label -N2 -n2 id").splitlines()
-    who = "uid=2001(alice) gid=2100(lab) groups=2100(lab)"
-    assert sorted(lines) == [f"0: {who}", f"1: {who}"]
-    assert alice.say("stat -c '%U %a %n' ~; ls slurm-*") == "alice 700 /home/alice\nslurm-1.out\n"
-    # Without a login either: bob has none, and a program submits for him.
-    job = "sbatch --parsable --wait --chdir=/home/bob --output=out --wrap 'id -un'"
-    as_bob = ("setpriv", "--reuid=2002", "--regid=2100", "--clear-groups", "sh", "-c", f"cd / && {job}")
-    slurm.kube("exec", f"deployment/{alice.deployment}", "--container=login", "--", *as_bob)
-    assert slurm.run("cat", "/home/bob/out", pod="short-0") == "bob\n"
-    recorded = "sacct --allusers --allocations --noheader --parsable2 --format=user,state"
-    wait_for("the record of the job", lambda: "alice|COMPLETED" in alice.say(recorded), PATIENCE)
-
-
 def test_a_cluster_that_says_more_about_itself_is_ready_with_the_configmaps_it_names(apply: Apply) -> None:
     slurm = apply("lab", "more/cluster-full.yaml")
     said(slurm, "cluster", "lab", "ConfigApplied", "ConfigSourceNotFound", "lab-topology")
@@ -157,3 +128,51 @@ def test_manifests_of_slinky_say_what_they_lack_here(apply: Apply) -> None:
     said(slurm, "cluster", "legacy", "TokenValid", "SecretNotFound", "legacy-token-slurm")
     said(slurm, "nodeset", "slurm-compute-debug", "SlurmReachable", "ClusterNotFound")
     said(slurm, "nodeset", "legacy-compute", "SlurmReachable", "ClusterNotReady")
+
+
+@pytest.fixture(scope="module")
+def site(kubectl: Kubectl, operator: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The whole site of the README, made by its commands and with what they show, in a namespace of its own."""
+    slurm = SlurmInKubernetes(kubectl, fresh_namespace("samples"), "26.05", "hpc")
+    folder, notes = (tmp_path_factory.mktemp(name) for name in ("repository", "notes"))
+    debian.ensure({"ssh": "openssh-client"})
+    (folder / "config").symlink_to(PROJECT / "config")
+    environment = {
+        "PATH": f"{build.tool('kubectl').parent}:{os.environ['PATH']}",
+        "KUBECONFIG": str(kubectl.kubeconfig),
+        "HOME": str(folder),
+    }
+    kubectl("create", "namespace", slurm.namespace)
+    try:
+        with Shell(folder, notes, environment) as shell:
+            reader = Reader(folder, shell, {"hpc": slurm.namespace})
+            reader.follow("README.md", WHOLE_SITE)
+            yield Site(slurm, reader)
+    finally:
+        slurm.abandon()
+
+
+def test_a_whole_site_is_one_page(site: Site) -> None:
+    """After the output of a first job: what else the site has."""
+    slurm, folder = site.slurm, site.reader.folder
+    (folder / "key").symlink_to(folder / "alice.key")
+    alice = Visitor(slurm, folder, "alice")
+    said(slurm, "cluster", "hpc", "AccountingReady", "AsExpected")
+    said(slurm, "token", "alices-portal", "Ready", "AsExpected", "token of alice")
+    slurm.wait_idle_nodes("cpu-0", "cpu-1", "short-0")
+    wait_for("a way to the pod", lambda: alice.attempt("true", checked="accept-new").returncode == 0, PATIENCE)
+    lines = alice.say("srun --label -N2 -n2 id").splitlines()
+    who = "uid=2001(alice) gid=2100(lab) groups=2100(lab)"
+    assert sorted(lines) == [f"0: {who}", f"1: {who}"]
+    assert alice.say("stat -c '%U %a %n' ~; ls slurm-*") == "alice 700 /home/alice\nslurm-1.out\n"
+    # Without a login either: bob has none, and a program submits for him.
+    job = "sbatch --parsable --wait --chdir=/home/bob --output=out --wrap 'id -un'"
+    as_bob = ("setpriv", "--reuid=2002", "--regid=2100", "--clear-groups", "sh", "-c", f"cd / && {job}")
+    slurm.kube("exec", f"deployment/{alice.deployment}", "--container=login", "--", *as_bob)
+    assert slurm.run("cat", "/home/bob/out", pod="short-0") == "bob\n"
+    recorded = "sacct --allusers --allocations --noheader --parsable2 --format=user,state"
+    wait_for("the record of the job", lambda: "alice|COMPLETED" in alice.say(recorded), PATIENCE)
+
+
+def test_a_user_is_added_to_the_site_and_taken_out_again(site: Site) -> None:
+    site.reader.follow("docs/add-a-user.md")

@@ -7,10 +7,12 @@ where something is different, so that a status is not written for nothing. The t
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Final
 
 from slinky_api.v1alpha1.common import Condition
 
 __all__ = [
+    "LONGEST_AS_EXPECTED",
     "ClusterCondition",
     "LoginSetCondition",
     "NodeSetCondition",
@@ -22,6 +24,10 @@ __all__ = [
     "is_true",
     "merge",
 ]
+
+
+LONGEST_AS_EXPECTED: Final = 256
+"""Most characters of the message of a condition that is as expected: a sentence, which nobody has to read."""
 
 
 class ClusterCondition(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from slinky_api.conditions import Reason
+from slinky_api.conditions import LONGEST_AS_EXPECTED, Reason
 from slinky_api.v1alpha1.fields import format_duration
 from slinky_api.v1alpha1.nodeset.autoscaling import Autoscaling, AutoscalingStatus
 from slinky_operator.autoscaling.rules.decision import Decision, Move
@@ -109,11 +109,12 @@ def decided(
         texts.append(UNKNOWN)
     if bad_cost:
         texts.append("the annotation nodeset.slinky.slurm.net/cost is not a number, and counts as 0")
+    reason = _reason(wanted, decision, known=known)
     return AutoscalingStatus(
         active=decision.move is not Move.HOLD,
         wanted=decision.wanted,
-        reason=_reason(wanted, decision, known=known),
-        message=cut("; ".join(texts), LONGEST),
+        reason=reason,
+        message=cut("; ".join(texts), LONGEST_AS_EXPECTED if reason is Reason.AS_EXPECTED else LONGEST),
     )
 
 

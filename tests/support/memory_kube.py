@@ -18,6 +18,7 @@ from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object, Page, WatchEvent
 from slinky_operator.kube.resources import PODS, Resource
+from tests.support import conditions
 from tests.support.traced_pods import TracedPods
 
 
@@ -117,6 +118,7 @@ class MemoryKube:
     ) -> Object:
         patched = self.put(resource, merge(await self.get(resource, name, namespace), {"status": status}))
         self.statuses.append(patched["status"])
+        conditions.check(patched["status"])
         return _copied(patched)
 
     async def delete(self, resource: Resource, name: str, namespace: str | None = None, **_: Any) -> Object:

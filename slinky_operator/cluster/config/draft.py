@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slinky_api.conditions import Reason
+from slinky_api.conditions import LONGEST_AS_EXPECTED, Reason
 from slinky_api.v1alpha1.cluster.status import ConfigStatus, RefusedNodeSet
 from slinky_operator.cluster.actions import Action
 from slinky_operator.cluster.config import manual_changes
@@ -13,7 +13,7 @@ from slinky_operator.cluster.config.addresses import Addresses
 from slinky_operator.cluster.in_use.removals import Kept
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight.decision import Untried
-from slinky_operator.reconcile.text import named
+from slinky_operator.reconcile.text import cut, named
 from slinky_operator.slurm.conf import Rendered
 
 
@@ -126,12 +126,25 @@ class Draft:
 
 
 def remarks(rendered: Rendered, snapshot: Snapshot, known: Addresses) -> str:
-    """The remarks for people about a configuration that is live."""
-    words = [f"NodeSet {one.node_set}: {one.problem}" for one in rendered.refused]
+    """The remarks for people about a configuration that is live, in short: `Degraded` and the NodeSets say more."""
+    left_out = [f"{one.node_set}: {one.problem.field}" for one in rendered.refused]
+    left_out += [f"{error.name}: {error.problems[0].field}" for _, error in snapshot.invalid_node_sets]
+    words = [f"left as it was: NodeSet {named(left_out, 1)} (see its conditions)"] if left_out else []
     words += manual_changes.words(rendered)
-    words += [f"NodeSet {error.name}: {error.problems[0]}" for _, error in snapshot.invalid_node_sets]
     if rendered.undefined:
-        words.append(f"partitions name NodeSets that do not exist: {', '.join(rendered.undefined)}")
+        words.append(f"partitions name NodeSets that do not exist: {named(rendered.undefined, 2)}")
     if known.message:
-        words.append(known.message)
-    return "; ".join(words)
+        words.append("not every node outside Kubernetes has an address (see Degraded)")
+    return _in_short(words)
+
+
+def _in_short(words: Sequence[str]) -> str:
+    """As many of some sentences as the message of a good condition may have, at least one."""
+    told = ""
+    for number, one in enumerate(words):
+        longer = "; ".join(filter(None, (told, one)))
+        after = len(words) - number - 1
+        if told and len(longer) + len(f"; and {after} more") > LONGEST_AS_EXPECTED:
+            return f"{told}; and {after + 1} more"
+        told = longer
+    return cut(told, LONGEST_AS_EXPECTED)

@@ -15,6 +15,7 @@ from slinky_operator.cluster.actions import AskStates, EmitEvent
 from slinky_operator.cluster.memory import PartitionStates
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.events import EventType
+from slinky_operator.reconcile.text import named
 from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.states import UP, marked
 from slinky_operator.slurm.connection.contact import ContactState
@@ -29,7 +30,7 @@ LOOK_EVERY: Final = 30.0
 """Seconds between two queries while there are states that an administrator has set."""
 
 SHOWN: Final = 10
-"""Maximum number of partitions named."""
+"""Maximum number of partitions named in an Event."""
 
 
 def known(snapshot: Snapshot, *, is_live: bool) -> PartitionStates | None:
@@ -74,14 +75,17 @@ def _ask(snapshot: Snapshot, now: float) -> tuple[AskStates, ...]:
 
 
 def words(rendered: Rendered) -> list[str]:
-    """Say which partitions keep a state, and how an administrator opens them."""
-    found = [
+    """Say in a sentence which partitions keep a state, and how an administrator opens them."""
+    found = sorted(rendered.by_hand.items())
+    if len(found) > 1:
+        states = named([f"{name} {one.state}" for name, one in found], 2)
+        open_again = f"`scontrol update PartitionName=… State={UP}` opens one"
+        return [f"{len(found)} partitions stay as set by scontrol: {states}; {open_again}"]
+    return [
         f"partition {name} stays {one.state}, as set by scontrol, where the spec says {one.spec};"
         f" `scontrol update PartitionName={name} State={one.spec}` takes it back"
-        for name, one in sorted(rendered.by_hand.items())
+        for name, one in found
     ]
-    more = [f"{len(found) - SHOWN} more partitions stay as set by scontrol"] if len(found) > SHOWN else []
-    return [*found[:SHOWN], *more]
 
 
 def events(snapshot: Snapshot, rendered: Rendered, running: str) -> tuple[EmitEvent, ...]:
@@ -90,9 +94,9 @@ def events(snapshot: Snapshot, rendered: Rendered, running: str) -> tuple[EmitEv
     new = {name: one for name, one in rendered.by_hand.items() if before.get(name) != one}
     if not new:
         return ()
-    named = ", ".join(f"{name} {one.state}" for name, one in sorted(new.items())[:SHOWN])
+    states = ", ".join(f"{name} {one.state}" for name, one in sorted(new.items())[:SHOWN])
     open_again = f"`scontrol update PartitionName=… State={UP}` opens one"
-    message = f"partitions keep the state that scontrol has given them: {named}; {open_again}"
+    message = f"partitions keep the state that scontrol has given them: {states}; {open_again}"
     return (EmitEvent(snapshot.raw, EventType.NORMAL, EventReason.PARTITION_STATE_KEPT, message),)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from slinky_api.conditions import LONGEST_AS_EXPECTED
 from slinky_operator.autoscaling import controller
 from slinky_operator.autoscaling.rules import demand
 from slinky_operator.autoscaling.rules.effort import Effort
@@ -260,6 +261,15 @@ async def test_left_out_jobs_are_counted_by_reason(world: World) -> None:
     await world.step()
     assert world.replicas() == 0
     assert "not counted, by reason: BeginTime 1, Dependency 1, JobHeldUser 1, Licenses 1" in world.status()["message"]
+
+
+async def test_what_is_as_expected_is_told_in_a_sentence(world: World) -> None:
+    """It becomes the condition `Autoscaling`, which is read most often when nothing is wrong."""
+    world.slurm.jobs = [pending(number, hold=True, state_reason=f"{number}{'x' * 300}") for number in range(1, 9)]
+    await world.step()
+    assert world.status()["reason"] == "AsExpected"
+    assert world.status()["message"].startswith("0 replicas wanted; 0 nodes have jobs; not counted, by reason: ")
+    assert len(world.status()["message"]) <= LONGEST_AS_EXPECTED
 
 
 async def test_headroom_and_cost(world: World) -> None:

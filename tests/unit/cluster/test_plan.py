@@ -127,7 +127,9 @@ def test_a_node_set_with_unusable_text_is_left_out_and_told_while_others_go_on()
     done = world.settle()
     assert world.raw["status"]["config"]["nodeSets"] == ["good"]
     assert world.raw["status"]["isReady"] is True
-    assert "NodeSet bad: spec.partition.config" in world.condition("ConfigApplied")["message"]
+    left_out = "left as it was: NodeSet bad: spec.partition.config (see its conditions)"
+    assert world.condition("ConfigApplied")["message"] == left_out
+    assert "NodeSet bad: spec.partition.config: must be words Key=Value" in world.condition("Degraded")["message"]
     told = [one for one in done if isinstance(one, EmitEvent) and one.obj["kind"] == "NodeSet"]
     assert "spec.partition.config" in told[0].message
 

@@ -85,6 +85,7 @@ from slinky_operator.slurm.connection.contact import Contact, ContactState, Trou
 from slinky_operator.slurm.connection.key_proof import Holder, KeySet
 from slinky_operator.slurm.releases import Release
 from slinky_operator.slurm.volumes.room import Room, Volumes
+from tests.support import conditions
 from tests.support.traced_pods import traced, traced_or_none
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
@@ -269,6 +270,7 @@ class World:
             self.happen(action)
         if made.status is not None:
             self.raw = {**self.raw, "status": made.status.to_dict()}
+            conditions.check(self.raw["status"])
         self.now += 0.5
         return made
 
@@ -448,6 +450,8 @@ class World:
 
     def _preflight(self, action: StartPreflight) -> None:
         name = action.preflight.name
+        about = action.preflight.pod.body["metadata"]["annotations"]["kubernetes.io/description"]
+        assert "in this pod, beside the running daemons" in about, "whoever finds a trial's pod must see what it is"
         if action.preflight.config_map is None:
             self._asked(action.preflight.pod.body, name)
             return

@@ -16,7 +16,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import Images, metadata
-from slinky_operator.cluster.components.trials.preflight_pod import CONFIG, Preflight
+from slinky_operator.cluster.components.trials.preflight_pod import CONFIG, Preflight, of_pod
 from slinky_operator.cluster.components.trials.state_pod import COPY, LIVE, READING, with_state
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
@@ -125,7 +125,7 @@ def jobs_trial(
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
     name = naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}")
     about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION: digest})
-    body["metadata"] = {**about, "labels": naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)}
+    body["metadata"] = of_pod(cluster, about, "a configuration with a copy of the jobs")
     volume = next(one for one in spec["volumes"] if one["name"] == CONFIG)
     volume["configMap"]["name"] = name
     data = {**new, **{f"{_LIVE}{key}": text for key, text in old.items() if new.get(key) != text}}

@@ -34,6 +34,9 @@ from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 ANNOTATION_CANDIDATE: Final = labels.CLUSTER_PREFIX + "candidate"
 """On a preflight's pod: hash of the configuration it tries."""
 
+ANNOTATION_DESCRIPTION: Final = "kubernetes.io/description"
+"""On the pod of each trial: what it is. The name is Kubernetes' own."""
+
 REFUSED: Final = 1
 """Exit code of a daemon's container if the daemon has rejected the configuration."""
 
@@ -251,13 +254,33 @@ def preflight(
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
     name = naming.preflight(cluster.name, named.digest[:10])
     about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION_CANDIDATE: digest})
-    # Without the Cluster's uid, by which slurmd pods are found.
-    pod_labels = naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)
-    body["metadata"] = {**about, "labels": pod_labels}
+    body["metadata"] = of_pod(cluster, about, "a configuration")
     volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
     volume["configMap"]["name"] = name
     config_map = Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(derived), "immutable": True})
     return Preflight(Child(PODS, body), config_map, tuple(tried), node)
+
+
+def of_pod(cluster: Cluster, about: Object, tried: str) -> Object:
+    """Metadata of a trial's pod, which says what it is to whoever finds it, or Events of it.
+
+    Parameters
+    ----------
+    about
+        Metadata of the trial's objects.
+    tried
+        What is tried.
+    """
+    words = (
+        f"slurm-operator tries {tried} for Cluster {cluster.name} in this pod, beside the running daemons, and deletes "
+        "it afterwards. What it has found is in the conditions of the Cluster; Events of this pod are no faults of it"
+    )
+    return {
+        **about,
+        # Without the Cluster's uid, by which slurmd pods are found.
+        "labels": naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT),
+        "annotations": {**about.get("annotations", {}), ANNOTATION_DESCRIPTION: words},
+    }
 
 
 def placed(spec: Mapping[str, Any], node: str) -> dict[str, Any]:

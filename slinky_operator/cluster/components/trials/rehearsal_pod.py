@@ -21,7 +21,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import Images, metadata
-from slinky_operator.cluster.components.trials.preflight_pod import CONFIG, Preflight, pod_spec
+from slinky_operator.cluster.components.trials.preflight_pod import CONFIG, Preflight, of_pod, pod_spec
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.writes.children import Child, quantity
@@ -31,8 +31,8 @@ from slinky_operator.slurm.conf.derive import derive
 ANNOTATION: Final = labels.CLUSTER_PREFIX + "rehearsal"
 """On a rehearsal's objects: hash of the configuration it starts with."""
 
-NO_COMMAND: Final = "/there-is-no-such-command"
-"""The command of containers other than slurmctld's."""
+NO_COMMAND: Final = "/no-fault-this-trial-runs-slurmctld-only"
+"""The command of containers other than slurmctld's: the kubelet names it in a Warning, and so says what that means."""
 
 _MARK: Final = "r"
 """Distinguishes its name from that of a preflight, which continues with a digit of a hash."""
@@ -66,7 +66,7 @@ def rehearsal(
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
     name = naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}")
     about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION: digest})
-    body["metadata"] = {**about, "labels": naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)}
+    body["metadata"] = of_pod(cluster, about, "a new pod of slurmctld")
     volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
     volume["configMap"]["name"] = name
     data = derive(files, "slurm")

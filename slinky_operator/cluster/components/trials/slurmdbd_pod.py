@@ -14,7 +14,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import metadata
 from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
-from slinky_operator.cluster.components.trials.preflight_pod import LASTS, WATCH, Preflight
+from slinky_operator.cluster.components.trials.preflight_pod import LASTS, WATCH, Preflight, of_pod
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
@@ -66,7 +66,7 @@ def slurmdbd_trial(cluster: Cluster, template: Mapping[str, Any], text: str) -> 
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "data": data}})
     name = naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}")
     about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION: "true"})
-    body["metadata"] = {**about, "labels": naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)}
+    body["metadata"] = of_pod(cluster, about, "slurmdbd.conf")
     volume = next(one for one in body["spec"]["volumes"] if one["name"] == "given")
     volume["configMap"]["name"] = name
     return Preflight(Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": data, "immutable": True}))

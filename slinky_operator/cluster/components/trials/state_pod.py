@@ -26,6 +26,7 @@ from slinky_operator.cluster.components.trials.preflight_pod import (
     CONFIG,
     FOLDER_VOLUME,
     Preflight,
+    of_pod,
     placed,
     pod_spec,
     watch,
@@ -132,7 +133,7 @@ def state_trial(
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
     name = naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}")
     about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION: digest})
-    body["metadata"] = {**about, "labels": naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)}
+    body["metadata"] = of_pod(cluster, about, "a new slurmctld with a copy of the state")
     volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
     volume["configMap"]["name"] = name
     data = derive(files, "slurm", finds_jobs=True)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import locked_down, metadata, pod_security
-from slinky_operator.cluster.components.trials.preflight_pod import LASTS, Preflight
+from slinky_operator.cluster.components.trials.preflight_pod import LASTS, Preflight, of_pod
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.reconcile.writes.children import Child
@@ -88,7 +88,7 @@ def version_pod(
     body: Object = {"metadata": {}, "spec": spec}
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid}})
     about = metadata(cluster, naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}"), naming.COMPONENT_PREFLIGHT)
-    body["metadata"] = {**about, "labels": naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)}
+    body["metadata"] = of_pod(cluster, about, "which Slurm images have")
     return Preflight(Child(PODS, body))
 
 

@@ -38,7 +38,9 @@ def test_a_new_cluster_is_ready_and_names_the_nodes_without_an_address() -> None
     log = world.settle()
     assert world.raw["status"]["isReady"] is True
     assert future(world) == {"metal[1-3]": True}
-    assert "no address for nodes metal1, metal2, metal3" in world.condition("ConfigApplied")["message"]
+    assert "no address for nodes metal1, metal2, metal3" in world.condition("Degraded")["message"]
+    short = "not every node outside Kubernetes has an address (see Degraded)"
+    assert (world.condition("ConfigApplied")["status"], world.condition("ConfigApplied")["message"]) == ("True", short)
     assert world.condition("Degraded")["reason"] == "NodesWithoutAddress"
     assert len([one for one in log if isinstance(one, Reload)]) == 1
     told = [one for one in log if isinstance(one, EmitEvent) and one.reason == "NodesWithoutAddress"]
@@ -129,7 +131,7 @@ def test_an_agent_that_cannot_be_asked_changes_nothing_and_is_named() -> None:
     world.settle()
     assert future(world)["other"] is True
     assert world.slurm_conf != before
-    assert "cannot be asked: no" in world.condition("ConfigApplied")["message"]
+    assert "cannot be asked: no" in world.condition("Degraded")["message"]
     assert world.raw["status"]["isReady"] is True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from slinky_api.conditions import LONGEST_AS_EXPECTED
 from slinky_operator.cluster.actions import AskStates, EmitEvent, Write
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import PartitionStates
@@ -36,6 +37,21 @@ def test_a_partition_that_was_closed_by_hand_stays_closed(by_hand: str) -> None:
     told = [one.message for one in done if isinstance(one, EmitEvent) and one.reason == "PartitionStateKept"]
     assert len(told) == 1
     assert f"night {by_hand}" in told[0]
+
+
+def test_many_partitions_and_what_is_wrong_besides_are_told_in_a_sentence() -> None:
+    partitions = [{"name": f"p{number}-{'x' * 55}", "config": "MaxTime=5"} for number in range(9)]
+    undefined = [{"name": "none", "nodeSets": [f"n{number}-{'y' * 50}" for number in range(4)]}]
+    world = settled({"partitions": partitions})
+    world.states = {str(one["name"]): "INACTIVE" for one in partitions}
+    world.add(*(node_set_object(f"bad{number}", {"partition": {"config": "MaxTime 1"}}) for number in range(3)))
+    world.raw["spec"] = {"partitions": [*partitions, *undefined]}
+    world.settle()
+    condition = world.condition("ConfigApplied")
+    assert (condition["status"], condition["reason"]) == ("True", "AsExpected")
+    assert condition["message"].startswith("left as it was: NodeSet bad0: spec.partition.config and 2 more (see")
+    assert condition["message"].endswith("; and 2 more")
+    assert len(condition["message"]) <= LONGEST_AS_EXPECTED
 
 
 def test_a_node_sets_partition_and_the_one_over_all_stay_closed_when_another_node_set_comes() -> None:

@@ -55,7 +55,13 @@ def show(world: World, status: dict[str, Any], created: str = WALL.isoformat()) 
 
 def containers(world: World, **states: dict[str, Any]) -> dict[str, Any]:
     names = [one["name"] for one in next(iter(world.preflights.values()))["spec"]["containers"]]
-    absent = {"terminated": {"exitCode": 128, "reason": "StartError", "message": "stat /there-is-no-such-command"}}
+    absent = {
+        "terminated": {
+            "exitCode": 128,
+            "reason": "StartError",
+            "message": "stat /no-fault-this-trial-runs-slurmctld-only",
+        }
+    }
     found = dict.fromkeys(names, absent) | {"slurmctld": {"terminated": {"exitCode": 0}}} | states
     return {"phase": "Running", "containerStatuses": [{"name": name, "state": one} for name, one in found.items()]}
 
@@ -137,11 +143,14 @@ def test_other_containers_are_started_and_do_nothing() -> None:
     world, spec = rehearsed(template(containers=[side], initContainers=[{"name": "first", "image": "first:1"}]))
     by_name = {one["name"]: one for one in spec["containers"]}
     assert set(by_name) == {"slurmctld", "agent", "side", "first"}
+    # The kubelet's Warning about it has the command, and so says that it is no fault.
     assert {tuple(one["command"]) for name, one in by_name.items() if name != "slurmctld"} == {
-        ("/there-is-no-such-command",)
+        ("/no-fault-this-trial-runs-slurmctld-only",)
     }
     assert "initContainers" not in spec
     world.step()
+    (about,) = [pod["metadata"]["annotations"]["kubernetes.io/description"] for pod in world.preflights.values()]
+    assert about.startswith("slurm-operator tries a new pod of slurmctld for Cluster slurm in this pod")
     show(world, containers(world))
     world.settle()
     assert any(one["name"] == "side" for one in stateful_set(world)["spec"]["template"]["spec"]["containers"])
@@ -150,7 +159,8 @@ def test_other_containers_are_started_and_do_nothing() -> None:
 def test_a_runtime_that_looks_for_the_command_earlier_is_no_trouble() -> None:
     world, _ = rehearsed({"controller": {"image": "mine:2"}})
     world.step()
-    waiting = {"reason": "CreateContainerError", "message": "executable file `/there-is-no-such-command` not found"}
+    said = "executable file `/no-fault-this-trial-runs-slurmctld-only` not found"
+    waiting = {"reason": "CreateContainerError", "message": said}
     show(world, containers(world, agent={"waiting": waiting}))
     world.settle()
     assert stateful_set(world)["spec"]["template"]["spec"]["containers"][0]["image"] == "mine:2"

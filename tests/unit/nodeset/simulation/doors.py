@@ -27,6 +27,7 @@ from slinky_operator.slurm.connection.slurmd_status import NoStatus, SlurmdStatu
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Diag, Job, Node, Reservation
 from slurm_client.models.database.history import JobRecord
+from tests.support import conditions
 from tests.support.memory_kube import merge
 from tests.unit.nodeset.simulation.objects import Object, clone
 from tests.unit.nodeset.simulation.world import World
@@ -205,6 +206,7 @@ class KubeDoor:
         self._fail(target)
         obj = self._find(target, resource, name)
         obj["status"] = merge(obj.get("status") or {}, status)
+        conditions.check(obj["status"])
         self.world.tell("nodesets", "MODIFIED", obj)
         self._lose(target)
         return self.world.told(obj)

@@ -73,6 +73,10 @@ class ClusterCondition(StrEnum):
     """The volumes of slurmctld's state and of MariaDB have room. False before one is full, and until there is
     more room again; the message has the volume, what is left, and what to do."""
 
+    CONTROLLER_HUNG = "ControllerHung"
+    """slurmctld waited for itself within the last hour, and was started again. The message has when, and what to do.
+    Absent otherwise."""
+
     EXPORTER_READY = "ExporterReady"
     """The exporter serves metrics of this Slurm. Absent without ``spec.metrics.exporter``."""
 
@@ -241,6 +245,7 @@ class Reason(StrEnum):
     # the daemons
     DAEMONS_STARTING = "DaemonsStarting"
     DAEMON_STUCK = "DaemonStuck"
+    WAITED_FOR_ITSELF = "WaitedForItself"
     REPLACEMENT_HELD_BACK = "ReplacementHeldBack"
     UPGRADING = "Upgrading"
     UPGRADE_REFUSED = "UpgradeRefused"

@@ -19,7 +19,7 @@ from slinky_operator.cluster.keys import key_form
 from slinky_operator.cluster.keys.key_guard import guarded
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.report import events
+from slinky_operator.cluster.report import events, hang
 from slinky_operator.cluster.report.conditions import Findings
 from slinky_operator.cluster.report.status import COUNTS, status_of
 from slinky_operator.cluster.slurm_connection import Pace
@@ -188,6 +188,7 @@ def _findings(progress: Progress) -> Findings:
         weak_keys=progress.keys.weak,
         slurmd_image=progress.images.slurmd,
         exporter=progress.exporter,
+        hung=hang.words(snapshot.controller_pod, progress.wall),
     )
 
 

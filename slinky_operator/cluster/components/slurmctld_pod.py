@@ -25,6 +25,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child, applied_fields, shows
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource
+from slinky_operator.slurm.pod_templates.controller_process import first_process
 from slinky_operator.slurm.pod_templates.template_rules import fitted
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
@@ -39,30 +40,13 @@ CONFIG: Final = "config"
 KEYS: Final = "keys"
 RUN: Final = "run"
 
-# In the foreground slurmctld replaces itself when it reconfigures, and exits on a file that it rejects, while
-# slurmrestd reports success. As a daemon it starts a successor and continues if that fails; slurmrestd reports so (both
-# seen with Slurm 24.11 and 26.05). So it runs as a daemon, below a first process that follows its pid file, forwards
-# SIGTERM, and reaps: `wait` takes any child that has ended.
-_FIRST_PROCESS: Final = f"""\
-slurmctld || exit
-send() {{ kill "-$1" "$(cat {naming.SLURMCTLD_PID} 2>/dev/null)" 2>/dev/null; }}
-trap 'ending=1; send TERM' TERM INT
-missing=0
-while [ "$missing" -lt 5 ]; do
-  if send 0; then missing=0; elif [ -n "$ending" ]; then exit 0; else missing=$((missing + 1)); fi
-  sleep "${{ending:+0.}}1" & wait $!
-done
-echo "slurmctld has ended" >&2
-exit 1
-"""
-
 _TAKE_ID_OF: Final = f"""\
 id_of={naming.STATE_FOLDER}/.cluster-id-of
 if [ "$(cat "$id_of" 2>/dev/null)" != "$CLUSTER_ID_OF" ]; then
   rm -f {naming.STATE_FOLDER}/clustername && printf %s "$CLUSTER_ID_OF" > "$id_of" || exit
 fi
 """
-"""Before `_FIRST_PROCESS`: once for each database, forget the cluster id that slurmctld has given itself, or had from
+"""Before the first process: once for each database, forget the cluster id that slurmctld has given itself, or had from
 another database. It takes the one that slurmdbd gives it, and ends if it has another (`accounting.in_conf`)."""
 
 _PING: Final = {"exec": {"command": ["scontrol", "ping"]}, "timeoutSeconds": 5}
@@ -180,7 +164,7 @@ def _slurmctld(
     container: dict[str, Any] = {
         "name": naming.CONTROLLER_CONTAINER,
         **image_of(controller.image, images.slurmctld, images.pull_policy),
-        "command": ["/bin/sh", "-c", _FIRST_PROCESS],
+        "command": ["/bin/sh", "-c", first_process()],
         "env": [{"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"}],
         "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
         "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": start},
@@ -196,7 +180,7 @@ def _slurmctld(
         ],
     }
     if id_of is not None:
-        container["command"] = ["/bin/sh", "-c", f"{_TAKE_ID_OF}{_FIRST_PROCESS}"]
+        container["command"] = ["/bin/sh", "-c", f"{_TAKE_ID_OF}{first_process()}"]
         container["env"].append({"name": "CLUSTER_ID_OF", "value": id_of})
     if controller.resources is not None:
         container["resources"] = controller.resources.to_dict()

@@ -13,6 +13,7 @@ module                 concern
 `directory`            whether SSSD reaches the directory of users
 `exporter`             whether the exporter serves metrics
 `volumes`              whether volumes have room
+`hang`                 whether slurmctld waited for itself and was ended
 `not_supported`        fields that have no effect
 `job_counts`           nodes and jobs by state
 `out_of_service`       nodes that get no jobs, and Slurm's reason

@@ -117,6 +117,9 @@ class Findings:
     exporter: Workload = Workload()  # noqa: RUF009 - frozen
     """What is known of the exporter's pod."""
 
+    hung: str = ""
+    """When slurmctld was ended because it waited for itself, and what to do."""
+
     off: tuple[str, ...] = ()
     """Fields of the spec that the operator's settings have switched off (`not_supported.SWITCHED_OFF`)."""
 
@@ -155,6 +158,8 @@ def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> 
     if directory is not None:
         found.append(condition(ClusterCondition.DIRECTORY_REACHABLE, *directory))
     found += [condition(kind, *one) for kind, one in told if one is not None]
+    if findings.hung:
+        found.append(condition(ClusterCondition.CONTROLLER_HUNG, "True", Reason.WAITED_FOR_ITSELF, findings.hung))
     found.append(_nodes(snapshot, bad))
     if snapshot.cluster.deleting:
         found.append(_deleting(snapshot, findings))

@@ -34,6 +34,7 @@ _ORDER: Final = (
     ClusterCondition.ACCOUNTS_APPLIED,
     ClusterCondition.DIRECTORY_REACHABLE,
     ClusterCondition.VOLUMES_HAVE_ROOM,
+    ClusterCondition.CONTROLLER_HUNG,
     ClusterCondition.EXPORTER_READY,
     ClusterCondition.DEGRADED,
     ClusterCondition.NODES_OUT_OF_SERVICE,

@@ -168,6 +168,12 @@ CASES = (
         0.05,
     ),
     Case(
+        "SlurmControllerHung",
+        {condition("Cluster", "ControllerHung"): "1x60"},
+        {condition("Cluster", "ControllerHung"): "0x60"},
+        ONE,
+    ),
+    Case(
         "SlurmDrainTimedOut",
         {'drains_timed_out_total{pod="a"}': "0x30 3x30"},
         {'drains_timed_out_total{pod="a"}': "3x60"},

@@ -33,7 +33,7 @@ from slinky_operator.cluster.config import loading
 from slinky_operator.cluster.execute.slurm import agent_queries
 from slinky_operator.cluster.execute.slurm.agent_queries import Agent
 from slinky_operator.cluster.preflight import pod_troubles, replacement
-from slinky_operator.cluster.report import accounting
+from slinky_operator.cluster.report import accounting, hang
 from slinky_operator.cluster.steps.site import volumes
 from slinky_operator.cluster.upgrade import asking
 from slinky_operator.loginset import trial
@@ -269,6 +269,7 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "slurmrestd": slurmrestd._unready_since,
     "accounting": accounting.lost_node,
     "volumes": volumes._is_up,
+    "hang": lambda pod: hang.words(pod, NOW),
     "loading": loading.words_of,
     "loading.waits": loading._waits_to_restart,
     "pod_troubles": lambda pod: pod_troubles.own(pod, [KIND], NOW),

@@ -78,7 +78,7 @@ def from_ldap(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with users from an LDAP server."""
     instance = new_slurm("ldap")
     instance.create(
-        identity={"sssd": {"confRef": {"name": "sssd"}}},
+        identity={"sssd": {"confRef": {"name": "sssd"}}, "homes": {"claimName": "homes", "create": True}},
         login=[{"name": "front", "image": instance.image("login")}],
         partitions=[
             {"name": group, "nodeSets": ["compute"], "config": f"AllowGroups={group}"} for group in ("beam", "physics")
@@ -97,6 +97,7 @@ def from_ldap(new_slurm: NewSlurm) -> SlurmInKubernetes:
                 "spec": {"selector": {"app": LDAP}, "ports": [{"port": 3389}]},
             },
             {"apiVersion": "v1", "kind": "Secret", "metadata": {**meta, "name": "sssd"}, "data": secret},
+            homes(instance),
         ]
     )
     instance.run_pods(server(instance))
@@ -112,14 +113,7 @@ def from_files(new_slurm: NewSlurm) -> SlurmInKubernetes:
     instance = new_slurm("passwd", "campus")
     instance.kubectl("create", "namespace", instance.namespace)
     instance.kube("apply", f"--filename={PROJECT / 'config/samples/more/cluster-passwd.yaml'}")
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "16Mi"}}}
-    metadata = {"name": "homes", "namespace": instance.namespace}
-    instance.kubectl.apply(
-        [
-            people(instance, PASSWD),
-            {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim},
-        ]
-    )
+    instance.kubectl.apply([people(instance, PASSWD), homes(instance)])
     instance.wait_ready()
     instance.wait_idle(CAMPUS)
     return instance
@@ -146,6 +140,19 @@ def people(slurm: SlurmInKubernetes, passwd: str) -> dict[str, object]:
     """Return the ConfigMap with users."""
     metadata = {"name": "people", "namespace": slurm.namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"passwd": passwd, "group": GROUP}}
+
+
+def homes(slurm: SlurmInKubernetes) -> dict[str, object]:
+    """Return the claim for home folders."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "16Mi"}}}
+    metadata = {"name": "homes", "namespace": slurm.namespace}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim}
+
+
+def home(slurm: SlurmInKubernetes, user: str) -> str:
+    """Return owner, group, mode and path of a user's home, as a node has it."""
+    path = f"/home/{user}"
+    return slurm.kube("exec", NODES[0], "--container=slurmd", "--", "stat", "--format=%u %g %a %n", path).strip()
 
 
 def token(slurm: SlurmInKubernetes, user: str) -> str:
@@ -183,9 +190,26 @@ def knows(slurm: SlurmInKubernetes, pod: str, container: str, user: str) -> bool
     return identity(slurm, pod, container, user) != ""
 
 
+def wait_known(slurm: SlurmInKubernetes, user: str) -> None:
+    """Wait until slurmctld knows a user of the directory, and each node, which makes the home."""
+    for pod, container in (("slurm-controller-0", "slurmctld"), *((node, "slurmd") for node in NODES)):
+        wait_for(f"{user} in {pod}", partial(knows, slurm, pod, container, user), PATIENCE)
+
+
 def test_a_user_of_the_directory_runs_a_job_on_two_nodes(from_ldap: SlurmInKubernetes) -> None:
-    wait_for("ada", partial(knows, from_ldap, "slurm-controller-0", "slurmctld", "ada"), PATIENCE)
+    wait_known(from_ldap, "ada")
     assert submitted(from_ldap, "ada") == [f"0: {ADA}", f"1: {ADA}", "ada"]
+    assert home(from_ldap, "ada") == "20001 30001 700 /home/ada"
+
+
+def test_the_number_of_the_images_own_user_belongs_to_the_site_whose_home_the_node_makes(
+    from_ldap: SlurmInKubernetes,
+) -> None:
+    """Nobody has logged in as grace: her home is there for the output of her first job."""
+    wait_known(from_ldap, "grace")
+    shown = "uid=1000(grace) gid=30002(beam) groups=30002(beam)"
+    assert submitted(from_ldap, "grace", "/home/grace") == [f"0: {shown}", f"1: {shown}", "grace"]
+    assert home(from_ldap, "grace") == "1000 30002 700 /home/grace"
 
 
 def test_a_user_of_the_directory_logs_in_with_a_key_of_the_directory(
@@ -202,7 +226,11 @@ def test_a_user_of_the_directory_logs_in_with_a_key_of_the_directory(
     )
     change(from_ldap, *changes)
     ada.wait_ready()
-    ada.say("true", checked="accept-new")
+    # A first login makes the home, as a first job does.
+    from_ldap.kube("exec", NODES[0], "--container=slurmd", "--", "rm", "-rf", "/home/ada")
+    wait_for("a login", lambda: ada.attempt("true", checked="accept-new").returncode == 0, PATIENCE)
+    assert ada.say("pwd") == "/home/ada\n"
+    assert home(from_ldap, "ada") == "20001 30001 700 /home/ada"
     lines = ada.say("cd /tmp; id; srun --label -N2 -n2 id").splitlines()
     assert [lines[0], *sorted(lines[1:])] == [ADA, f"0: {ADA}", f"1: {ADA}"]
     assert sorted(ada.say("cd /tmp; salloc -Q -N2 -n2 srun --label whoami").splitlines()) == ["0: ada", "1: ada"]
@@ -251,12 +279,6 @@ def test_partitions_are_for_groups_of_the_directory_that_list_somebody(from_ldap
     from_ldap.wait_job(jobs[2], "COMPLETED")
     # As it was, for the other tests.
     change(from_ldap, "dn: cn=physics,dc=site", "delete: memberUid")
-
-
-def test_the_number_of_the_images_own_user_belongs_to_the_site(from_ldap: SlurmInKubernetes) -> None:
-    wait_for("grace", partial(knows, from_ldap, "slurm-controller-0", "slurmctld", "grace"), PATIENCE)
-    shown = "uid=1000(grace) gid=30002(beam) groups=30002(beam)"
-    assert submitted(from_ldap, "grace") == [f"0: {shown}", f"1: {shown}", "grace"]
 
 
 def refusal(slurm: SlurmInKubernetes, user: str) -> str:

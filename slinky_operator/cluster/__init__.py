@@ -22,6 +22,7 @@ room                concern
 `accounting`        which daemons accounting needs, the Secrets they mount, and what slurm.conf says
 `accounts`          what `spec.accounting.tree` wants in slurmdbd, and how it gets there
 `upgrade`           in which order daemons get other images, and which steps are refused
+`trials`            disposable pods that try something before a running daemon reads it
 `in_use`            what a change of the configuration would end
 `preflight`         disposable daemons that try a configuration, or a new slurmctld pod, first
 `config`            the rollout of the wanted configuration

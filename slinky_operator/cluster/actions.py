@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
-from slinky_operator.cluster.components.trials.preflight_pod import Preflight
 from slinky_operator.cluster.memory import Held, LeftOut, Loaded, Verdict
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
@@ -240,10 +239,27 @@ class AskStates:
 
 
 @dataclass(frozen=True, slots=True)
-class StartPreflight:
-    """Create the objects of a preflight; if the API server rejects its pod, find out which part is the cause."""
+class TrialObjects:
+    """A disposable pod, and what its daemons read."""
 
-    preflight: Preflight
+    pod: Child
+    config_map: Child | None = None
+    """`None` if they read nothing."""
+
+    node: str = ""
+    """The only Node it may run on; empty for any."""
+
+    @property
+    def name(self) -> str:
+        """Name of both objects."""
+        return self.pod.name
+
+
+@dataclass(frozen=True, slots=True)
+class StartPreflight:
+    """Create the objects of a trial; if the API server rejects its pod, find out which part is the cause."""
+
+    preflight: TrialObjects
     parts: Mapping[str, Object] = field(default_factory=dict)
     """The pod with one slurmd only, by `SlurmdKind.key`."""
 
@@ -253,7 +269,7 @@ class StartPreflight:
 
 @dataclass(frozen=True, slots=True)
 class EndPreflight:
-    """Record the outcome of a preflight."""
+    """Record the outcome of a trial."""
 
     name: str
     verdict: Verdict

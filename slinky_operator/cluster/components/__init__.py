@@ -15,7 +15,6 @@ module            concern
 `slurmctld`       slurmctld: a StatefulSet with one pod and its state on a claim
 `slurmctld_pod`   slurmctld's pod: the template of its StatefulSet, and how it compares with the running pod
 `slurmrestd`      slurmrestd: a Deployment without any key, and a Service in front of it
-`trials`          disposable pods that try something before a running daemon reads it
 ================  ============================================================================================
 
 They have no owner references to the Cluster. `kubectl delete --cascade=foreground` makes the garbage collector

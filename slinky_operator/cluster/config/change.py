@@ -11,7 +11,6 @@ from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, AskStates, AskUse, EmitEvent, Write
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.shared import shared_objects
-from slinky_operator.cluster.components.trials.preflight_pod import Preflight
 from slinky_operator.cluster.config import manual_changes, slurm_use
 from slinky_operator.cluster.config.draft import Draft, Rollout
 from slinky_operator.cluster.config.held_nodesets import changed, holding
@@ -22,6 +21,7 @@ from slinky_operator.cluster.in_use.touched import touches_jobs
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import decision, jobs_copy
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.preflight_pod import Preflight
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child

@@ -14,18 +14,25 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Final
 
-from slinky_operator.cluster.actions import Action, EndPreflight, ExcludeSlurmdKinds, Remove, StartPreflight
+from slinky_operator.cluster.actions import (
+    Action,
+    EndPreflight,
+    ExcludeSlurmdKinds,
+    Remove,
+    StartPreflight,
+    TrialObjects,
+)
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.trials.jobs_pod import is_jobs_trial
-from slinky_operator.cluster.components.trials.preflight_pod import REFUSED, Preflight, SlurmdKind, preflight
-from slinky_operator.cluster.components.trials.rehearsal_pod import is_rehearsal
-from slinky_operator.cluster.components.trials.slurmdbd_pod import is_slurmdbd_trial
-from slinky_operator.cluster.components.trials.state_pod import is_state_trial
-from slinky_operator.cluster.components.trials.version_pod import asks_versions
 from slinky_operator.cluster.memory import Denied, LeftOut, Outcome, Verdict, left_out_again
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import pod_troubles
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds
+from slinky_operator.cluster.trials.jobs_pod import is_jobs_trial
+from slinky_operator.cluster.trials.preflight_pod import REFUSED, Preflight, SlurmdKind, preflight
+from slinky_operator.cluster.trials.rehearsal_pod import is_rehearsal
+from slinky_operator.cluster.trials.slurmdbd_pod import is_slurmdbd_trial
+from slinky_operator.cluster.trials.state_pod import is_state_trial
+from slinky_operator.cluster.trials.version_pod import asks_versions
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.text import named
@@ -150,7 +157,7 @@ def start(wanted: Preflight) -> StartPreflight:
     return StartPreflight(wanted, parts, wanted.part(()).body if parts else None)
 
 
-def denied_of(snapshot: Snapshot, wanted: Preflight) -> Denied | None:
+def denied_of(snapshot: Snapshot, wanted: TrialObjects) -> Denied | None:
     """Why its objects could not be created; `None` if they could, or it has not been tried."""
     known = snapshot.memory.denied
     return (known.get(wanted.config_map.key) if wanted.config_map else None) or known.get(wanted.pod.key)
@@ -222,7 +229,7 @@ def outcome_of(
     return None
 
 
-def refusal(said: str, wanted: Preflight) -> str:
+def refusal(said: str, wanted: TrialObjects) -> str:
     """The lines with which a daemon refuses a configuration, after the partitions or nodes that they are about."""
     words = short(said)
     files = wanted.config_map.body["data"] if wanted.config_map else {}

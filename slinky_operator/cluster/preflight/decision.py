@@ -17,10 +17,10 @@ from datetime import datetime
 from typing_extensions import override
 
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.keys.reach import beyond_slurmds
 from slinky_operator.slurm.conf.programs import programs

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.components.trials.rehearsal_pod import claims
+from slinky_operator.cluster.trials.rehearsal_pod import claims
 from slinky_operator.identity import pod as identity
 from slinky_operator.reconcile.writes.children import shows
 from slinky_operator.slurm import naming

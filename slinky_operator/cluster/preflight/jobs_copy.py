@@ -1,7 +1,7 @@
 """The part of the plan about jobs: whether slurmctld, with a copy of them, ends any by a new configuration. Pure.
 
 Only where the rules say that a change takes away what jobs may refer to (`in_use.touched`), and there are jobs. A
-disposable slurmctld then starts with a copy of the live state beside the preflight (`components.trials.jobs_pod`), and
+disposable slurmctld then starts with a copy of the live state beside the preflight (`trials.jobs_pod`), and
 the change waits for the jobs that would end, be requeued, or be forgotten.
 
 Where the state cannot be copied (it is in an emptyDir, no second pod may mount its claim, or its image has no
@@ -16,17 +16,17 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight
+from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight, TrialObjects
 from slinky_operator.cluster.components import Images, slurmctld_pod
 from slinky_operator.cluster.components.slurmctld import claim_name
-from slinky_operator.cluster.components.trials.jobs_pod import GONE, is_jobs_trial, jobs_trial
-from slinky_operator.cluster.components.trials.preflight_pod import REFUSED, Preflight
-from slinky_operator.cluster.components.trials.state_pod import NOT_COPIED, READING
 from slinky_operator.cluster.in_use.parameters import users
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.jobs_pod import GONE, is_jobs_trial, jobs_trial
+from slinky_operator.cluster.trials.preflight_pod import REFUSED
+from slinky_operator.cluster.trials.state_pod import NOT_COPIED, READING
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import Rendered
@@ -124,7 +124,7 @@ def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     return attempts.others(snapshot, partial(is_jobs_trial, snapshot.cluster), (current,))
 
 
-def _look(snapshot: Snapshot, tried: Preflight, now: float, wall: datetime) -> Trial:  # noqa: C901, PLR0911
+def _look(snapshot: Snapshot, tried: TrialObjects, now: float, wall: datetime) -> Trial:  # noqa: C901, PLR0911
     verdict, denied = _known(snapshot, tried.name), attempts.denied_of(snapshot, tried)
     stage, words = Stage.UNDER_WAY, "slurmctld tries it with a copy of its jobs"
     if verdict is not None:
@@ -166,7 +166,7 @@ def _untried(why: str) -> str:
     return f"the configuration is applied without a trial with a copy of the jobs: {why}"[:LONGEST] if why else ""
 
 
-def _verdict(pod: Object, tried: Preflight, now: float, wall: datetime) -> Verdict | None:
+def _verdict(pod: Object, tried: TrialObjects, now: float, wall: datetime) -> Verdict | None:
     """The result of a trial; `None` while it runs."""
     end, status = pod_troubles.ended(pod).get(naming.CONTROLLER_CONTAINER), pod.get("status") or {}
     if end is not None:

@@ -2,7 +2,7 @@
 
 Changing the StatefulSet ends the running slurmctld. Whether the next one starts depends on the settings of the user or
 of another version of the operator: an image, a claim, a Secret, a Node. So a disposable pod from the new template is
-created first (`components.rehearsal_pod`), and the StatefulSet is changed once that has started. Until then slurmctld
+created first (`trials.rehearsal_pod`), and the StatefulSet is changed once that has started. Until then slurmctld
 stays unchanged, and the condition shows the message of the scheduler, the kubelet or slurmctld about the other pod.
 
 State in an `emptyDir` ends with the pod, and jobs with it. Such a pod is replaced while there are jobs only if somebody
@@ -24,16 +24,16 @@ from enum import Enum, auto
 from functools import partial
 from typing import Any, Final
 
-from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
+from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight, TrialObjects
 from slinky_operator.cluster.components import Images, slurmctld_pod
 from slinky_operator.cluster.components.shared import shared_objects
-from slinky_operator.cluster.components.trials.preflight_pod import REFUSED, UNTRIED, Preflight
-from slinky_operator.cluster.components.trials.rehearsal_pod import NO_COMMAND, is_rehearsal, rehearsal
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles, running_release, state_copy
 from slinky_operator.cluster.preflight.differences import differences
 from slinky_operator.cluster.slurm_connection import check
+from slinky_operator.cluster.trials.preflight_pod import REFUSED, UNTRIED
+from slinky_operator.cluster.trials.rehearsal_pod import NO_COMMAND, is_rehearsal, rehearsal
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child, has_settled
@@ -169,7 +169,7 @@ def _protected(snapshot: Snapshot) -> bool:
 
 
 def _look(  # noqa: C901, PLR0911 - one for each stage
-    snapshot: Snapshot, tried: Preflight, template: Mapping[str, Any], now: float, wall: datetime
+    snapshot: Snapshot, tried: TrialObjects, template: Mapping[str, Any], now: float, wall: datetime
 ) -> Replacement:
     """Check for the outcome of a rehearsal, or start it."""
     stale = _leftovers(snapshot, tried.name)

@@ -12,11 +12,11 @@ from typing import Final
 
 from slinky_operator.cluster.actions import ExcludeSlurmdKinds
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.cluster.memory import Outcome, left_out_again
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.conf import Rendered
 

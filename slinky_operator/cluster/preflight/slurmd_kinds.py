@@ -17,7 +17,7 @@ from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Confinement
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.trials.preflight_pod import SlurmdKind
+from slinky_operator.cluster.trials.preflight_pod import SlurmdKind
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.pod_templates import confinement, security
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits

@@ -1,7 +1,7 @@
 """The part of the plan about slurmdbd.conf: whether a disposable slurmdbd accepts it before the running one does. Pure.
 
 A slurmdbd that runs keeps its configuration, and the daemons their Secrets, until a trial has accepted the next one
-(`components.trials.slurmdbd_pod`). Only the user's keys are tried: a change of the database or of a password alone
+(`trials.slurmdbd_pod`). Only the user's keys are tried: a change of the database or of a password alone
 needs no trial, and none can tell whether the database accepts it.
 
 There is nothing to protect if slurmdbd does not run: the change may be the correction. What containers of the user's
@@ -16,18 +16,18 @@ from functools import partial
 from typing import Any, Final
 
 from slinky_operator.cluster.accounting import in_conf, stored
-from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight
-from slinky_operator.cluster.components.trials.preflight_pod import REFUSED, UNTRIED, Preflight
-from slinky_operator.cluster.components.trials.slurmdbd_pod import (
+from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight, TrialObjects
+from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight import attempts, pod_troubles
+from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.preflight_pod import REFUSED, UNTRIED
+from slinky_operator.cluster.trials.slurmdbd_pod import (
     is_judged,
     is_slurmdbd_trial,
     slurmdbd_trial,
     unmounted,
 )
-from slinky_operator.cluster.memory import Outcome, Verdict
-from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight import attempts, pod_troubles
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import SLURMDBD_CONF
@@ -83,7 +83,7 @@ def trial(  # noqa: C901, PLR0911 - one for each stage
     )
 
 
-def _needed(snapshot: Snapshot, wanted: stored.Contents, template: Mapping[str, Any]) -> Preflight | None:
+def _needed(snapshot: Snapshot, wanted: stored.Contents, template: Mapping[str, Any]) -> TrialObjects | None:
     """The trial; `None` if slurmdbd may take its file without one."""
     name = naming.accounting(snapshot.cluster.name)
     new = wanted.secrets.get(name)

@@ -1,7 +1,7 @@
 """The part of the plan about slurmctld's state: whether slurmctld of another image reads it. Pure.
 
 Once the pod that would replace slurmctld's has started without state, another one starts with a copy of it
-(`components.trials.state_pod`). What its slurmctld refuses keeps the running one. A state that cannot be copied is no
+(`trials.state_pod`). What its slurmctld refuses keeps the running one. A state that cannot be copied is no
 reason to keep a release forever: the upgrade goes on, and an Event says that it does so without a trial. slurmctld
 ends rather than change a state that it cannot read, so that only time is lost then.
 """
@@ -13,15 +13,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight
+from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight, TrialObjects
 from slinky_operator.cluster.components import Images, slurmctld_pod
 from slinky_operator.cluster.components.slurmctld import claim_name
-from slinky_operator.cluster.components.trials.preflight_pod import REFUSED, UNTRIED, Preflight
-from slinky_operator.cluster.components.trials.state_pod import NOT_COPIED, READING, is_state_trial, state_trial
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.preflight_pod import REFUSED, UNTRIED
+from slinky_operator.cluster.trials.state_pod import NOT_COPIED, READING, is_state_trial, state_trial
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
@@ -86,7 +86,7 @@ def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     return attempts.others(snapshot, partial(is_state_trial, snapshot.cluster), (current,))
 
 
-def _look(snapshot: Snapshot, tried: Preflight, image: str, now: float, wall: datetime) -> Trial:  # noqa: PLR0911
+def _look(snapshot: Snapshot, tried: TrialObjects, image: str, now: float, wall: datetime) -> Trial:  # noqa: PLR0911
     verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
     stage, words = Stage.UNDER_WAY, "slurmctld of its image reads a copy of the state"
     if verdict is not None and verdict.outcome is not Outcome.REFUSED and now - verdict.at < HOLDS:

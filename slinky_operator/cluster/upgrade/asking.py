@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
-from slinky_operator.cluster.components.trials.version_pod import Question, asks_versions, version_pod
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
+from slinky_operator.cluster.trials.version_pod import Question, asks_versions, version_pod
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.slurm.exit_messages import LONGEST, held_up, short, stuck

@@ -22,10 +22,10 @@ from slinky_operator.cluster.components.accounting.slurmdbd import SLURMDBD
 from slinky_operator.cluster.components.component import Component
 from slinky_operator.cluster.components.slurmctld import SLURMCTLD
 from slinky_operator.cluster.components.slurmrestd import SLURMRESTD
-from slinky_operator.cluster.components.trials.version_pod import LOGIN, Question
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import running_release
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
+from slinky_operator.cluster.trials.version_pod import LOGIN, Question
 from slinky_operator.cluster.upgrade import rules
 from slinky_operator.cluster.upgrade.asking import Answers
 from slinky_operator.kube.objects import Object

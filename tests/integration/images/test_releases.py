@@ -8,7 +8,7 @@ import pytest
 
 from hack.images.rootfs import ensure
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.components.trials.version_pod import LOGIN, Question, version_pod
+from slinky_operator.cluster.trials.version_pod import LOGIN, Question, version_pod
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.releases import Release
 

@@ -13,9 +13,9 @@ from typing_extensions import override
 
 from hack import ports
 from hack.images.rootfs import ensure
-from slinky_operator.cluster.components.trials.jobs_pod import jobs_trial
-from slinky_operator.cluster.components.trials.preflight_pod import Preflight
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.preflight.jobs_copy import harmed
+from slinky_operator.cluster.trials.jobs_pod import jobs_trial
 from slinky_operator.slurm.exit_messages import short
 from tests.integration.slurm_conf.test_state_trial import CLUSTER, IMAGES, WAITS, Trial, saved
 from tests.support.slurm_host import SlurmHost
@@ -47,7 +47,7 @@ class JobsTrial(Trial):
         super().__init__(release, host, host.shared / "slurmctld")
 
     @override
-    def made(self, template: dict[str, Any], files: dict[str, str]) -> Preflight:
+    def made(self, template: dict[str, Any], files: dict[str, str]) -> TrialObjects:
         for path in self.live.configuration.glob("*.yaml"):
             files[path.name] = path.read_text()
         new = {name: re.sub(*self.change, text) for name, text in files.items()}

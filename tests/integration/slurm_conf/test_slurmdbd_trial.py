@@ -10,7 +10,7 @@ import pytest
 
 from hack.images.rootfs import ensure
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.components.trials.slurmdbd_pod import slurmdbd_trial
+from slinky_operator.cluster.trials.slurmdbd_pod import slurmdbd_trial
 from slinky_operator.slurm.accounting.slurmdbd_conf import Storage, render
 from slinky_operator.slurm.accounting.trial_conf import FOLDER, GIVEN, derive
 from slinky_operator.slurm.exit_messages import short

@@ -16,10 +16,10 @@ from typing_extensions import override
 from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.slurmctld import stateful_set
-from slinky_operator.cluster.components.trials.preflight_pod import Preflight
-from slinky_operator.cluster.components.trials.state_pod import LIVE, MOST_MIB, NOT_COPIED, state_trial
+from slinky_operator.cluster.trials.state_pod import LIVE, MOST_MIB, NOT_COPIED, state_trial
 from slinky_operator.slurm.conf.derive import FOLDER
 from slinky_operator.slurm.exit_messages import short
 from tests.support.accounting_host import AccountingHost
@@ -76,7 +76,7 @@ class Trial(Daemons):
         self.script = container["command"][-1].replace("/dev/termination-log", SAID)
         self.variables = {one["name"]: one["value"] for one in container["env"]}
 
-    def made(self, template: dict[str, Any], files: dict[str, str]) -> Preflight:
+    def made(self, template: dict[str, Any], files: dict[str, str]) -> TrialObjects:
         """The trial with these files."""
         return state_trial(CLUSTER, IMAGES, template, template, files, "hash", "claim", "node")
 

@@ -27,14 +27,14 @@ import pytest
 from hack.localkube.paths import PROJECT
 from slinky_operator.cluster.components import slurmrestd
 from slinky_operator.cluster.components.accounting import slurmdbd
-from slinky_operator.cluster.components.trials.preflight_pod import SlurmdKind
-from slinky_operator.cluster.components.trials.version_pod import Question
 from slinky_operator.cluster.config import loading
 from slinky_operator.cluster.execute.slurm import agent_queries
 from slinky_operator.cluster.execute.slurm.agent_queries import Agent
 from slinky_operator.cluster.preflight import pod_troubles, replacement
 from slinky_operator.cluster.report import accounting, hang
 from slinky_operator.cluster.steps.site import volumes
+from slinky_operator.cluster.trials.preflight_pod import SlurmdKind
+from slinky_operator.cluster.trials.version_pod import Question
 from slinky_operator.cluster.upgrade import asking
 from slinky_operator.loginset import trial
 from slinky_operator.nodeset.model.pods import hindrance, pod_facts

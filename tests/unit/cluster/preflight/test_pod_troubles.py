@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from slinky_operator.cluster.components.trials.preflight_pod import SlurmdKind
 from slinky_operator.cluster.preflight import pod_troubles
+from slinky_operator.cluster.trials.preflight_pod import SlurmdKind
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 

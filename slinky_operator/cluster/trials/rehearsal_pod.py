@@ -20,8 +20,9 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.components import Images, metadata
-from slinky_operator.cluster.components.trials.preflight_pod import CONFIG, Preflight, of_pod, pod_spec
+from slinky_operator.cluster.trials.preflight_pod import CONFIG, of_pod, pod_spec
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.writes.children import Child, quantity
@@ -48,7 +49,7 @@ def rehearsal(
     files: Mapping[str, str],
     digest: str,
     node: str,
-) -> Preflight:
+) -> TrialObjects:
     """Build the rehearsal of a pod template.
 
     Parameters
@@ -70,7 +71,7 @@ def rehearsal(
     volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
     volume["configMap"]["name"] = name
     data = derive(files, "slurm")
-    return Preflight(
+    return TrialObjects(
         Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(data), "immutable": True})
     )
 

@@ -15,9 +15,10 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.components import Images, metadata
-from slinky_operator.cluster.components.trials.preflight_pod import CONFIG, Preflight, of_pod
-from slinky_operator.cluster.components.trials.state_pod import COPY, LIVE, READING, with_state
+from slinky_operator.cluster.trials.preflight_pod import CONFIG, of_pod
+from slinky_operator.cluster.trials.state_pod import COPY, LIVE, READING, with_state
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.writes.children import Child
@@ -100,7 +101,7 @@ def jobs_trial(
     digest: str,
     claim: str,
     node: str,
-) -> Preflight:
+) -> TrialObjects:
     """Build the trial of a configuration with the jobs there are.
 
     Parameters
@@ -129,7 +130,9 @@ def jobs_trial(
     volume = next(one for one in spec["volumes"] if one["name"] == CONFIG)
     volume["configMap"]["name"] = name
     data = {**new, **{f"{_LIVE}{key}": text for key, text in old.items() if new.get(key) != text}}
-    return Preflight(Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": data, "immutable": True}))
+    return TrialObjects(
+        Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": data, "immutable": True})
+    )
 
 
 def _closed(files: Mapping[str, str]) -> dict[str, str]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.slurmctld import stateful_set
-from slinky_operator.cluster.components.trials.jobs_pod import is_jobs_trial, jobs_trial
-from slinky_operator.cluster.components.trials.preflight_pod import Preflight
-from slinky_operator.cluster.components.trials.state_pod import LIVE, is_state_trial
+from slinky_operator.cluster.trials.jobs_pod import is_jobs_trial, jobs_trial
+from slinky_operator.cluster.trials.state_pod import LIVE, is_state_trial
 from tests.unit.cluster.world import cluster_object
 
 CLUSTER = Cluster.parse(cluster_object())
 CONF = "PartitionName=a Nodes=ALL State=UP\nPartitionName=b Nodes=ALL\nPrologSlurmctld=/etc/slurm/p.sh\n"
 
 
-def made(live: dict[str, str], files: dict[str, str]) -> Preflight:
+def made(live: dict[str, str], files: dict[str, str]) -> TrialObjects:
     images = Images(
         slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="agent:1", slurmd="slurmd:1", sssd="sssd:1"
     )

@@ -21,17 +21,17 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.components import Images, metadata, slurmctld_pod
-from slinky_operator.cluster.components.trials.preflight_pod import (
+from slinky_operator.cluster.trials.preflight_pod import (
     CONFIG,
     FOLDER_VOLUME,
-    Preflight,
     of_pod,
     placed,
     pod_spec,
     watch,
 )
-from slinky_operator.cluster.components.trials.rehearsal_pod import with_own
+from slinky_operator.cluster.trials.rehearsal_pod import with_own
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.writes.children import Child
@@ -113,7 +113,7 @@ def state_trial(
     digest: str,
     claim: str,
     node: str,
-) -> Preflight:
+) -> TrialObjects:
     """Build the trial of a slurmctld with a copy of the state.
 
     Parameters
@@ -137,7 +137,7 @@ def state_trial(
     volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
     volume["configMap"]["name"] = name
     data = derive(files, "slurm", finds_jobs=True)
-    return Preflight(
+    return TrialObjects(
         Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(data), "immutable": True})
     )
 

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.components import metadata
 from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
-from slinky_operator.cluster.components.trials.preflight_pod import LASTS, WATCH, Preflight, of_pod
+from slinky_operator.cluster.trials.preflight_pod import LASTS, WATCH, of_pod
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
@@ -51,7 +52,7 @@ set -- slurmdbd "{REACHED}" refused
 """
 
 
-def slurmdbd_trial(cluster: Cluster, template: Mapping[str, Any], text: str) -> Preflight:
+def slurmdbd_trial(cluster: Cluster, template: Mapping[str, Any], text: str) -> TrialObjects:
     """Build the trial of a slurmdbd.conf.
 
     Parameters
@@ -69,7 +70,9 @@ def slurmdbd_trial(cluster: Cluster, template: Mapping[str, Any], text: str) -> 
     body["metadata"] = of_pod(cluster, about, "slurmdbd.conf")
     volume = next(one for one in body["spec"]["volumes"] if one["name"] == "given")
     volume["configMap"]["name"] = name
-    return Preflight(Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": data, "immutable": True}))
+    return TrialObjects(
+        Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": data, "immutable": True})
+    )
 
 
 def is_slurmdbd_trial(cluster: Cluster, obj: Object) -> bool:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.components import locked_down, metadata, pod_security
-from slinky_operator.cluster.components.trials.preflight_pod import LASTS, Preflight, of_pod
+from slinky_operator.cluster.trials.preflight_pod import LASTS, of_pod
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.reconcile.writes.children import Child
@@ -60,7 +61,7 @@ class Question:
 
 def version_pod(
     cluster: Cluster, asked: Sequence[Question], template: Mapping[str, Any], pull_secrets: Iterable[str]
-) -> Preflight:
+) -> TrialObjects:
     """Build the pod.
 
     Parameters
@@ -89,7 +90,7 @@ def version_pod(
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid}})
     about = metadata(cluster, naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}"), naming.COMPONENT_PREFLIGHT)
     body["metadata"] = of_pod(cluster, about, "which Slurm images have")
-    return Preflight(Child(PODS, body))
+    return TrialObjects(Child(PODS, body))
 
 
 def asks_versions(cluster: Cluster, obj: Object) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.components import Images, locked_down, metadata, pod_security, slurmctld, slurmctld_pod
 from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
 from slinky_operator.identity import pod as identity
@@ -193,23 +194,11 @@ class SlurmdKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Preflight:
+class Preflight(TrialObjects):
     """The objects of one preflight."""
-
-    pod: Child
-    config_map: Child | None = None
-    """What its daemons read; `None` if they read nothing."""
 
     kinds: tuple[SlurmdKind, ...] = ()
     """Ways in which slurmd is run there, in the order of its containers."""
-
-    node: str = ""
-    """The only Node it may run on; empty for any."""
-
-    @property
-    def name(self) -> str:
-        """Name of its objects."""
-        return self.pod.name
 
     def part(self, numbers: Collection[int]) -> Child:
         """The pod with some of its slurmds only, by their positions."""
@@ -258,7 +247,7 @@ def preflight(
     volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
     volume["configMap"]["name"] = name
     config_map = Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(derived), "immutable": True})
-    return Preflight(Child(PODS, body), config_map, tuple(tried), node)
+    return Preflight(Child(PODS, body), config_map, node, tuple(tried))
 
 
 def of_pod(cluster: Cluster, about: Object, tried: str) -> Object:

@@ -8,7 +8,7 @@ try, and what follows, is decided in `decision` and `single_trial`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -27,12 +27,10 @@ from slinky_operator.cluster.memory import Denied, LeftOut, Outcome, Verdict, le
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import pod_troubles
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds
-from slinky_operator.cluster.trials.jobs_pod import is_jobs_trial
-from slinky_operator.cluster.trials.preflight_pod import REFUSED, Preflight, SlurmdKind, preflight
-from slinky_operator.cluster.trials.rehearsal_pod import is_rehearsal
-from slinky_operator.cluster.trials.slurmdbd_pod import is_slurmdbd_trial
-from slinky_operator.cluster.trials.state_pod import is_state_trial
-from slinky_operator.cluster.trials.version_pod import asks_versions
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.pods import TrialKind
+from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind, preflight
+from slinky_operator.cluster.trials.scripts import REFUSED
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.text import named
@@ -170,34 +168,22 @@ def still(left_out: Mapping[str, LeftOut], found: Iterable[SlurmdKind]) -> dict[
 
 def leftovers(snapshot: Snapshot, current: Collection[str] = ()) -> tuple[Remove, ...]:
     """Pods and ConfigMaps of preflights other than these."""
-    cluster = snapshot.cluster.name
-
-    def is_ours(obj: Object) -> bool:
-        return naming.is_preflight(cluster, obj["metadata"]["name"]) and not _is_another_kind(snapshot, obj)
-
-    return others(snapshot, is_ours, current)
+    return others(snapshot, pods.CONFIGURATION, current)
 
 
-def others(snapshot: Snapshot, is_ours: Callable[[Object], bool], current: Collection[str]) -> tuple[Remove, ...]:
+def others(snapshot: Snapshot, kind: TrialKind, current: Collection[str]) -> tuple[Remove, ...]:
     """Pods and ConfigMaps of one kind of trial, other than these."""
-    pods = [
+    found = [
         Remove(PODS, name, pod["metadata"]["uid"])
         for name, pod in sorted(snapshot.preflights.items())
-        if name not in current and is_ours(pod) and not pod["metadata"].get("deletionTimestamp")
+        if name not in current and kind.has(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
     ]
     maps = [
         Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
-        for (kind, name), obj in sorted(snapshot.children.items())
-        if kind == CONFIGMAPS.kind and name not in current and is_ours(obj)
+        for (resource, name), obj in sorted(snapshot.children.items())
+        if resource == CONFIGMAPS.kind and name not in current and kind.has(snapshot.cluster, obj)
     ]
-    return (*pods, *maps)
-
-
-def _is_another_kind(snapshot: Snapshot, obj: Object) -> bool:
-    """Whether an object with a preflight's name tries something else."""
-    cluster = snapshot.cluster
-    kinds_of_pods = (is_rehearsal, is_slurmdbd_trial, asks_versions, is_state_trial, is_jobs_trial)
-    return any(is_one(cluster, obj) for is_one in kinds_of_pods)
+    return (*found, *maps)
 
 
 def outcome_of(

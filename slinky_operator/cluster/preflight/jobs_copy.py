@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 
 from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight, TrialObjects
@@ -24,9 +23,10 @@ from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
-from slinky_operator.cluster.trials.jobs_pod import GONE, is_jobs_trial, jobs_trial
-from slinky_operator.cluster.trials.preflight_pod import REFUSED
-from slinky_operator.cluster.trials.state_pod import NOT_COPIED, READING
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.jobs_pod import GONE, jobs_trial
+from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED
+from slinky_operator.cluster.trials.state_pod import READING
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import Rendered
@@ -121,7 +121,7 @@ def would_end(found: Trial) -> bool:
 
 def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of trials other than this one."""
-    return attempts.others(snapshot, partial(is_jobs_trial, snapshot.cluster), (current,))
+    return attempts.others(snapshot, pods.JOBS, (current,))
 
 
 def _look(snapshot: Snapshot, tried: TrialObjects, now: float, wall: datetime) -> Trial:  # noqa: C901, PLR0911

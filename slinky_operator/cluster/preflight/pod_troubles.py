@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from slinky_operator.cluster.trials.preflight_pod import UNDECIDED, UNTRIED, SlurmdKind
+from slinky_operator.cluster.trials.preflight_pod import SlurmdKind
+from slinky_operator.cluster.trials.scripts import UNDECIDED, UNTRIED
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.exit_messages import LONGEST, held_up, short

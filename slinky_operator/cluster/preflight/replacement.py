@@ -21,7 +21,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
-from functools import partial
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight, TrialObjects
@@ -32,8 +31,9 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles, running_release, state_copy
 from slinky_operator.cluster.preflight.differences import differences
 from slinky_operator.cluster.slurm_connection import check
-from slinky_operator.cluster.trials.preflight_pod import REFUSED, UNTRIED
-from slinky_operator.cluster.trials.rehearsal_pod import NO_COMMAND, is_rehearsal, rehearsal
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.rehearsal_pod import NO_COMMAND, rehearsal
+from slinky_operator.cluster.trials.scripts import REFUSED, UNTRIED
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child, has_settled
@@ -269,4 +269,4 @@ def _named_sources(template: Mapping[str, Any]) -> Iterable[str]:
 
 def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of rehearsals other than this one."""
-    return attempts.others(snapshot, partial(is_rehearsal, snapshot.cluster), (current,))
+    return attempts.others(snapshot, pods.REHEARSAL, (current,))

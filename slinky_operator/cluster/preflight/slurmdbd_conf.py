@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
 from slinky_operator.cluster.accounting import in_conf, stored
@@ -21,10 +20,10 @@ from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
-from slinky_operator.cluster.trials.preflight_pod import REFUSED, UNTRIED
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.scripts import REFUSED, UNTRIED
 from slinky_operator.cluster.trials.slurmdbd_pod import (
     is_judged,
-    is_slurmdbd_trial,
     slurmdbd_trial,
     unmounted,
 )
@@ -118,4 +117,4 @@ def _verdict(pod: Object, now: float, wall: datetime) -> Verdict | None:
 
 def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of trials other than this one."""
-    return attempts.others(snapshot, partial(is_slurmdbd_trial, snapshot.cluster), (current,))
+    return attempts.others(snapshot, pods.SLURMDBD_CONF, (current,))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight, TrialObjects
@@ -20,8 +19,9 @@ from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
-from slinky_operator.cluster.trials.preflight_pod import REFUSED, UNTRIED
-from slinky_operator.cluster.trials.state_pod import NOT_COPIED, READING, is_state_trial, state_trial
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED, UNTRIED
+from slinky_operator.cluster.trials.state_pod import READING, state_trial
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
@@ -83,7 +83,7 @@ def trial(
 
 def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of trials other than this one."""
-    return attempts.others(snapshot, partial(is_state_trial, snapshot.cluster), (current,))
+    return attempts.others(snapshot, pods.STATE, (current,))
 
 
 def _look(snapshot: Snapshot, tried: TrialObjects, image: str, now: float, wall: datetime) -> Trial:  # noqa: PLR0911

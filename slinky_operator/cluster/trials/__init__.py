@@ -3,6 +3,8 @@
 ================  =======================================================================================
 module            concern
 ================  =======================================================================================
+`pods`            what every disposable pod has: its kind, name and objects, and its end
+`scripts`         lines of a shell that several trials run, and the exit codes by which they end
 `preflight_pod`   a slurmctld and its slurmds with a new configuration
 `rehearsal_pod`   a pod of the new template of slurmctld's pod, before that one is replaced
 `state_pod`       a slurmctld of a new image with a copy of the live state

@@ -13,30 +13,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images, metadata
-from slinky_operator.cluster.trials.preflight_pod import CONFIG, of_pod
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.trials import pods
 from slinky_operator.cluster.trials.state_pod import COPY, LIVE, READING, with_state
-from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, PODS
-from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.derive import FOLDER, SLURM_CONF, derive
 from slinky_operator.slurm.conf.syntax.parsed import parse
-
-ANNOTATION: Final = labels.CLUSTER_PREFIX + "jobs-trial"
-"""On its objects: hash of the configuration that it tries."""
 
 GONE: Final = "GONE"
 """State of a job that slurmctld has forgotten."""
 
 MOST_SHOWN: Final = 100
 """Jobs in the container's message, which has room for 4096 bytes."""
-
-_MARK: Final = "j"
-"""Distinguishes its name from that of a preflight, which continues with a digit of a hash."""
 
 _LIVE: Final = "live."
 """Prefix of the running configuration's files that differ from the new ones."""
@@ -122,17 +112,8 @@ def jobs_trial(
     container = spec["containers"][0]
     absent = " ".join(sorted(new.keys() - old.keys()))
     spec["containers"] = [{**container, "env": [*container["env"], {"name": _ABSENT, "value": absent}]}]
-    body: Object = {"metadata": {}, "spec": spec}
-    named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
-    name = naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}")
-    about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION: digest})
-    body["metadata"] = of_pod(cluster, about, "a configuration with a copy of the jobs")
-    volume = next(one for one in spec["volumes"] if one["name"] == CONFIG)
-    volume["configMap"]["name"] = name
     data = {**new, **{f"{_LIVE}{key}": text for key, text in old.items() if new.get(key) != text}}
-    return TrialObjects(
-        Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": data, "immutable": True})
-    )
+    return pods.objects(cluster, pods.JOBS, spec, identity={"hash": digest}, note=digest, data=data)
 
 
 def _closed(files: Mapping[str, str]) -> dict[str, str]:
@@ -142,8 +123,3 @@ def _closed(files: Mapping[str, str]) -> dict[str, str]:
         found = list(parse(line).partitions.values())
         lines.append(str(found[0].replaced(State="DOWN")) if found else line)
     return {**files, SLURM_CONF: "\n".join(lines)}
-
-
-def is_jobs_trial(cluster: Cluster, obj: Object) -> bool:
-    """Whether an object with a preflight's name belongs to such a trial."""
-    return str(obj["metadata"]["name"]).startswith(naming.preflight(cluster.name, _MARK))

@@ -17,14 +17,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images, locked_down, metadata, pod_security, slurmctld, slurmctld_pod
+from slinky_operator.cluster.components import Images, locked_down, pod_security, slurmctld, slurmctld_pod
 from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.scripts import KEYS, WATCH, started
 from slinky_operator.identity import pod as identity
-from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, PODS
+from slinky_operator.kube.resources import PODS
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.derive import FOLDER, derive
@@ -32,67 +32,12 @@ from slinky_operator.slurm.conf.programs import Programs, not_below
 from slinky_operator.slurm.pod_templates import confinement, security
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
-ANNOTATION_CANDIDATE: Final = labels.CLUSTER_PREFIX + "candidate"
-"""On a preflight's pod: hash of the configuration it tries."""
-
-ANNOTATION_DESCRIPTION: Final = "kubernetes.io/description"
-"""On the pod of each trial: what it is. The name is Kubernetes' own."""
-
-REFUSED: Final = 1
-"""Exit code of a daemon's container if the daemon has rejected the configuration."""
-
-UNDECIDED: Final = 2
-"""The same if it neither runs nor has ended in time."""
-
-UNTRIED: Final = 3
-"""The same if its image contains no such daemon."""
-
-LASTS: Final = 600
-"""Seconds after which the kubelet ends a preflight's pod that nobody has deleted: the time for a slow pull."""
-
 MOST_SLURMDS: Final = 8
 """Maximum kinds of slurmd that one preflight tries: the first, in a fixed order."""
 
 _RUN: Final = "run"
 FOLDER_VOLUME: Final = "preflight"
 """Volume of what the daemons of the pod share and write."""
-
-CONFIG: Final = "config"
-"""Volume of the configuration, as in slurmctld's pod."""
-
-_NOT_COPIED: Final = frozenset(
-    ("containers", "initContainers", "volumes", "hostNetwork", "hostPID", "hostIPC", "hostname", "subdomain")
-)
-"""Fields of slurmctld's pod with which this pod would look like it, or see it."""
-
-PATIENCE: Final = 15
-"""Seconds that a daemon gets for what normally takes 0.1 s; a machine may be busy."""
-
-
-def watch(seconds: int) -> str:
-    """Lines of a shell that wait for a daemon's word, and end with its result if that does not come.
-
-    A daemon ended by a signal (for example by the kernel, out of memory) has rejected nothing.
-    """
-    return f"""\
-tries=0
-until grep -q "$2" "$1.log" 2>/dev/null; do
-  tries=$((tries + 1))
-  if [ -e "$1.ended" ] || [ "$tries" -gt {20 * seconds} ]; then
-    touch "$3"
-    tail -n 60 "$1.log" | tail -c 4000 > /dev/termination-log
-    case "$(cat "$1.ended" 2>/dev/null)" in
-      126|127) exit 3 ;;
-      ?|??|10?|11?|12?) exit 1 ;;
-      *) exit 2 ;;
-    esac
-  fi
-  sleep 0.05
-done
-"""
-
-
-WATCH: Final = watch(PATIENCE)
 
 _LACKS: Final = """\
 # Fails for a program that is there, and for one in a folder that only others may search.
@@ -119,8 +64,8 @@ cd {FOLDER} && mkdir state || exit 2
   printf '%s\\n' "$lacks" | head -c 4000 > /dev/termination-log
   exit 1
 fi
-head -c 128 /dev/urandom > slurm.key && head -c 32 /dev/urandom > {naming.JWT_KEY} && chmod 600 ./*.key || exit 2
-( slurmctld -D > slurmctld.log 2>&1; echo $? > slurmctld.end; mv slurmctld.end slurmctld.ended ) &
+{KEYS} && chmod 600 ./*.key || exit 2
+{started("slurmctld")}
 set -- slurmctld "Running as primary controller" refused
 {WATCH}slurmctld -V 2>&1 | head -c 200 > /dev/termination-log
 touch ready
@@ -239,50 +184,15 @@ def preflight(
     derived = derive(files, "root" if own_context else "slurm")
     template = running or _template(cluster, images)
     spec = pod_spec(cluster, template, images, tried, own_context=own_context, programs=programs)
-    body: Object = {"metadata": {}, "spec": placed(spec, node) if node else spec}
-    named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
-    name = naming.preflight(cluster.name, named.digest[:10])
-    about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION_CANDIDATE: digest})
-    body["metadata"] = of_pod(cluster, about, "a configuration")
-    volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
-    volume["configMap"]["name"] = name
-    config_map = Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(derived), "immutable": True})
-    return Preflight(Child(PODS, body), config_map, node, tuple(tried))
-
-
-def of_pod(cluster: Cluster, about: Object, tried: str) -> Object:
-    """Metadata of a trial's pod, which says what it is to whoever finds it, or Events of it.
-
-    Parameters
-    ----------
-    about
-        Metadata of the trial's objects.
-    tried
-        What is tried.
-    """
-    words = (
-        f"slurm-operator tries {tried} for Cluster {cluster.name} in this pod, beside the running daemons, and deletes "
-        "it afterwards. What it has found is in the conditions of the Cluster; Events of this pod are no faults of it"
+    made = pods.objects(
+        cluster,
+        pods.CONFIGURATION,
+        pods.placed(spec, node) if node else spec,
+        identity={"hash": digest},
+        note=digest,
+        data=derived,
     )
-    return {
-        **about,
-        # Without the Cluster's uid, by which slurmd pods are found.
-        "labels": naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT),
-        "annotations": {**about.get("annotations", {}), ANNOTATION_DESCRIPTION: words},
-    }
-
-
-def placed(spec: Mapping[str, Any], node: str) -> dict[str, Any]:
-    """The same pod on one Node, whatever its scheduling fields say; an image that is present is not pulled again."""
-    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    free = {key: value for key, value in spec.items() if key not in {"nodeSelector", "topologySpreadConstraints"}}
-    return {
-        **free,
-        "affinity": {"nodeAffinity": required},
-        "tolerations": [{"operator": "Exists"}],
-        "containers": [{**one, "imagePullPolicy": "IfNotPresent"} for one in spec["containers"]],
-    }
+    return Preflight(made.pod, made.config_map, node, tuple(tried))
 
 
 def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
@@ -317,21 +227,17 @@ def pod_spec(
     programs
         Programs to look for in the images.
     """
-    own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
+    own = pods.container_of(template, naming.CONTROLLER_CONTAINER)
     ours = {slurmctld_pod.STATE, slurmctld_pod.CONFIG, slurmctld_pod.KEYS, slurmctld_pod.RUN, *identity.VOLUMES}
     # Volumes that can be shared without affecting the real slurmctld.
-    volumes = [
-        one
-        for one in template["volumes"]
-        if one["name"] not in ours and not {"persistentVolumeClaim", "ephemeral"} & one.keys()
-    ]
+    volumes = [one for one in template["volumes"] if one["name"] not in ours and not pods.is_claim(one)]
     kept = {one["name"] for one in volumes}
     mounts = [one for one in own.get("volumeMounts") or () if one["name"] in kept]
     folders = [
         one["mountPath"] for one in own.get("volumeMounts") or () if one["name"] not in {*kept, slurmctld_pod.CONFIG}
     ]
     host, service = naming.controller_pod(cluster.name), naming.controller_host(cluster.name, cluster.namespace)
-    spec = {key: value for key, value in template.items() if key not in _NOT_COPIED}
+    spec = pods.of_template(template)
     secrets = dict.fromkeys(
         (
             *(one["name"] for one in spec.pop("imagePullSecrets", ())),
@@ -341,9 +247,6 @@ def pod_spec(
     return {
         **spec,
         **({"imagePullSecrets": [{"name": name} for name in secrets]} if secrets else {}),
-        "restartPolicy": "Never",
-        "activeDeadlineSeconds": LASTS,
-        "terminationGracePeriodSeconds": 1,
         "hostname": host,
         # The daemons in this pod can only connect to the slurmctld in it.
         "hostAliases": [*template.get("hostAliases", ()), {"ip": "127.0.0.1", "hostnames": [host, service]}],
@@ -373,7 +276,7 @@ def pod_spec(
         ],
         "volumes": [
             *volumes,
-            {"name": CONFIG, "configMap": {"name": "", "defaultMode": CONFIG_MODE}},
+            {"name": pods.CONFIG, "configMap": {"name": "", "defaultMode": CONFIG_MODE}},
             {"name": FOLDER_VOLUME, "emptyDir": {"sizeLimit": "64Mi"}},
             *({"name": f"{_RUN}-{number}", "emptyDir": {"sizeLimit": "16Mi"}} for number in range(len(kinds) + 1)),
         ],
@@ -402,7 +305,7 @@ def _slurmd(
             **({"PREPARE": confinement.FIRST_PROCESS} if kind.confined else {}),
             **_looked_for(programs),
         },
-        [{"name": CONFIG, "mountPath": confinement.GIVEN_FOLDER, "readOnly": True}] if kind.confined else [],
+        [{"name": pods.CONFIG, "mountPath": confinement.GIVEN_FOLDER, "readOnly": True}] if kind.confined else [],
         dict(context) if own_context else slurmctld_security(),
         run=f"{_RUN}-{number + 1}",
         config=False,
@@ -428,12 +331,11 @@ def _container(
     return {
         "name": name,
         **image,
-        "command": ["/bin/sh", "-c", script],
+        **pods.running(script),
         "env": [{"name": variable, "value": value} for variable, value in {**key, **variables}.items()],
-        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
         "securityContext": dict(security),
         "volumeMounts": [
-            *({"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True} for _ in range(config)),
+            *({"name": pods.CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True} for _ in range(config)),
             {"name": FOLDER_VOLUME, "mountPath": FOLDER},
             {"name": run, "mountPath": naming.RUN_FOLDER},
             *map(dict, mounts),

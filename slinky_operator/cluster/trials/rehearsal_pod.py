@@ -18,25 +18,17 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images, metadata
-from slinky_operator.cluster.trials.preflight_pod import CONFIG, of_pod, pod_spec
-from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, PODS
-from slinky_operator.reconcile.writes.children import Child, quantity
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.preflight_pod import pod_spec
+from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.derive import derive
 
-ANNOTATION: Final = labels.CLUSTER_PREFIX + "rehearsal"
-"""On a rehearsal's objects: hash of the configuration it starts with."""
-
 NO_COMMAND: Final = "/no-fault-this-trial-runs-slurmctld-only"
 """The command of containers other than slurmctld's: the kubelet names it in a Warning, and so says what that means."""
-
-_MARK: Final = "r"
-"""Distinguishes its name from that of a preflight, which continues with a digit of a hash."""
 
 _KEY_VARIABLES: Final = frozenset({"SLURM_SACK_KEY", "SLURM_SACK_JWKS"})
 
@@ -63,22 +55,10 @@ def rehearsal(
     node
         Where slurmctld runs; empty if nowhere.
     """
-    body: Object = {"metadata": {}, "spec": _spec(cluster, images, template, running, node)}
-    named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
-    name = naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}")
-    about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION: digest})
-    body["metadata"] = of_pod(cluster, about, "a new pod of slurmctld")
-    volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
-    volume["configMap"]["name"] = name
-    data = derive(files, "slurm")
-    return TrialObjects(
-        Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(data), "immutable": True})
+    spec = _spec(cluster, images, template, running, node)
+    return pods.objects(
+        cluster, pods.REHEARSAL, spec, identity={"hash": digest}, note=digest, data=derive(files, "slurm")
     )
-
-
-def is_rehearsal(cluster: Cluster, obj: Object) -> bool:
-    """Whether an object with a preflight's name belongs to a rehearsal."""
-    return str(obj["metadata"]["name"]).startswith(naming.preflight(cluster.name, _MARK))
 
 
 def claims(spec: Mapping[str, Any]) -> frozenset[str]:
@@ -98,7 +78,7 @@ def _spec(
     spec = pod_spec(cluster, template, images, [], own_context=False)
     new = [one for one in template.get("volumes") or () if claims({"volumes": [one]}) - claims(running)]
     there = {one["name"] for one in spec["volumes"]}
-    own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
+    own = pods.container_of(template, naming.CONTROLLER_CONTAINER)
     others = [
         one
         for one in (*(template.get("initContainers") or ()), *template["containers"])

@@ -19,39 +19,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images, metadata, slurmctld_pod
-from slinky_operator.cluster.trials.preflight_pod import (
-    CONFIG,
-    FOLDER_VOLUME,
-    of_pod,
-    placed,
-    pod_spec,
-    watch,
-)
+from slinky_operator.cluster.components import Images, slurmctld_pod
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.preflight_pod import FOLDER_VOLUME, pod_spec
 from slinky_operator.cluster.trials.rehearsal_pod import with_own
-from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, PODS
-from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.cluster.trials.scripts import KEYS, NOT_COPIED, watch
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.derive import FOLDER, derive
-
-ANNOTATION: Final = labels.CLUSTER_PREFIX + "state-trial"
-"""On its objects: hash of the configuration it starts with."""
-
-NOT_COPIED: Final = 4
-"""Exit code if the state could not be copied; the message says why."""
 
 MOST_MIB: Final = 1024
 """The largest state that is copied, with the older copy of each file: that of half a million jobs of 1 KB each."""
 
 READING: Final = 90
 """Seconds that slurmctld gets to read the copy: it read 3,000 jobs in 0.3 s on a busy machine."""
-
-_MARK: Final = "t"
-"""Distinguishes its name from that of a preflight, which continues with a digit of a hash."""
 
 LIVE: Final = "/live-state"
 """Where it finds the live state."""
@@ -61,7 +43,7 @@ LIVE: Final = "/live-state"
 COPY: Final = f"""\
 umask 027
 cd {FOLDER} && mkdir state || exit 2
-head -c 128 /dev/urandom > slurm.key && head -c 32 /dev/urandom > {naming.JWT_KEY} && chmod 600 ./*.key || exit 2
+{KEYS} && chmod 600 ./*.key || exit 2
 give_up() {{ printf '%s' "$*" | tail -c 600 > /dev/termination-log; exit {NOT_COPIED}; }}
 copy() {{
   for name in clustername last_config_lite last_tres node_state part_state resv_state job_state; do
@@ -129,22 +111,14 @@ def state_trial(
     node
         Where slurmctld runs.
     """
-    body: Object = {"metadata": {}, "spec": with_state(cluster, images, template, running, claim, node, _SCRIPT)}
-    named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
-    name = naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}")
-    about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION: digest})
-    body["metadata"] = of_pod(cluster, about, "a new slurmctld with a copy of the state")
-    volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
-    volume["configMap"]["name"] = name
-    data = derive(files, "slurm", finds_jobs=True)
-    return TrialObjects(
-        Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(data), "immutable": True})
+    return pods.objects(
+        cluster,
+        pods.STATE,
+        with_state(cluster, images, template, running, claim, node, _SCRIPT),
+        identity={"hash": digest},
+        note=digest,
+        data=derive(files, "slurm", finds_jobs=True),
     )
-
-
-def is_state_trial(cluster: Cluster, obj: Object) -> bool:
-    """Whether an object with a preflight's name belongs to such a trial."""
-    return str(obj["metadata"]["name"]).startswith(naming.preflight(cluster.name, _MARK))
 
 
 def with_state(
@@ -158,7 +132,7 @@ def with_state(
 ) -> dict[str, Any]:
     """Spec of a pod that mounts the live state and runs a script with the settings of slurmctld's container."""
     spec = pod_spec(cluster, template, images, [], own_context=False)
-    own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
+    own = pods.container_of(template, naming.CONTROLLER_CONTAINER)
     container = with_own(spec["containers"][0], own)
     mounts = own.get("volumeMounts") or ()
     mounted: Mapping[str, Any] = next((one for one in mounts if one["name"] == slurmctld_pod.STATE), {})
@@ -184,7 +158,7 @@ def with_state(
         "containers": [container],
         "volumes": [*volumes, {"name": slurmctld_pod.STATE, "persistentVolumeClaim": state}],
     }
-    return placed(made, node)
+    return pods.placed(made, node)
 
 
 def _without_claims(security: Mapping[str, Any]) -> dict[str, Any]:

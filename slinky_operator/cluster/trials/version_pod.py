@@ -13,15 +13,9 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import locked_down, metadata, pod_security
-from slinky_operator.cluster.trials.preflight_pod import LASTS, of_pod
-from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PODS
-from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.cluster.components import locked_down, pod_security
+from slinky_operator.cluster.trials import pods
 from slinky_operator.slurm import naming
-
-_MARK: Final = "v"
-"""Distinguishes its name from that of a preflight, which continues with a digit of a hash."""
 
 _TMP: Final = "/tmp"  # noqa: S108 - the container's own
 
@@ -79,23 +73,12 @@ def version_pod(
         **({"imagePullSecrets": pull} if pull else {}),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "restartPolicy": "Never",
-        "activeDeadlineSeconds": LASTS,
-        "terminationGracePeriodSeconds": 1,
+        **pods.ENDS,
         "securityContext": pod_security(naming.SLURM_UID),
         "containers": [_container(number, one) for number, one in enumerate(asked)],
         "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}],
     }
-    body: Object = {"metadata": {}, "spec": spec}
-    named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid}})
-    about = metadata(cluster, naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}"), naming.COMPONENT_PREFLIGHT)
-    body["metadata"] = of_pod(cluster, about, "which Slurm images have")
-    return TrialObjects(Child(PODS, body))
-
-
-def asks_versions(cluster: Cluster, obj: Object) -> bool:
-    """Whether an object with a preflight's name is such a pod."""
-    return str(obj["metadata"]["name"]).startswith(naming.preflight(cluster.name, _MARK))
+    return pods.objects(cluster, pods.VERSIONS, spec, identity={})
 
 
 def _container(number: int, one: Question) -> dict[str, Any]:
@@ -103,8 +86,7 @@ def _container(number: int, one: Question) -> dict[str, Any]:
         "name": f"asked-{number}",
         "image": one.image,
         **({"imagePullPolicy": one.pull_policy} if one.pull_policy else {}),
-        "command": ["/bin/sh", "-c", _script(one.daemon)],
-        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+        **pods.running(_script(one.daemon), "16Mi"),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": locked_down(),
         "volumeMounts": [{"name": "tmp", "mountPath": _TMP}],

@@ -15,9 +15,9 @@ from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartP
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
-from slinky_operator.cluster.trials.version_pod import Question, asks_versions, version_pod
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.version_pod import Question, version_pod
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PODS
 from slinky_operator.slurm.exit_messages import LONGEST, held_up, short, stuck
 from slinky_operator.slurm.releases import Release
 
@@ -100,11 +100,7 @@ def ask(
 
 def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Pods that asked something else."""
-    return tuple(
-        Remove(PODS, name, pod["metadata"]["uid"])
-        for name, pod in sorted(snapshot.preflights.items())
-        if name != current and asks_versions(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
-    )
+    return attempts.others(snapshot, pods.VERSIONS, (current,))
 
 
 def _verdict(pod: Object, asked: Sequence[Question], now: float, wall: datetime) -> Verdict | None:

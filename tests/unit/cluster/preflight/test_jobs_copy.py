@@ -12,7 +12,7 @@ from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.in_use.touched import touches_jobs
 from slinky_operator.cluster.memory import Denied
 from slinky_operator.cluster.preflight.jobs_copy import AGAIN, MOST_BYTES, harmed
-from slinky_operator.cluster.trials.state_pod import NOT_COPIED
+from slinky_operator.cluster.trials.scripts import NOT_COPIED
 from tests.unit.cluster.rollout import job, settled, until
 from tests.unit.cluster.world import WALL, World
 

@@ -8,7 +8,7 @@ import pytest
 
 from slinky_operator.cluster.actions import EmitEvent, EndPreflight, StartPreflight
 from slinky_operator.cluster.memory import Denied, Outcome
-from slinky_operator.cluster.trials.state_pod import NOT_COPIED
+from slinky_operator.cluster.trials.scripts import NOT_COPIED
 from tests.unit.cluster.rollout import settled, until
 from tests.unit.cluster.world import WALL, World
 

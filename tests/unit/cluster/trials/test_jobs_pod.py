@@ -6,8 +6,9 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.slurmctld import stateful_set
-from slinky_operator.cluster.trials.jobs_pod import is_jobs_trial, jobs_trial
-from slinky_operator.cluster.trials.state_pod import LIVE, is_state_trial
+from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.jobs_pod import jobs_trial
+from slinky_operator.cluster.trials.state_pod import LIVE
 from tests.unit.cluster.world import cluster_object
 
 CLUSTER = Cluster.parse(cluster_object())
@@ -51,5 +52,5 @@ def test_the_state_is_only_read_and_other_trials_are_told_apart() -> None:
     assert mount["readOnly"] is True
     state = {"name": "state", "persistentVolumeClaim": {"claimName": "claim", "readOnly": True}}
     assert state in trial.pod.body["spec"]["volumes"]
-    assert is_jobs_trial(CLUSTER, trial.pod.body)
-    assert not is_state_trial(CLUSTER, trial.pod.body)
+    assert pods.JOBS.has(CLUSTER, trial.pod.body)
+    assert not pods.STATE.has(CLUSTER, trial.pod.body)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -37,6 +39,9 @@ from tests.integration.cluster.harness import Running, running
 from tests.support.control_plane import ControlPlane
 
 FIRST_JWT_KEY = b"k" * 32
+
+PATIENCE = 240.0
+"""Seconds for which a condition is waited for, less than a test may take."""
 
 
 @pytest.fixture
@@ -198,6 +203,17 @@ def ready(status: Object) -> bool:
     )
 
 
+def live(generation: int, status: Object) -> bool:
+    """Whether Slurm runs with the configuration of a generation or a later one, whatever else is wrong."""
+    config = status.get("config") or {}
+    seen = int(status.get("observedGeneration") or 0) >= generation
+    is_applied = any(
+        one["type"] == "ConfigApplied" and one["status"] == "True" and one["observedGeneration"] >= generation
+        for one in status.get("conditions") or ()
+    )
+    return seen and is_applied and config.get("hash") == config.get("appliedHash")
+
+
 def applied(generation: int, status: Object) -> bool:
     """Whether that holds for this generation of the spec or a later one."""
     return ready(status) and int(status["observedGeneration"]) >= generation
@@ -276,11 +292,13 @@ class Bench:
         return await self.kube.get(CLUSTERS, name, self.namespace)
 
     async def until(self, holds: Any, name: str = "slurm") -> Object:
-        """Wait for a condition on the Cluster."""
+        """Wait for a condition on the Cluster; a test that waits in vain shows what the Cluster says."""
+        deadline = time.monotonic() + PATIENCE
         while True:
             found = await self.cluster(name)
             if holds(found.get("status") or {}):
                 return found
+            assert time.monotonic() < deadline, json.dumps(found.get("status"), indent=1)
             await asyncio.sleep(0.02)
 
     async def serving(self, name: str = "slurm") -> Object:

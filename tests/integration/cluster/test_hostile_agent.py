@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NAMESPACES, SERVICEACCOUNTS
 from slinky_operator.slurm.naming import AGENT_PORT
 from slurm_client.testing import FakeSlurmrestd
-from tests.integration.cluster.conftest import Bench, Kubelet
+from tests.integration.cluster.conftest import Bench, Kubelet, live
 from tests.support.control_plane import ControlPlane
 from tests.support.hostile import SECRET, HostileServer
 from tests.support.operator_process import operator
@@ -43,17 +42,6 @@ def server_of(cluster, caches):
 made.__kwdefaults__ = {{**(made.__kwdefaults__ or {{}}), "server_of": server_of}}
 """
 """The API server gives Services addresses at which nothing listens here; those of the agents are the real ones."""
-
-
-def is_live(generation: int, status: Object) -> bool:
-    """Whether Slurm runs with the configuration of a generation or a later one."""
-    config = status.get("config") or {}
-    seen = int(status.get("observedGeneration") or 0) >= generation
-    is_applied = any(
-        one["type"] == "ConfigApplied" and one["status"] == "True" and one["observedGeneration"] >= generation
-        for one in status.get("conditions") or ()
-    )
-    return seen and is_applied and config.get("hash") == config.get("appliedHash")
 
 
 def addresses() -> tuple[str, str]:
@@ -122,7 +110,7 @@ async def test_a_hostile_agent_costs_no_memory_and_holds_up_no_cluster_of_anothe
         number = 0
         while hostile.asked.total() < LOOKS:
             generation = await bench.edit({"extraConf": f"KillWait={30 + number % 60}"})
-            await bench.until(partial(is_live, generation))
+            await bench.until(partial(live, generation))
             assert process.process.returncode is None
             number += 1
         assert set(WAYS) <= hostile.asked.keys()

@@ -274,6 +274,6 @@ def test_values_of_slinkys_chart_install_nothing(control_plane: ControlPlane, na
     kubectl = control_plane.kubectl
     apply_crds(kubectl)
     slinky = {"nodesets": {"slinky": {"enabled": True, "slurmd": {"resources": {"limits": {"nvidia.com/gpu": 1}}}}}}
-    with pytest.raises(AssertionError, match=r"nodesets\.slinky\.slurmd\.resources: resources of this NodeSet"):
+    with pytest.raises(AssertionError, match=r"nodesets\.slinky\.slurmd\.resources: resources of the NodeSet"):
         run_helm(control_plane, "install", "slurm", str(SLURM_CHART), f"--namespace={namespace}", values=slinky)
     assert not kubectl.get("clusters.slinky.slurm.net,nodesets.slinky.slurm.net", f"--namespace={namespace}")["items"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -94,9 +95,9 @@ async def test_a_static_node_keeps_a_pod_of_its_name_away(slurm: tuple[SlurmHost
     host, client = slurm
     host.write_conf("GresTypes=gpu\nNodeName=gke-0 State=CLOUD CPUs=1 RealMemory=256")
     host.reconfigure()
-    log = host.folder / "gke-0.log"
     host.add_node("gke-0", extra=TAG, configless=True, wait=False)
-    host.wait_for(lambda: log.exists() and "Duplicated NodeName gke-0" in log.read_text(), "slurmd does not start")
+    await asyncio.to_thread(host.daemons["gke-0"].process.wait, 150)
+    assert "Duplicated NodeName gke-0" in (host.folder / "gke-0.log").read_text()
     record = await shown(client, "gke-0")
     assert (record.is_dynamic, record.extra) == (False, "")
     assert identity.bond(record, owner=TAG, pod_uid="u", slurmd_started_at=None) is identity.RecordOwnership.FOREIGN

@@ -31,6 +31,7 @@ from slinky_operator.slurm.connection import key_proof
 from slinky_operator.slurm.connection.key_proof import Daemon, Holder, KeySet
 from tests.integration.slurm_conf.test_key_sets import ends_well, running
 from tests.support.accounting_host import AccountingHost
+from tests.support.daemons import DaemonError
 from tests.support.exporter_process import scraped
 from tests.support.key_proof_program import beside_sackd
 from tests.support.mariadb_host import MariadbHost
@@ -306,10 +307,25 @@ def test_no_order_of_steps_and_faults_loses_a_job(slurm: AccountingHost) -> None
             ends_well(slurm, held)
         finally:
             load.end()
-        slurm.wait_for(lambda: {*load.jobs} <= completed(slurm), "all jobs have ended well")
+        all_ended_well(slurm, load)
         slurm.wait_for(lambda: scrapes.answers[-1:] == [True], "the exporter knows everything")
     blind = f"exporter down in {scrapes.answers.count(False)} of {len(scrapes.answers)} scrapes; {scrapes.missed}"
     print("\n".join(lines), {*load.refused}, {*load.failed}, f"{slurm.crashes} crashes", blind)  # noqa: T201 - the figures of a table
+
+
+def all_ended_well(slurm: AccountingHost, load: Load) -> None:
+    """Wait until all jobs have, or show what slurmdbd and slurmctld say of the others."""
+    try:
+        slurm.wait_for(lambda: {*load.jobs} <= completed(slurm), "all jobs have ended well")
+    except DaemonError as error:
+        others = ",".join(str(job) for job in sorted({*load.jobs} - completed(slurm)))
+        looks = (
+            ("sacct", "-D", "-P", "-j", others, "-o", "JobID,State,ExitCode,Submit,Start,End,NodeList"),
+            ("squeue", "--all", "--states=all", f"--jobs={others}", "--format=%i %T %r %S %e %N"),
+            ("scontrol", "--oneliner", "show", "nodes"),
+        )
+        shown = "\n".join(slurm.run(*look, check=False).stdout for look in looks)
+        raise AssertionError(f"jobs {others} have not ended well:\n{shown}") from error
 
 
 def completed(slurm: AccountingHost) -> set[int]:

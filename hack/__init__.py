@@ -10,6 +10,7 @@ module                    concern
 `generate_slurm_client`   wire code of `slurm_client` from Slurm's own specifications
 `images`                  container images
 `key_rules`               the documented table of keys of slurm.conf
+`limits_table`            the documented tables of the operator's limits
 `localkube`               a real Kubernetes on this machine
 `machine`                 Debian packages, Go and downloads
 `merge_keys`              what pod templates are merged and checked by

@@ -1,8 +1,8 @@
 """What jobs refer to in a configuration, what becomes of them when it is taken away, and which rule guards them.
 
 One table: `tests/integration/slurm_conf/test_references.py` tries each of its rows with a pending and a running job on
-real daemons of both releases, and docs/reliability.md shows it. The configurations before and after the changes are
-here too. Starting daemons and looking at the jobs is left to the test.
+real daemons of both releases, and docs/development/reliability-journal.md shows it. The configurations before and
+after the changes are here too. Starting daemons and looking at the jobs is left to the test.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 What two slurmctlds of one cluster do when one of them goes, returns or hangs, without an operator.
 
 ``pytest tests/bench/second_slurmctld --capture=no --override-ini=testpaths=tests/bench`` prints the table of
-``docs/reliability.md``; nothing is asserted about times.
+``docs/development/reliability-journal.md``; nothing is asserted about times.
 """
 
 from __future__ import annotations

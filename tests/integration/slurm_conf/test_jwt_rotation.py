@@ -1,7 +1,8 @@
 """The key of auth/jwt is replaced by the operator's own questions, on real daemons with accounting, while jobs run.
 
 The order is that of the operator: the file is mounted, slurmctld gets a reconfigure, a token signed with the new key is
-tried, Tokens are made again, and slurmdbd is started again. docs/reliability.md has what this test prints.
+tried, Tokens are made again, and slurmdbd is started again.
+docs/development/reliability-journal.md has what this test prints.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ It begins as a set that the operator has generated: the first step is a Secret o
 What the operator would do is decided by its rules (`tests.unit.cluster.keys.key_model`), in a time that is made up: the
 two minutes for kubelets pass at once. What it does happens to real daemons, and its questions are answered by them:
 slurmctld, two slurmds, slurmdbd, and a sackd whose commands submit jobs. Two slurmrestds are called with tokens
-throughout, and an exporter is scraped. The table in docs/reliability.md has what this test prints.
+throughout, and an exporter is scraped. The table in docs/development/reliability-journal.md has what this test prints.
 """
 
 from __future__ import annotations

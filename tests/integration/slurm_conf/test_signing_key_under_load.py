@@ -1,6 +1,6 @@
 """What the rotation of a signing key costs, on real daemons with accounting, under submissions and two slurmrestds.
 
-The key is replaced in the operator's order. docs/reliability.md has what is printed.
+The key is replaced in the operator's order. docs/development/reliability-journal.md has what is printed.
 """
 
 from __future__ import annotations

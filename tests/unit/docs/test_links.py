@@ -70,8 +70,9 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 def test_every_page_is_in_the_index_by_reader() -> None:
     index = (PROJECT / "docs" / "README.md").read_text(encoding="utf-8")
-    pages = {path.name for path in (PROJECT / "docs").glob("*.md")} - {"README.md"}
-    assert pages == pages & set(re.findall(r"\]\(([\w-]+\.md)\)", index))
+    docs = PROJECT / "docs"
+    pages = {str(path.relative_to(docs)) for path in docs.glob("**/*.md")} - {"README.md"}
+    assert pages == pages & set(re.findall(r"\]\(([\w/-]+\.md)\)", index))
 
 
 def test_a_link_to_a_missing_file_or_heading_is_told(tmp_path: Path) -> None:

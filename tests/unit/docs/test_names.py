@@ -10,7 +10,7 @@ import pytest
 from hack.localkube.paths import PROJECT
 from tests.support.documents import blocks
 
-PAGES = sorted(str(page.relative_to(PROJECT)) for page in (PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")))
+PAGES = sorted(str(page.relative_to(PROJECT)) for page in (PROJECT / "README.md", *(PROJECT / "docs").glob("**/*.md")))
 
 NAMESPACES = {"slurm", "slurm-operator", "physics"}
 """Of Slurm, of the operator, and of people who submit SlurmJobs; docs/install.md says so."""

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ("slinky_operator", "api", "slurm_exporter", "slurm_client")
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").glob("**/*.md"))
 
 WORD = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
 

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 CLIENT = ROOT / "slurm_client"
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *CLIENT.glob("*.md"), *(CLIENT / "docs").glob("*.md")]
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *CLIENT.glob("*.md"), *(CLIENT / "docs").glob("*.md")]
 )
 TOPS = (
     "api",

@@ -7,4 +7,4 @@ from tests.support.references import documented
 
 
 def test_the_documented_table_is_the_one_that_is_tried() -> None:
-    assert documented() in (PROJECT / "docs" / "reliability.md").read_text()
+    assert documented() in (PROJECT / "docs" / "development" / "reliability-journal.md").read_text()

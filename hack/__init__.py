@@ -3,6 +3,7 @@
 ========================  ===========================================================================
 module                    concern
 ========================  ===========================================================================
+`changes`                 a release in CHANGELOG.md of the files in ``changes/``
 `check`                   ``make test`` and its parts
 `client_package`          blocking calls and reference pages of `slurm_client`
 `dashboards`              Grafana's dashboards

@@ -6,8 +6,9 @@ module         concern
 `agent`        the agent beside slurmctld: tells by HTTP which configuration files are mounted
 `app`          wiring: everything that lives as long as the process is built, connected, run and stopped here
 `autoscaling`  autoscaling: sets the replicas of NodeSets by the pending jobs of their Cluster
-`cli`          the program ``slurm-operator``: read settings, run the operator, return an exit status
+`cli`          the program ``slurm-operator``: the operator itself, or ``slurm-operator convert``
 `cluster`      the Cluster controller: runs slurmctld and slurmrestd, or connects to external ones
+`conversion`   ``slurm-operator convert``: values and objects of Slinky's charts become those of this project
 `front`        the front door: kopf watches the custom resources and passes events on
 `identity`     users of a Cluster, for every daemon that resolves names: below the controllers
 `joblogs`      output of jobs without a shared file system: a server beside slurmd
@@ -18,6 +19,7 @@ module         concern
 `node_labels`  labels and extended resources on Kubernetes Nodes that say which Slurm hardware they have
 `nodeset`      the NodeSet controller: a set of slurmd pods, none of which is deleted while it may hold a job
 `oldjobs`      the controller of the old job kinds: one engine, which runs SlurmJobs
+`process`      the process of the operator: read settings, run, return an exit status
 `reconcile`    the skeleton of every controller: how objects are read, reported on, finalized and queued
 `runtime`      what every controller runs on: queue, loop, supervision, health, metrics, logging
 `settings`     settings of the operator process: one frozen object from flags and environment

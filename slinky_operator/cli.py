@@ -1,25 +1,19 @@
-"""The program ``slurm-operator``: read settings, run the operator, return an exit status."""
+"""The program ``slurm-operator``: the operator itself, or ``slurm-operator convert``.
+
+What the operator imports takes seconds, so that each command imports its own.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import sys
 from collections.abc import Sequence
+from typing import Final
 
-from slinky_operator import app
-from slinky_operator.kube.calls.connection import NoCredentials
-from slinky_operator.kube.leadership.lease import LeadershipLost
-from slinky_operator.runtime import logging as log_lines
-from slinky_operator.runtime.memory import relax_collector
-from slinky_operator.runtime.tasks import TaskCrashed
-from slinky_operator.settings import Settings, SettingsError
-
-logger = logging.getLogger(__name__)
+CONVERT: Final = "convert"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until SIGTERM or SIGINT.
+    """Run the operator until SIGTERM or SIGINT, or convert what is of Slinky.
 
     Parameters
     ----------
@@ -29,23 +23,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 after SIGTERM or SIGINT, 1 if the process has to be restarted (leadership lost, a background task crashed, no
-        API server configured), 2 for invalid settings.
+        The exit status: that of `slinky_operator.process.run`, or of `slinky_operator.conversion.command.main`.
     """
-    try:
-        settings = Settings.load(arguments)
-    except SettingsError as error:
-        print(f"slurm-operator: {error}", file=sys.stderr)  # noqa: T201 there is no log yet
-        return 2
-    log_lines.configure(level=settings.log_level, form=settings.log_format)
-    relax_collector()
-    try:
-        asyncio.run(app.run(settings))
-    except (LeadershipLost, TaskCrashed, NoCredentials) as error:
-        # The messages are complete; the trace of a crash has been logged where it happened.
-        logger.critical("the operator exits: %s", error)
-        return 1
-    return 0
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == [CONVERT]:
+        from slinky_operator.conversion import command  # noqa: PLC0415 it needs nothing of the operator
+
+        return command.main(given[1:])
+    from slinky_operator import process  # noqa: PLC0415 seconds of imports
+
+    return process.run(given)
 
 
 if __name__ == "__main__":

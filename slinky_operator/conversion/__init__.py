@@ -18,7 +18,6 @@ module             what it is for
 `report`           the report, key by key, as text and as JSON
 `texts`            images, and lines of slurm.conf
 `documents`        YAML in, within bounds, and out
+`errors`           what ends a conversion
 ================== ==================================================================================
-
-`errors` has what ends a conversion.
 """

@@ -9,7 +9,7 @@
 {{- end -}}
 {{- end -}}
 {{- with $lines -}}
-{{- fail (printf "these are values of Slinky's chart %s, which has other names. Write instead (docs/from-slinky.md):\n  %s\n" $.Chart.Name (join "\n  " .)) -}}
+{{- fail (printf "these are values of Slinky's chart %s, which has other names. `slurm-operator convert` converts them. Write instead (docs/from-slinky.md):\n  %s\n" $.Chart.Name (join "\n  " .)) -}}
 {{- end -}}
 {{- end -}}
 

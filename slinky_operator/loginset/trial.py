@@ -1,6 +1,7 @@
 """Whether sshd accepts a configuration: a disposable pod with the image of login pods runs `sshd -t`. Pure.
 
 A pod that has refused one stays, with sshd's words, until the configuration changes: it is the record of the refusal.
+So it has another life than trials of a Cluster (`cluster.trials`), whose results are remembered and whose pods go.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from slinky_operator.cluster.config.stored_config import StoredConfig
 from slinky_operator.cluster.in_use.touched import touches_jobs
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import decision, jobs_copy
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import CONFIGMAPS

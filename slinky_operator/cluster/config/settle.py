@@ -15,7 +15,7 @@ from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.config.held_nodesets import next_suspect
 from slinky_operator.cluster.config.slurm_use import asks_in, use
 from slinky_operator.cluster.preflight import attempts, jobs_copy, single_trial
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child, shows
 from slinky_operator.slurm import naming

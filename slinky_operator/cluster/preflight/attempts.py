@@ -9,30 +9,21 @@ try, and what follows, is decided in `decision` and `single_trial`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import Enum, auto
 from typing import Final
 
-from slinky_operator.cluster.actions import (
-    Action,
-    EndPreflight,
-    ExcludeSlurmdKinds,
-    Remove,
-    StartPreflight,
-    TrialObjects,
-)
+from slinky_operator.cluster.actions import ExcludeSlurmdKinds, Remove, StartPreflight, TrialObjects
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.memory import Denied, LeftOut, Outcome, Verdict, left_out_again
+from slinky_operator.cluster.memory import LeftOut, Outcome, Verdict, left_out_again
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import pod_troubles
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds
-from slinky_operator.cluster.trials import pods
-from slinky_operator.cluster.trials.pods import TrialKind
+from slinky_operator.cluster.trials import engine, pods, problems
+from slinky_operator.cluster.trials.engine import TRY_AGAIN, Remembered, Rules, Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind, preflight
 from slinky_operator.cluster.trials.scripts import REFUSED
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import Rendered, subjects
@@ -40,41 +31,8 @@ from slinky_operator.slurm.conf.derive import SLURM_CONF
 from slinky_operator.slurm.conf.programs import Programs
 from slinky_operator.slurm.exit_messages import short, stuck
 
-TRY_AGAIN: Final = 30.0
-"""Seconds until a configuration is tried again whose preflight has decided nothing."""
-
 PATIENCE: Final = timedelta(seconds=90)
-"""How long a preflight's pod may take before it is given up."""
-
-PULLING: Final = timedelta(seconds=540)
-"""The same while the image of slurmctld is being pulled, or of a slurmd in a single trial."""
-
-
-class Stage(Enum):
-    """The state of a configuration's trial."""
-
-    UNDER_WAY = auto()
-    STUCK = auto()
-    """It cannot be tried, or not completely, unless somebody helps."""
-
-    PASSED = auto()
-    REFUSED = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What is known of a configuration's preflight, and what to do."""
-
-    stage: Stage
-    message: str = ""
-    actions: tuple[Action, ...] = ()
-    wake_up: float | None = None
-
-    def after(self, first: Trial) -> Trial:
-        """Both of two trials that run at once; this one matters once the first has passed."""
-        due = [one for one in (first.wake_up, self.wake_up) if one is not None]
-        shown = self if first.stage is Stage.PASSED else first
-        return replace(shown, actions=(*first.actions, *self.actions), wake_up=min(due, default=None))
+"""How long a preflight's pod may take before it is given up: as long as a pull while an image is being pulled."""
 
 
 def kinds_of(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[SlurmdKind, ...]:
@@ -98,7 +56,7 @@ def made(
     return preflight(snapshot.cluster, images, tried, files, digest, running=running, node=node, programs=programs)
 
 
-def attempt(  # noqa: C901, PLR0911 - one for each stage
+def attempt(
     snapshot: Snapshot,
     wanted: Preflight,
     found: Sequence[SlurmdKind],
@@ -113,52 +71,60 @@ def attempt(  # noqa: C901, PLR0911 - one for each stage
     passed
         Names of preflights that have passed before it, and belong to the same configuration.
     """
-    stale = leftovers(snapshot, (*passed, wanted.name))
-    verdict, denied = snapshot.memory.verdicts.get(wanted.name), denied_of(snapshot, wanted)
-    stage, words = Stage.UNDER_WAY, "slurmctld and slurmd try it"
-    if verdict is not None and verdict.outcome is not Outcome.UNDECIDED:
-        if verdict.outcome is Outcome.PASSED:
-            return Trial(Stage.PASSED, verdict.why, stale)
-        return Trial(Stage.REFUSED, verdict.why, leftovers(snapshot, passed))
-    if verdict is not None:
-        stage, words = Stage.STUCK, f"its pod gave no result and is created again: {verdict.why}"
-        if now - verdict.at < TRY_AGAIN:
-            return Trial(stage, words, leftovers(snapshot, passed), TRY_AGAIN - (now - verdict.at))
-    if denied is not None:
-        stage, words = Stage.STUCK, f"its pod cannot be created: {denied.why}"
-        if now - denied.at < TRY_AGAIN:
-            return Trial(stage, words, stale, TRY_AGAIN - (now - denied.at))
-    pod = snapshot.preflights.get(wanted.name)
-    if pod is None:
-        return Trial(stage, words, (*stale, start(wanted)), 1.0)
-    left_out = still(snapshot.memory.left_out, found)
+    rules = Rules(
+        kind=pods.CONFIGURATION,
+        words="slurmctld and slurmd try it",
+        result=_remembered,
+        denied=lambda why: Remembered(Stage.STUCK, f"its pod cannot be created: {why}", TRY_AGAIN, keeps=True),
+        first=lambda pod, so_far: _without_some(snapshot, pod, wanted, found, so_far, now, wall),
+        read=lambda pod, at: outcome_of(pod, wanted, found, at, wall),
+        watched=_watched,
+        start=lambda _: start(wanted),
+        tried="slurmctld and slurmd have tried it",
+    )
+    return engine.follow(snapshot, wanted, rules, snapshot.memory.verdicts.get(wanted.name), now, wall, passed)
+
+
+def _remembered(verdict: Verdict) -> Remembered:
+    if verdict.outcome is Outcome.UNDECIDED:
+        words = f"its pod gave no result and is created again: {verdict.why}"
+        return Remembered(Stage.STUCK, words, TRY_AGAIN)
+    passed = verdict.outcome is Outcome.PASSED
+    return Remembered(Stage.PASSED if passed else Stage.REFUSED, verdict.why, keeps=passed)
+
+
+def _without_some(
+    snapshot: Snapshot,
+    pod: Object,
+    wanted: Preflight,
+    found: Sequence[SlurmdKind],
+    so_far: Trial,
+    now: float,
+    wall: datetime,
+) -> Trial | None:
+    """What follows if slurmds cannot be tried for reasons of their own: the results of the others are still useful."""
     own = pod_troubles.own(pod, wanted.kinds, wall)
     if own:
-        # The results of the others are still useful.
+        left_out = still(snapshot.memory.left_out, found)
         new = left_out_again(left_out, own, now, on_its_node=bool(wanted.node))
         told = "; ".join(f"slurmd of {whose(kind)}: {own[kind.key]}" for kind in wanted.kinds if kind.key in own)
         return Trial(
             Stage.UNDER_WAY, f"the others are tried without {told}", (ExcludeSlurmdKinds({**left_out, **new}),), 1.0
         )
     if pod["metadata"].get("deletionTimestamp"):
-        return Trial(stage, "an earlier preflight is ending", stale, 1.0)
-    outcome = outcome_of(pod, wanted, found, now, wall)
-    if outcome is None:
-        why = stuck(pod)
-        return Trial(stage, f"{words} ({why})" if why and stage is Stage.UNDER_WAY else words, stale, 5.0)
-    return Trial(stage, "slurmctld and slurmd have tried it", (*stale, EndPreflight(wanted.name, outcome)))
+        return replace(so_far, message="an earlier preflight is ending", wake_up=1.0)
+    return None
+
+
+def _watched(pod: Object, so_far: Trial) -> Trial:
+    why = stuck(pod) if so_far.stage is Stage.UNDER_WAY else ""
+    return replace(so_far, message=f"{so_far.message} ({why})" if why else so_far.message, wake_up=5.0)
 
 
 def start(wanted: Preflight) -> StartPreflight:
     """Create its objects; if its pod is rejected, find out which part is the cause."""
     parts = {kind.key: wanted.part((number,)).body for number, kind in enumerate(wanted.kinds)}
     return StartPreflight(wanted, parts, wanted.part(()).body if parts else None)
-
-
-def denied_of(snapshot: Snapshot, wanted: TrialObjects) -> Denied | None:
-    """Why its objects could not be created; `None` if they could, or it has not been tried."""
-    known = snapshot.memory.denied
-    return (known.get(wanted.config_map.key) if wanted.config_map else None) or known.get(wanted.pod.key)
 
 
 def still(left_out: Mapping[str, LeftOut], found: Iterable[SlurmdKind]) -> dict[str, LeftOut]:
@@ -168,22 +134,7 @@ def still(left_out: Mapping[str, LeftOut], found: Iterable[SlurmdKind]) -> dict[
 
 def leftovers(snapshot: Snapshot, current: Collection[str] = ()) -> tuple[Remove, ...]:
     """Pods and ConfigMaps of preflights other than these."""
-    return others(snapshot, pods.CONFIGURATION, current)
-
-
-def others(snapshot: Snapshot, kind: TrialKind, current: Collection[str]) -> tuple[Remove, ...]:
-    """Pods and ConfigMaps of one kind of trial, other than these."""
-    found = [
-        Remove(PODS, name, pod["metadata"]["uid"])
-        for name, pod in sorted(snapshot.preflights.items())
-        if name not in current and kind.has(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
-    ]
-    maps = [
-        Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
-        for (resource, name), obj in sorted(snapshot.children.items())
-        if resource == CONFIGMAPS.kind and name not in current and kind.has(snapshot.cluster, obj)
-    ]
-    return (*found, *maps)
+    return engine.others(snapshot, pods.CONFIGURATION, current)
 
 
 def outcome_of(
@@ -191,7 +142,7 @@ def outcome_of(
 ) -> Verdict | None:
     """The outcome that a preflight's pod shows; `None` while there is none."""
     status = pod.get("status") or {}
-    ended = pod_troubles.ended(pod)
+    ended = problems.ended(pod)
     # slurmctld comes first: what it rejects, slurmd never reads.
     names = sorted(ended, key=lambda name: (name != naming.CONTROLLER_CONTAINER, name))
     for name in names:
@@ -205,9 +156,8 @@ def outcome_of(
         words = "; ".join(f"{name}: {short(ended[name].get('message') or '') or 'no word'}" for name in failed)
         why = words or status.get("message") or status.get("reason") or "its pod was removed"
         return Verdict(Outcome.UNDECIDED, why, now)
-    begun = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
-    patience = PULLING if len(wanted.kinds) == 1 or pod_troubles.pulls_slurmctld(pod) else PATIENCE
-    if wall - begun > patience:
+    patience = problems.PULLING if len(wanted.kinds) == 1 or problems.pulls_slurmctld(pod) else PATIENCE
+    if problems.age(pod, wall) > patience:
         why = stuck(pod)
         return Verdict(
             Outcome.UNDECIDED, f"its pod has not ended in {patience.seconds} s{f' ({why})' if why else ''}", now

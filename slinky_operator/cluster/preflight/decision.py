@@ -19,7 +19,7 @@ from typing_extensions import override
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.engine import TRY_AGAIN, Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.keys.reach import beyond_slurmds
@@ -77,7 +77,7 @@ def trial(
         if kind.node and kind.key in left_out and left_out[kind.key].everywhere
     ]
     if words and not beyond_slurmds(running, rendered.files):
-        return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(snapshot, passed), attempts.TRY_AGAIN)
+        return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(snapshot, passed), TRY_AGAIN)
     return last
 
 

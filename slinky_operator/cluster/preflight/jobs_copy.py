@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight, TrialObjects
+from slinky_operator.cluster.actions import Remove, TrialObjects
 from slinky_operator.cluster.components import Images, slurmctld_pod
 from slinky_operator.cluster.components.slurmctld import claim_name
 from slinky_operator.cluster.in_use.parameters import users
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight import attempts, pod_troubles
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
-from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.preflight import attempts
+from slinky_operator.cluster.trials import engine, pods, problems
+from slinky_operator.cluster.trials.engine import TRY_AGAIN, Remembered, Rules, Stage, Trial
 from slinky_operator.cluster.trials.jobs_pod import GONE, jobs_trial
 from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED
 from slinky_operator.cluster.trials.state_pod import READING
@@ -41,9 +41,6 @@ HOLDS: Final = 30.0
 
 UNTRIED_HOLDS: Final = 300.0
 """Seconds for which it holds that there can be no trial."""
-
-UNSCHEDULED: Final = timedelta(seconds=20)
-"""How long the pod may find no place on slurmctld's Node."""
 
 PATIENCE: Final = timedelta(seconds=2 * READING + 60)
 """How long the pod may take."""
@@ -111,7 +108,7 @@ def trial(
     spec = running["spec"]["template"]["spec"]
     both = hash_of({"": hash_of(live), **rendered.files})
     tried = jobs_trial(snapshot.cluster, images, spec, live, rendered.files, both, claim, node)
-    return _look(snapshot, tried, now, wall)
+    return engine.follow(snapshot, tried, _rules(tried, wall), _known(snapshot, tried.name), now, wall)
 
 
 def would_end(found: Trial) -> bool:
@@ -121,39 +118,28 @@ def would_end(found: Trial) -> bool:
 
 def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of trials other than this one."""
-    return attempts.others(snapshot, pods.JOBS, (current,))
+    return engine.others(snapshot, pods.JOBS, (current,))
 
 
-def _look(snapshot: Snapshot, tried: TrialObjects, now: float, wall: datetime) -> Trial:  # noqa: C901, PLR0911
-    verdict, denied = _known(snapshot, tried.name), attempts.denied_of(snapshot, tried)
-    stage, words = Stage.UNDER_WAY, "slurmctld tries it with a copy of its jobs"
-    if verdict is not None:
-        holds = {Outcome.PASSED: HOLDS, Outcome.UNDECIDED: UNTRIED_HOLDS, Outcome.REFUSED: AGAIN}[verdict.outcome]
-        left = holds - (now - verdict.at)
-        if verdict.outcome is Outcome.REFUSED:
-            stage, words = Stage.STUCK if verdict.why.startswith(WOULD_END) else Stage.REFUSED, verdict.why
-        if left > 0 and verdict.outcome is Outcome.REFUSED:
-            return Trial(stage, words, leftovers(snapshot), left)
-        if left > 0:
-            # The pod stays until the configuration is live: another operator finds the result there.
-            return Trial(Stage.PASSED, _untried(verdict.why), leftovers(snapshot, tried.name))
-    if denied is not None:
-        stage, words = Stage.STUCK, f"the pod that tries it with a copy of the jobs cannot be created: {denied.why}"
-        if now - denied.at < attempts.TRY_AGAIN:
-            return Trial(stage, words, leftovers(snapshot), attempts.TRY_AGAIN - (now - denied.at))
-    stale, pod = leftovers(snapshot, tried.name), snapshot.preflights.get(tried.name)
-    if pod is None:
-        return Trial(stage, words, (*stale, StartPreflight(tried)), 1.0)
-    if pod["metadata"].get("deletionTimestamp"):
-        return Trial(stage, words, stale, 1.0)
-    ago = pod_troubles.ended_ago(pod, naming.CONTROLLER_CONTAINER, wall)
-    if ago >= HOLDS:
-        # It has been left from earlier, and what it shows no longer holds.
-        return Trial(stage, words, leftovers(snapshot), 1.0)
-    found = _verdict(pod, tried, now - ago, wall)
-    if found is not None:
-        return Trial(stage, words, (*stale, EndPreflight(tried.name, found)))
-    return Trial(stage, words, stale, 2.0)
+def _rules(tried: TrialObjects, wall: datetime) -> Rules:
+    return Rules(
+        kind=pods.JOBS,
+        words="slurmctld tries it with a copy of its jobs",
+        result=_remembered,
+        denied=lambda why: Remembered(
+            Stage.STUCK, f"the pod that tries it with a copy of the jobs cannot be created: {why}", TRY_AGAIN
+        ),
+        read=lambda pod, at: _verdict(pod, tried, at, wall),
+        expires=HOLDS,
+    )
+
+
+def _remembered(verdict: Verdict) -> Remembered:
+    if verdict.outcome is Outcome.REFUSED:
+        would = verdict.why.startswith(WOULD_END)
+        return Remembered(Stage.STUCK if would else Stage.REFUSED, verdict.why, AGAIN)
+    holds = HOLDS if verdict.outcome is Outcome.PASSED else UNTRIED_HOLDS
+    return Remembered(Stage.PASSED, _untried(verdict.why), holds, keeps=True)
 
 
 def _known(snapshot: Snapshot, name: str) -> Verdict | None:
@@ -168,7 +154,7 @@ def _untried(why: str) -> str:
 
 def _verdict(pod: Object, tried: TrialObjects, now: float, wall: datetime) -> Verdict | None:
     """The result of a trial; `None` while it runs."""
-    end, status = pod_troubles.ended(pod).get(naming.CONTROLLER_CONTAINER), pod.get("status") or {}
+    end = problems.ended(pod).get(naming.CONTROLLER_CONTAINER)
     if end is not None:
         code, message = end.get("exitCode"), str(end.get("message") or "")
         if not code:
@@ -176,13 +162,12 @@ def _verdict(pod: Object, tried: TrialObjects, now: float, wall: datetime) -> Ve
         if code == REFUSED:
             words = attempts.refusal(message, tried) or "no word"
             return Verdict(Outcome.REFUSED, f"slurmctld refuses it with the nodes and jobs there are: {words}", now)
-        why = message if code == NOT_COPIED else pod_troubles.not_started(end) or short(message)
+        why = message if code == NOT_COPIED else problems.not_started(end) or short(message)
         return Verdict(Outcome.UNDECIDED, (why or str(end.get("reason") or code))[:LONGEST], now)
-    if status.get("phase") == "Failed":
-        return Verdict(Outcome.UNDECIDED, status.get("message") or status.get("reason") or "its pod was removed", now)
-    age = wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
-    unscheduled = not (pod.get("spec") or {}).get("nodeName") and age > UNSCHEDULED
-    if unscheduled or age > PATIENCE:
+    if problems.failed(pod):
+        return Verdict(Outcome.UNDECIDED, problems.failed(pod), now)
+    age = problems.age(pod, wall)
+    if problems.has_no_place(pod, wall) or age > PATIENCE:
         return Verdict(Outcome.UNDECIDED, stuck(pod) or f"its pod has not ended in {age.seconds} s", now)
     return None
 

@@ -13,16 +13,16 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from slinky_operator.cluster.trials.preflight_pod import SlurmdKind
+from slinky_operator.cluster.trials.problems import ended, not_started
 from slinky_operator.cluster.trials.scripts import UNDECIDED, UNTRIED
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.exit_messages import LONGEST, held_up, short
+from slinky_operator.slurm.exit_messages import held_up, short
 
 SLOW: Final = timedelta(seconds=20)
 """How long the others wait for a container that is not started, once slurmctld's is."""
 
 _SLURMD: Final = re.compile(r"slurmd-[0-9]{1,6}", re.ASCII)
-_NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"})
 _KILLED: Final = 128
 """Exit codes above this one are signals."""
 
@@ -61,40 +61,9 @@ def passed(pod: Object, number: int) -> bool:
     ).get("exitCode") in {0, None}
 
 
-def ended(pod: Object) -> dict[str, Mapping[str, Any]]:
-    """How containers have ended, by name."""
-    return {
-        one["name"]: one["state"]["terminated"]
-        for one in (pod.get("status") or {}).get("containerStatuses") or ()
-        if (one.get("state") or {}).get("terminated")
-    }
-
-
-def ended_ago(pod: Object, container: str, wall: datetime) -> float:
-    """Seconds since a container has ended; 0 while it runs."""
-    end = str((ended(pod).get(container) or {}).get("finishedAt") or "")
-    return max(0.0, (wall - datetime.fromisoformat(end)).total_seconds()) if end else 0.0
-
-
-def pulls_slurmctld(pod: Object) -> bool:
-    """Whether a pod has a Node, and slurmctld's container is neither started nor failing."""
-    status = pod.get("status") or {}
-    for one in status.get("containerStatuses") or ():
-        if one["name"] == naming.CONTROLLER_CONTAINER:
-            return bool((one.get("state") or {}).get("waiting")) and not held_up(one)
-    return False
-
-
 def place(container: str) -> int:
     """Position of the slurmd that a container runs."""
     return int(container.rpartition("-")[2])
-
-
-def not_started(end: Mapping[str, Any]) -> str:
-    """Why a container could not be started; empty if it could."""
-    if end.get("reason") not in _NOT_STARTED:
-        return ""
-    return f"its container cannot be started: {end.get('message') or end['reason']}"[:LONGEST]
 
 
 def _ended(end: Mapping[str, Any], *, others_passed: bool) -> str:

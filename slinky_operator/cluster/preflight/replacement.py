@@ -23,15 +23,16 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any, Final
 
-from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight, TrialObjects
+from slinky_operator.cluster.actions import Action, EndPreflight, Remove, TrialObjects
 from slinky_operator.cluster.components import Images, slurmctld_pod
 from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight import attempts, pod_troubles, running_release, state_copy
+from slinky_operator.cluster.preflight import running_release, state_copy
 from slinky_operator.cluster.preflight.differences import differences
 from slinky_operator.cluster.slurm_connection import check
-from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials import engine, pods, problems
+from slinky_operator.cluster.trials.engine import Remembered, Trial
 from slinky_operator.cluster.trials.rehearsal_pod import NO_COMMAND, rehearsal
 from slinky_operator.cluster.trials.scripts import REFUSED, UNTRIED
 from slinky_operator.identity import pod as identity
@@ -40,7 +41,7 @@ from slinky_operator.reconcile.writes.children import Child, has_settled
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.connection.contact import ContactState
-from slinky_operator.slurm.exit_messages import held_up, short, stuck
+from slinky_operator.slurm.exit_messages import held_up, stuck
 from slinky_operator.slurm.releases import Release
 
 ALONE: Final = timedelta(seconds=60)
@@ -126,11 +127,11 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     return Replacement(found.stage, f"{words}: {found.message}", found.actions, found.wake_up)
 
 
-def _with_state(found: Replacement, state: attempts.Trial) -> Replacement:
+def _with_state(found: Replacement, state: Trial) -> Replacement:
     """What is known of a pod that starts, with the trial of its slurmctld on a copy of the state."""
-    if state.stage is attempts.Stage.PASSED:
+    if state.stage is engine.Stage.PASSED:
         return replace(found, actions=(*found.actions, *state.actions), untried=state.message)
-    stage = Stage.HELD if state.stage is attempts.Stage.REFUSED else Stage.TRYING
+    stage = Stage.HELD if state.stage is engine.Stage.REFUSED else Stage.TRYING
     return Replacement(stage, state.message, (*found.actions, *state.actions), state.wake_up)
 
 
@@ -168,64 +169,70 @@ def _protected(snapshot: Snapshot) -> bool:
     return stored is not None and bool(stored.applied_hash)
 
 
-def _look(  # noqa: C901, PLR0911 - one for each stage
+def _look(
     snapshot: Snapshot, tried: TrialObjects, template: Mapping[str, Any], now: float, wall: datetime
 ) -> Replacement:
     """Check for the outcome of a rehearsal, or start it."""
-    stale = _leftovers(snapshot, tried.name)
-    verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
-    if verdict is not None and verdict.outcome is Outcome.PASSED:
-        return _passed(snapshot, verdict, stale)
-    if verdict is not None and verdict.outcome is Outcome.REFUSED:
-        return Replacement(Stage.HELD, verdict.why, _leftovers(snapshot))
-    stage, words = Stage.TRYING, "it is being started"
-    if verdict is not None:
-        stage, words = Stage.HELD, verdict.why
-        if now - verdict.at < attempts.TRY_AGAIN:
-            return Replacement(stage, words, _leftovers(snapshot), attempts.TRY_AGAIN - (now - verdict.at))
-    if denied is not None:
-        stage, words = Stage.HELD, f"the API server refuses it: {denied.why}"
-        if now - denied.at < attempts.TRY_AGAIN:
-            return Replacement(stage, words, stale, attempts.TRY_AGAIN - (now - denied.at))
-    pod = snapshot.preflights.get(tried.name)
-    if pod is None:
-        return Replacement(stage, words, (*stale, StartPreflight(tried)), 1.0)
-    if pod["metadata"].get("deletionTimestamp"):
-        return Replacement(stage, words, stale, 1.0)
-    found = _verdict(pod, template, now, wall)
-    if found is not None:
-        seen: tuple[Action, ...] = (*stale, EndPreflight(tried.name, found))
+    rules = engine.Rules(
+        kind=pods.REHEARSAL,
+        words="it is being started",
+        result=_remembered,
+        denied=lambda why: Remembered(
+            engine.Stage.STUCK, f"the API server refuses it: {why}", engine.TRY_AGAIN, keeps=True
+        ),
+        read=lambda pod, at: _verdict(pod, template, at, wall),
+        watched=lambda pod, so_far: _watched(pod, so_far, template, wall),
+    )
+    found = engine.follow(snapshot, tried, rules, snapshot.memory.verdicts.get(tried.name), now, wall)
+    if found.stage is engine.Stage.PASSED:
+        return _passed(snapshot, found.message, found.actions)
+    for one in found.actions:
         # One that an earlier operator has left counts at once: what has followed from it stays, too.
-        return _passed(snapshot, found, seen) if found.outcome is Outcome.PASSED else Replacement(stage, words, seen)
+        if isinstance(one, EndPreflight) and one.verdict.outcome is Outcome.PASSED:
+            return _passed(snapshot, one.verdict.why, found.actions)
+    stage = Stage.TRYING if found.stage is engine.Stage.UNDER_WAY else Stage.HELD
+    return Replacement(stage, found.message, found.actions, found.wake_up)
+
+
+def _remembered(verdict: Verdict) -> Remembered:
+    match verdict.outcome:
+        case Outcome.PASSED:
+            return Remembered(engine.Stage.PASSED, verdict.why, keeps=True)
+        case Outcome.REFUSED:
+            return Remembered(engine.Stage.REFUSED, verdict.why)
+        case Outcome.UNDECIDED:
+            return Remembered(engine.Stage.STUCK, verdict.why, engine.TRY_AGAIN)
+
+
+def _watched(pod: Object, so_far: Trial, template: Mapping[str, Any], wall: datetime) -> Trial:
     trouble = stuck(pod)
     if trouble and NO_COMMAND not in trouble:
-        return Replacement(Stage.HELD, trouble, stale, 5.0)
-    if wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) > ALONE:
-        return Replacement(Stage.HELD, _slow(pod, template), stale, 5.0)
-    return Replacement(stage, words, stale, 2.0)
+        return Trial(engine.Stage.STUCK, trouble, so_far.actions, 5.0)
+    if problems.age(pod, wall) > ALONE:
+        return Trial(engine.Stage.STUCK, _slow(pod, template), so_far.actions, 5.0)
+    return replace(so_far, wake_up=engine.LOOK_AGAIN)
 
 
-def _passed(snapshot: Snapshot, verdict: Verdict, actions: tuple[Action, ...]) -> Replacement:
+def _passed(snapshot: Snapshot, release: str, actions: tuple[Action, ...]) -> Replacement:
     """A pod that has started; it stays until the StatefulSet is written, so that another operator finds the result."""
-    refused = running_release.refused(snapshot, verdict.why)
-    return Replacement(Stage.HELD if refused else Stage.FREE, refused, actions, release=verdict.why)
+    refused = running_release.refused(snapshot, release)
+    return Replacement(Stage.HELD if refused else Stage.FREE, refused, actions, release=release)
 
 
 def _verdict(  # noqa: PLR0911 - one for each end
     pod: Object, template: Mapping[str, Any], now: float, wall: datetime
 ) -> Verdict | None:
     """The result of a rehearsal; `None` while it runs."""
-    ends = pod_troubles.ended(pod)
+    ends = problems.ended(pod)
     own = ends.get(naming.CONTROLLER_CONTAINER)
     others = {name: end for name, end in ends.items() if name != naming.CONTROLLER_CONTAINER}
     for name, end in others.items():
-        if pod_troubles.not_started(end) and NO_COMMAND not in end.get("message", ""):
-            return Verdict(Outcome.UNDECIDED, f"{name}: {pod_troubles.not_started(end)}", now)
+        if problems.not_started(end) and NO_COMMAND not in end.get("message", ""):
+            return Verdict(Outcome.UNDECIDED, f"{name}: {problems.not_started(end)}", now)
     if own is not None and own.get("exitCode"):
         # If other containers prepare what slurmctld needs, it cannot be judged without them.
         judged = all(one["name"] == identity.SSSD for one in template.get("initContainers") or ())
-        said = pod_troubles.not_started(own) or short(own.get("message") or "") or own.get("reason") or "no word"
-        words = f"slurmctld: {said}"
+        words = f"slurmctld: {problems.last_word(own)}"
         if own["exitCode"] in {REFUSED, UNTRIED} and judged:
             return Verdict(Outcome.REFUSED, words, now)
         if own["exitCode"] != REFUSED:
@@ -238,8 +245,8 @@ def _verdict(  # noqa: PLR0911 - one for each end
         said = Release.read((own or {}).get("message") or "")
         return Verdict(Outcome.PASSED, "" if said is None else str(said), now)
     if status.get("phase") == "Failed":
-        return Verdict(Outcome.UNDECIDED, status.get("message") or status.get("reason") or "it was removed", now)
-    if wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) > attempts.PULLING:
+        return Verdict(Outcome.UNDECIDED, problems.failed(pod, "it was removed"), now)
+    if problems.age(pod, wall) > problems.PULLING:
         return Verdict(Outcome.UNDECIDED, stuck(pod) or _slow(pod, template), now)
     return None
 
@@ -269,4 +276,4 @@ def _named_sources(template: Mapping[str, Any]) -> Iterable[str]:
 
 def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of rehearsals other than this one."""
-    return attempts.others(snapshot, pods.REHEARSAL, (current,))
+    return engine.others(snapshot, pods.REHEARSAL, (current,))

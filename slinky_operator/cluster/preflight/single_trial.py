@@ -2,6 +2,8 @@
 
 One after the other, with the live files, and with time for a slow pull: nothing waits for it. A slurmd that accepts
 those files counts again from then on; one that rejects them is still left out, since it is no change that it rejects.
+
+It does not live by `trials.engine`: what is remembered is the kind that is left out, whatever pod has shown it last.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.memory import Outcome, left_out_again
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.trials.engine import TRY_AGAIN, Stage, Trial, denied_of
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.conf import Rendered
@@ -62,8 +64,8 @@ def again(  # noqa: PLR0911 - one for each step
         return Trial(Stage.PASSED, "", attempts.leftovers(snapshot), due[kind.key] - now)
     wanted = attempts.made(snapshot, images, (kind,), rendered, kind.node)
     stale, pod = attempts.leftovers(snapshot, (wanted.name,)), snapshot.preflights.get(wanted.name)
-    denied = attempts.denied_of(snapshot, wanted)
-    if pod is None and (denied is None or now - denied.at >= attempts.TRY_AGAIN):
+    denied = denied_of(snapshot, wanted)
+    if pod is None and (denied is None or now - denied.at >= TRY_AGAIN):
         return Trial(Stage.UNDER_WAY, "", (*stale, attempts.start(wanted)), 5.0)
     why: str | None = None if denied is None else f"its pod cannot be created: {denied.why}"
     if pod is not None and not pod["metadata"].get("deletionTimestamp"):

@@ -11,16 +11,16 @@ prepare cannot be tried without them; such a slurmdbd takes its configuration un
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from slinky_operator.cluster.accounting import in_conf, stored
-from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight, TrialObjects
+from slinky_operator.cluster.actions import Remove, TrialObjects
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight import attempts, pod_troubles
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
-from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials import engine, pods, problems
+from slinky_operator.cluster.trials.engine import TRY_AGAIN, Remembered, Rules, Stage, Trial
 from slinky_operator.cluster.trials.scripts import REFUSED, UNTRIED
 from slinky_operator.cluster.trials.slurmdbd_pod import (
     is_judged,
@@ -31,12 +31,12 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import SLURMDBD_CONF
 from slinky_operator.slurm.accounting.trial_conf import derive
-from slinky_operator.slurm.exit_messages import short, stuck
+from slinky_operator.slurm.exit_messages import stuck
 
 KEEPS: Final = "slurmdbd goes on with its earlier configuration"
 
 
-def trial(  # noqa: C901, PLR0911 - one for each stage
+def trial(
     snapshot: Snapshot, wanted: stored.Contents, template: Mapping[str, Any] | None, now: float, wall: datetime
 ) -> Trial:
     """Check for the outcome of the trial of a slurmdbd.conf, or start it.
@@ -51,35 +51,31 @@ def trial(  # noqa: C901, PLR0911 - one for each stage
     tried = None if template is None else _needed(snapshot, wanted, template)
     if tried is None:
         return Trial(Stage.PASSED, "", _leftovers(snapshot))
-    verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
-    stage, words = Stage.UNDER_WAY, ""
-    if verdict is not None and verdict.outcome is not Outcome.UNDECIDED:
-        if verdict.outcome is Outcome.PASSED:
-            # The pod stays until the Secret is written: another operator finds the result there.
-            return Trial(Stage.PASSED, verdict.why, _leftovers(snapshot, tried.name))
-        return Trial(Stage.REFUSED, verdict.why, _leftovers(snapshot))
-    if verdict is not None:
-        stage, words = Stage.STUCK, f"its trial gave no result and is repeated: {verdict.why}"
-        if now - verdict.at < attempts.TRY_AGAIN:
-            return Trial(stage, words, _leftovers(snapshot), attempts.TRY_AGAIN - (now - verdict.at))
-    if denied is not None:
-        stage, words = Stage.STUCK, f"the pod of its trial cannot be created: {denied.why}"
-        if now - denied.at < attempts.TRY_AGAIN:
-            return Trial(stage, words, _leftovers(snapshot, tried.name), attempts.TRY_AGAIN - (now - denied.at))
-    stale, pod = _leftovers(snapshot, tried.name), snapshot.preflights.get(tried.name)
-    if pod is None:
-        return Trial(stage, words, (*stale, StartPreflight(tried)), 1.0)
-    if pod["metadata"].get("deletionTimestamp"):
-        return Trial(stage, words, stale, 1.0)
-    outcome = _verdict(pod, now, wall)
-    if outcome is not None:
-        return Trial(stage, words, (*stale, EndPreflight(tried.name, outcome)))
-    why = stuck(pod)
-    return (
-        Trial(Stage.STUCK, f"the pod of its trial does not start: {why}", stale, 5.0)
-        if why
-        else Trial(stage, words, stale, 2.0)
+    rules = Rules(
+        kind=pods.SLURMDBD_CONF,
+        words="",
+        result=_remembered,
+        denied=lambda why: Remembered(
+            Stage.STUCK, f"the pod of its trial cannot be created: {why}", TRY_AGAIN, keeps=True
+        ),
+        read=lambda pod, at: _verdict(pod, at, wall),
+        watched=_watched,
     )
+    return engine.follow(snapshot, tried, rules, snapshot.memory.verdicts.get(tried.name), now, wall)
+
+
+def _remembered(verdict: Verdict) -> Remembered:
+    if verdict.outcome is Outcome.UNDECIDED:
+        return Remembered(Stage.STUCK, f"its trial gave no result and is repeated: {verdict.why}", TRY_AGAIN)
+    passed = verdict.outcome is Outcome.PASSED
+    return Remembered(Stage.PASSED if passed else Stage.REFUSED, verdict.why, keeps=passed)
+
+
+def _watched(pod: Object, so_far: Trial) -> Trial:
+    why = stuck(pod)
+    if not why:
+        return replace(so_far, wake_up=engine.LOOK_AGAIN)
+    return Trial(Stage.STUCK, f"the pod of its trial does not start: {why}", so_far.actions, 5.0)
 
 
 def _needed(snapshot: Snapshot, wanted: stored.Contents, template: Mapping[str, Any]) -> TrialObjects | None:
@@ -96,25 +92,23 @@ def _needed(snapshot: Snapshot, wanted: stored.Contents, template: Mapping[str, 
 
 def _verdict(pod: Object, now: float, wall: datetime) -> Verdict | None:
     """The result of a trial; `None` while it runs."""
-    status = pod.get("status") or {}
-    end = pod_troubles.ended(pod).get(naming.ACCOUNTING_CONTAINER)
+    end = problems.ended(pod).get(naming.ACCOUNTING_CONTAINER)
     if end is not None and end.get("exitCode") == 0:
         return Verdict(Outcome.PASSED, "", now)
     if end is not None:
-        said = pod_troubles.not_started(end) or short(end.get("message") or "") or end.get("reason") or "no word"
+        said = problems.last_word(end)
         if end.get("exitCode") == REFUSED:
             return Verdict(Outcome.REFUSED, said, now)
         why = f"its image has no slurmdbd that can be run: {said}" if end.get("exitCode") == UNTRIED else said
         return Verdict(Outcome.UNDECIDED, why, now)
-    if status.get("phase") == "Failed":
-        why = status.get("message") or status.get("reason") or "its pod was removed"
-        return Verdict(Outcome.UNDECIDED, why, now)
-    if wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) > attempts.PULLING:
-        why = stuck(pod) or f"its pod has not ended in {attempts.PULLING.seconds} s"
+    if problems.failed(pod):
+        return Verdict(Outcome.UNDECIDED, problems.failed(pod), now)
+    if problems.age(pod, wall) > problems.PULLING:
+        why = stuck(pod) or f"its pod has not ended in {problems.PULLING.seconds} s"
         return Verdict(Outcome.UNDECIDED, why, now)
     return None
 
 
 def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of trials other than this one."""
-    return attempts.others(snapshot, pods.SLURMDBD_CONF, (current,))
+    return engine.others(snapshot, pods.SLURMDBD_CONF, (current,))

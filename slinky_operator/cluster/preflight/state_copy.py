@@ -12,14 +12,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight, TrialObjects
+from slinky_operator.cluster.actions import Remove
 from slinky_operator.cluster.components import Images, slurmctld_pod
 from slinky_operator.cluster.components.slurmctld import claim_name
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight import attempts, pod_troubles
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
-from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials import engine, pods, problems
+from slinky_operator.cluster.trials.engine import Remembered, Rules, Stage, Trial
 from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED, UNTRIED
 from slinky_operator.cluster.trials.state_pod import READING, state_trial
 from slinky_operator.kube.objects import Object
@@ -33,9 +32,6 @@ AGAIN: Final = 300.0
 
 HOLDS: Final = 3600.0
 """Seconds for which the result of a trial holds."""
-
-UNSCHEDULED: Final = timedelta(seconds=20)
-"""How long the pod may find no place on slurmctld's Node: nothing but the end of other pods will change that."""
 
 PATIENCE: Final = timedelta(seconds=READING + 60)
 """How long the pod may take, but for its image."""
@@ -78,42 +74,32 @@ def trial(
     if image == _image(old) or not is_there:
         return Trial(Stage.PASSED, "", leftovers(snapshot))
     tried = state_trial(snapshot.cluster, images, new["spec"], old["spec"], files, hash_of(files), claim, node)
-    return _look(snapshot, tried, image, now, wall)
+    verdict = snapshot.memory.verdicts.get(tried.name)
+    return engine.follow(snapshot, tried, _rules(image, wall), verdict, now, wall)
 
 
 def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Objects of trials other than this one."""
-    return attempts.others(snapshot, pods.STATE, (current,))
+    return engine.others(snapshot, pods.STATE, (current,))
 
 
-def _look(snapshot: Snapshot, tried: TrialObjects, image: str, now: float, wall: datetime) -> Trial:  # noqa: PLR0911
-    verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
-    stage, words = Stage.UNDER_WAY, "slurmctld of its image reads a copy of the state"
-    if verdict is not None and verdict.outcome is not Outcome.REFUSED and now - verdict.at < HOLDS:
-        # The pod stays until the StatefulSet is written: another operator finds the result there.
+def _rules(image: str, wall: datetime) -> Rules:
+    def result(verdict: Verdict) -> Remembered:
+        if verdict.outcome is Outcome.REFUSED:
+            return Remembered(Stage.REFUSED, verdict.why, AGAIN)
         why = verdict.why if verdict.outcome is Outcome.UNDECIDED else ""
-        return Trial(Stage.PASSED, _untried(image, why), leftovers(snapshot, tried.name))
-    if verdict is not None and verdict.outcome is Outcome.REFUSED:
-        left = AGAIN - (now - verdict.at)
-        stage, words = Stage.REFUSED, verdict.why
-        if left > 0:
-            return Trial(stage, words, leftovers(snapshot), left)
-    if denied is not None:
-        why = f"the API server refuses the pod that copies it: {denied.why}"
-        return Trial(Stage.PASSED, _untried(image, why), leftovers(snapshot))
-    stale, pod = leftovers(snapshot, tried.name), snapshot.preflights.get(tried.name)
-    if pod is None:
-        return Trial(stage, words, (*stale, StartPreflight(tried)), 1.0)
-    if pod["metadata"].get("deletionTimestamp"):
-        return Trial(stage, words, stale, 1.0)
-    ago = pod_troubles.ended_ago(pod, naming.CONTROLLER_CONTAINER, wall)
-    if ago >= HOLDS:
-        # An earlier operator has left it, and what it shows no longer holds.
-        return Trial(stage, words, leftovers(snapshot), 1.0)
-    found = _verdict(pod, now - ago, wall)
-    if found is not None:
-        return Trial(stage, words, (*stale, EndPreflight(tried.name, found)))
-    return Trial(stage, words, stale, 2.0)
+        return Remembered(Stage.PASSED, _untried(image, why), HOLDS, keeps=True)
+
+    return Rules(
+        kind=pods.STATE,
+        words="slurmctld of its image reads a copy of the state",
+        result=result,
+        denied=lambda why: Remembered(
+            Stage.PASSED, _untried(image, f"the API server refuses the pod that copies it: {why}")
+        ),
+        read=lambda pod, at: _verdict(pod, at, wall),
+        expires=HOLDS,
+    )
 
 
 def _untried(image: str, why: str) -> str:
@@ -127,16 +113,14 @@ def _untried(image: str, why: str) -> str:
 
 def _verdict(pod: Object, now: float, wall: datetime) -> Verdict | None:
     """The result of a trial; `None` while it runs."""
-    end, status = pod_troubles.ended(pod).get(naming.CONTROLLER_CONTAINER), pod.get("status") or {}
+    end = problems.ended(pod).get(naming.CONTROLLER_CONTAINER)
     if end is not None:
         return Verdict(*_of_end(end), now)
-    if status.get("phase") == "Failed":
-        return Verdict(Outcome.UNDECIDED, status.get("message") or status.get("reason") or "its pod was removed", now)
-    age = wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
-    why = stuck(pod)
-    unscheduled = not (pod.get("spec") or {}).get("nodeName") and age > UNSCHEDULED
-    if unscheduled or age > (attempts.PULLING if pod_troubles.pulls_slurmctld(pod) else PATIENCE):
-        return Verdict(Outcome.UNDECIDED, why or f"its pod has not ended in {age.seconds} s", now)
+    if problems.failed(pod):
+        return Verdict(Outcome.UNDECIDED, problems.failed(pod), now)
+    age = problems.age(pod, wall)
+    if problems.has_no_place(pod, wall) or age > (problems.PULLING if problems.pulls_slurmctld(pod) else PATIENCE):
+        return Verdict(Outcome.UNDECIDED, stuck(pod) or f"its pod has not ended in {age.seconds} s", now)
     return None
 
 
@@ -151,7 +135,7 @@ def _of_end(end: Mapping[str, Any]) -> tuple[Outcome, str]:
         return Outcome.REFUSED, f"slurmctld: {short(message) or 'no word'}"
     if code == NOT_COPIED:
         return Outcome.UNDECIDED, message[:LONGEST] or "it cannot be copied"
-    why = pod_troubles.not_started(end) or short(message) or str(end.get("reason") or code)
+    why = problems.not_started(end) or short(message) or str(end.get("reason") or code)
     return Outcome.UNDECIDED, f"slurmctld neither runs nor ends: {why}"[:LONGEST]
 
 

@@ -13,9 +13,9 @@ from typing import Final, Literal
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.accounting import in_conf, stored, variants
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.cluster.preflight.slurmdbd_conf import KEEPS
 from slinky_operator.cluster.report import slurmctld_addresses
+from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm import naming

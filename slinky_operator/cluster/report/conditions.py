@@ -20,8 +20,6 @@ from slinky_operator.cluster.components.daemons import DAEMONS
 from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.keys.signing import Signing
 from slinky_operator.cluster.observe import SlurmView, Snapshot
-from slinky_operator.cluster.preflight.attempts import Stage as StageOfTrial
-from slinky_operator.cluster.preflight.attempts import Trial
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
 from slinky_operator.cluster.report.accounting import of_accounting
 from slinky_operator.cluster.report.accounts import of_accounts
@@ -31,6 +29,8 @@ from slinky_operator.cluster.report.not_supported import not_supported
 from slinky_operator.cluster.report.out_of_service import OutOfService, message
 from slinky_operator.cluster.report.volumes import of_volumes
 from slinky_operator.cluster.slurm_connection import Missing
+from slinky_operator.cluster.trials.engine import Stage as StageOfTrial
+from slinky_operator.cluster.trials.engine import Trial
 from slinky_operator.cluster.upgrade.order import Upgrade
 from slinky_operator.identity import users
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble

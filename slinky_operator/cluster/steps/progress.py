@@ -13,11 +13,11 @@ from slinky_operator.cluster.components.daemons import Made
 from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight.attempts import Stage as StageOfTrial
-from slinky_operator.cluster.preflight.attempts import Trial
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
 from slinky_operator.cluster.report.exporter import Workload
 from slinky_operator.cluster.slurm_connection import Missing, Pace
+from slinky_operator.cluster.trials.engine import Stage as StageOfTrial
+from slinky_operator.cluster.trials.engine import Trial
 from slinky_operator.cluster.upgrade.order import Upgrade
 from slinky_operator.identity import users
 from slinky_operator.kube.objects import Object

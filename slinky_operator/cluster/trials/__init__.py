@@ -3,6 +3,8 @@
 ================  =======================================================================================
 module            concern
 ================  =======================================================================================
+`engine`          the life of a disposable pod, the same for each kind of trial
+`problems`        what the pod of a trial shows about its end, or about why there is none
 `pods`            what every disposable pod has: its kind, name and objects, and its end
 `scripts`         lines of a shell that several trials run, and the exit codes by which they end
 `preflight_pod`   a slurmctld and its slurmds with a new configuration

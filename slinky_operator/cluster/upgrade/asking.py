@@ -7,22 +7,19 @@ outlive a restart of the operator. An image that gives no answer is asked again 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
+from slinky_operator.cluster.actions import Action, Remove
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight import attempts, pod_troubles
-from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials import engine, pods, problems
+from slinky_operator.cluster.trials.engine import LOOK_AGAIN, TRY_AGAIN, Remembered, Rules, Stage
 from slinky_operator.cluster.trials.version_pod import Question, version_pod
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm.exit_messages import LONGEST, held_up, short, stuck
+from slinky_operator.slurm.exit_messages import LONGEST, held_up, stuck
 from slinky_operator.slurm.releases import Release
-
-LOOK_AGAIN: Final = 2.0
-"""Seconds until the pod is looked at again if no event comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,37 +72,28 @@ def ask(
         return Answers(known, actions=_leftovers(snapshot, whole))
     keys = frozenset(one.key for one in asked)
     wanted = version_pod(snapshot.cluster, asked, template, pull_secrets)
-    stale, denied = _leftovers(snapshot, wanted.name), attempts.denied_of(snapshot, wanted)
-    verdict, pod = snapshot.memory.verdicts.get(wanted.name), snapshot.preflights.get(wanted.name)
-    untold: dict[str, str] = {}
-    last = 0.0
-    if denied is not None:
-        untold, last = (
-            {one.key: f"the API server refuses the pod that asks it: {denied.why}" for one in asked},
-            denied.at,
-        )
-    elif verdict is not None:
-        untold, last = {one.key: verdict.why for one in asked}, verdict.at
-    if untold and now - last < attempts.TRY_AGAIN:
-        return Answers(known, untold, keys, _leftovers(snapshot), attempts.TRY_AGAIN - (now - last))
-    if pod is None:
-        return Answers(known, untold, keys, (*stale, StartPreflight(wanted)), 1.0)
-    if pod["metadata"].get("deletionTimestamp"):
-        return Answers(known, untold, keys, stale, 1.0)
-    found = _verdict(pod, asked, now, wall)
-    if found is not None:
-        return Answers(known, untold, keys, (*stale, EndPreflight(wanted.name, found)), LOOK_AGAIN)
-    return Answers(known, {**untold, **_held_up(pod, asked)}, keys, stale, LOOK_AGAIN)
+    rules = Rules(
+        kind=pods.VERSIONS,
+        words="",
+        result=lambda verdict: Remembered(Stage.STUCK, verdict.why, TRY_AGAIN),
+        denied=lambda why: Remembered(Stage.STUCK, f"the API server refuses the pod that asks it: {why}", TRY_AGAIN),
+        read=lambda pod, at: _verdict(pod, asked, at, wall),
+        watched=lambda pod, so_far: replace(so_far, parts=_held_up(pod, asked), wake_up=LOOK_AGAIN),
+    )
+    found = engine.follow(snapshot, wanted, rules, snapshot.memory.verdicts.get(wanted.name), now, wall)
+    untold = {one.key: found.message for one in asked} if found.stage is Stage.STUCK else {}
+    wake_up = LOOK_AGAIN if found.wake_up is None else found.wake_up
+    return Answers(known, {**untold, **found.parts}, keys, found.actions, wake_up)
 
 
 def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     """Pods that asked something else."""
-    return attempts.others(snapshot, pods.VERSIONS, (current,))
+    return engine.others(snapshot, pods.VERSIONS, (current,))
 
 
 def _verdict(pod: Object, asked: Sequence[Question], now: float, wall: datetime) -> Verdict | None:
     """What the pod shows; `None` while an answer may come."""
-    ends = pod_troubles.ended(pod)
+    ends = problems.ended(pod)
     releases, why = {}, []
     for number, one in enumerate(asked):
         end = ends.get(f"asked-{number}") or {}
@@ -113,13 +101,12 @@ def _verdict(pod: Object, asked: Sequence[Question], now: float, wall: datetime)
         if end and not end.get("exitCode") and Release.read(text) is not None:
             releases[one.key] = text.strip()[:LONGEST]
         elif end:
-            said = pod_troubles.not_started(end) or short(text) or end.get("reason") or "no word"
+            said = problems.last_word(end)
             why.append(f"no {one.daemon} can be run in {one.image}: {said}"[:LONGEST])
     if len(releases) == len(asked):
         return Verdict(Outcome.PASSED, "", now, releases)
-    begun = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
     status = pod.get("status") or {}
-    if len(ends) == len(asked) or status.get("phase") == "Failed" or wall - begun > attempts.PULLING:
+    if len(ends) == len(asked) or status.get("phase") == "Failed" or problems.age(pod, wall) > problems.PULLING:
         words = "; ".join(why) or status.get("message") or stuck(pod) or "its pod has ended without an answer"
         return Verdict(Outcome.UNDECIDED, words[:LONGEST], now, releases)
     return None

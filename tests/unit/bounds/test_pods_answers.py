@@ -33,6 +33,7 @@ from slinky_operator.cluster.execute.slurm.agent_queries import Agent
 from slinky_operator.cluster.preflight import pod_troubles, replacement
 from slinky_operator.cluster.report import accounting, hang
 from slinky_operator.cluster.steps.site import volumes
+from slinky_operator.cluster.trials import problems
 from slinky_operator.cluster.trials.preflight_pod import SlurmdKind
 from slinky_operator.cluster.trials.version_pod import Question
 from slinky_operator.cluster.upgrade import asking
@@ -273,7 +274,7 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "loading": loading.words_of,
     "loading.waits": loading._waits_to_restart,
     "pod_troubles": lambda pod: pod_troubles.own(pod, [KIND], NOW),
-    "pod_troubles.pulls": pod_troubles.pulls_slurmctld,
+    "problems.pulls": problems.pulls_slurmctld,
     "pod_troubles.passed": lambda pod: pod_troubles.passed(pod, 0),
     "replacement": lambda pod: replacement._verdict(pod, {}, 0.0, NOW),
     "replacement.slow": lambda pod: replacement._slow(pod, {}),

@@ -15,9 +15,9 @@ from slinky_operator.cluster.components.accounting.slurmdbd import SLURMDBD
 from slinky_operator.cluster.components.component import Materials
 from slinky_operator.cluster.keys import stored_keys
 from slinky_operator.cluster.preflight import slurmdbd_conf
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.cluster.steps.slurm import answers
+from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming

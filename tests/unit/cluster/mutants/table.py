@@ -17,6 +17,7 @@ MUTANTS: Mapping[str, tuple[Mutant, str]] = {
     "forgets what waits": (trials.forgets_what_waits, "waiting and refused"),
     "deletes the trial of another": (trials.deletes_the_trial_of_another, "beside"),
     "leaves trials behind": (trials.leaves_trials_behind, "refused"),
+    "remembers nothing": (trials.remembers_nothing, "refused"),
     "one holds up all": (trials.one_holds_up_all, "one of three"),
     "left out for good": (trials.left_out_for_good, "untriable"),
     "replaced without rehearsal": (trials.replaced_without_rehearsal, "rehearsal refused"),

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.config import change
 from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, decision, replacement, single_trial, state_copy
-from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.cluster.preflight.replacement import Replacement
+from slinky_operator.cluster.trials import engine
+from slinky_operator.cluster.trials.engine import Stage, Trial
 
 
 def goes_live_without_trial(patch: pytest.MonkeyPatch) -> None:
@@ -47,7 +50,7 @@ def deletes_the_trial_of_another(patch: pytest.MonkeyPatch) -> None:
 
 def leaves_trials_behind(patch: pytest.MonkeyPatch) -> None:
     """Pods and ConfigMaps of trials stay."""
-    patch.setattr(attempts, "others", lambda *_: ())
+    patch.setattr(engine, "others", lambda *_: ())
 
 
 def one_holds_up_all(patch: pytest.MonkeyPatch) -> None:
@@ -68,3 +71,13 @@ def replaced_without_rehearsal(patch: pytest.MonkeyPatch) -> None:
 def state_is_not_tried(patch: pytest.MonkeyPatch) -> None:
     """slurmctld of another release gets the state without reading a copy first."""
     patch.setattr(state_copy, "trial", lambda *_: Trial(Stage.PASSED))
+
+
+def remembers_nothing(patch: pytest.MonkeyPatch) -> None:
+    """What a trial has shown is forgotten: it is made again and again."""
+    real = engine.follow
+
+    def follow(snapshot: Snapshot, objects: TrialObjects, rules: engine.Rules, _: Verdict | None, *rest: Any) -> Trial:
+        return real(snapshot, objects, rules, None, *rest)
+
+    patch.setattr(engine, "follow", follow)

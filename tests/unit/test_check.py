@@ -47,6 +47,8 @@ def _pytest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "PYTHON", str(program))
     monkeypatch.setattr(check, "REPORTS", tmp_path / "reports")
     monkeypatch.setenv("HISTORIES", "many")
+    # Where the lock of end-to-end tests is: a run of them beside these tests holds that of the user.
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
 
 @pytest.fixture
@@ -219,9 +221,8 @@ def test_a_full_folder_of_temporary_files_is_named_before_tests_fail_of_it(
 
 
 def test_end_to_end_tests_wait_for_those_of_another_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     order: list[str] = []
 
     def second() -> None:

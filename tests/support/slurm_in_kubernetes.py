@@ -24,9 +24,6 @@ PATIENCE = 240.0
 LOOKS = frozenset({"sinfo", "squeue"})
 """Slurm's commands that only look, whatever their arguments; others do so when they `show`."""
 
-UNFINISHED = ("PENDING", "RUNNING", "SUSPENDED")
-"""States of jobs that `scancel` selects by."""
-
 RELEASED = "/tmp/released-"
 """Path of the file in a node's pod that a held job waits for, but for the job's id."""
 
@@ -51,6 +48,8 @@ class SlurmInKubernetes:
     name: str = "slurm"
     shells: dict[str, KeptShell] = field(default_factory=dict, compare=False, repr=False)
     """Kept shells by the pods of slurmctld that they are in."""
+    submitted: list[str] = field(default_factory=list, compare=False, repr=False)
+    """Jobs submitted by the test that runs, and not by its fixtures."""
 
     # Manifests in
 
@@ -217,7 +216,9 @@ class SlurmInKubernetes:
     def submit(self, *options: str, seconds: float = 2.0, pod: str = "compute-0") -> str:
         """Submit a batch job that sleeps and return its id."""
         wrap = f"--wrap=sleep {seconds}"
-        return self.run("sbatch", "--parsable", "--output=/tmp/%j.out", *options, wrap, pod=pod).strip()
+        job = self.run("sbatch", "--parsable", "--output=/tmp/%j.out", *options, wrap, pod=pod).strip()
+        self.submitted.append(job)
+        return job
 
     def hold(self, node: str, *options: str, pod: str = "", partition: str = "") -> str:
         """Start a batch job on a node that runs until it is released, and return its id.
@@ -229,6 +230,7 @@ class SlurmInKubernetes:
         job = self.run(
             "sbatch", "--parsable", "--output=/dev/null", "-p", partition, "-w", node, *options, script, pod=pod or node
         ).strip()
+        self.submitted.append(job)
         self.wait_job(job, "RUNNING")
         return job
 
@@ -237,9 +239,8 @@ class SlurmInKubernetes:
         self.kube("exec", pod, "--container=slurmd", "--", "touch", f"{RELEASED}{job}")
 
     def cancel_jobs(self) -> str:
-        """Cancel whatever has not ended, of anybody, where a failed test may have left it; return what was said."""
-        # scancel takes one state a call.
-        return "".join(_said(partial(self.control, "scancel", f"--state={state}")) for state in UNFINISHED)
+        """Cancel the jobs of `submitted`, which a failed test may have left; return what was said."""
+        return _said(partial(self.control, "scancel", *self.submitted)) if self.submitted else ""
 
     def job(self, job: str) -> dict[str, str]:
         """Return the fields of a job."""

@@ -61,12 +61,16 @@ def new_slurm(request: pytest.FixtureRequest, operator: Installation, slurm_vers
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     module = item.getparent(pytest.Module)
-    if report.failed and module is not None and MADE in module.stash:
+    made = module.stash[MADE].made if module is not None and MADE in module.stash else []
+    if report.when == "setup":
+        for one in made:
+            one.submitted.clear()
+    if report.failed and made:
         fixtures = getattr(item, "funcargs", {}).values()
         report.sections += [("operator's log", log(one)) for one in fixtures if isinstance(one, Installation)]
-        report.sections += [(f"namespace {one.namespace}", one.describe()) for one in module.stash[MADE].made]
+        report.sections += [(f"namespace {one.namespace}", one.describe()) for one in made]
         # A job that the test holds would keep its node from all tests after it, whose failures hide the first one.
-        report.sections += [(f"jobs of {one.namespace}", one.cancel_jobs()) for one in module.stash[MADE].made]
+        report.sections += [(f"jobs of {one.namespace}", one.cancel_jobs()) for one in made]
     return report
 
 

@@ -125,7 +125,7 @@ def test_a_partition_that_only_slurmctlds_state_knows_of_a_running_job(slurm: Sl
     [
         ({"extraConf": "Bogus=1"}, "unrecognized key: Bogus"),
         ({"partitions": [{"name": "x", "nodes": ["nosuch"]}]}, "nosuch"),
-        ({"configFiles": {"cgroup.conf": "CgroupPlugin=cgroup/v9\n"}}, "slurmd refuses it: error: cannot "),
+        ({"configFiles": {"cgroup.conf": "CgroupPlugin=cgroup/v9\n"}}, "error: cannot "),
     ],
     ids=["unknown key", "unknown node", "cgroup.conf that ends slurmd"],
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from hack.localkube.kubectl import wait_for
@@ -60,18 +57,17 @@ def restarts(slurm: SlurmInKubernetes) -> int:
 def test_it_is_ready_with_the_others_and_says_which_have_no_address(slurm: SlurmInKubernetes) -> None:
     wait_for("the others", lambda: {"alias-1", "address-1"} <= slurm.states().keys(), PATIENCE)
     assert not [name for name in slurm.states() if name.startswith("nowhere-")]
-    wait_for("the names", lambda: names_others(config_applied(slurm), 25), PATIENCE)
-    assert "nowhere-01, nowhere-02" in config_applied(slurm)["message"]
-    degraded = slurm.condition("cluster", slurm.name, "Degraded")
-    assert degraded["reason"] == "NodesWithoutAddress"
-    assert "and 25 more" in degraded["message"]
+    wait_for("the names", lambda: names_others(slurm, 25), PATIENCE)
+    assert "nowhere-01, nowhere-02" in slurm.condition("cluster", slurm.name, "Degraded")["message"]
     wait_for("the Event", lambda: any("nowhere-01" in line for line in slurm.events(slurm.name)), PATIENCE)
     assert restarts(slurm) == 0
 
 
-def names_others(condition: Mapping[str, Any], count: int) -> bool:
+def names_others(slurm: SlurmInKubernetes, count: int) -> bool:
     """Whether the configuration is live, and the nodes without an address are named, this many beyond those shown."""
-    return bool(condition["status"] == "True" and f"and {count} more" in condition["message"])
+    degraded = slurm.condition("cluster", slurm.name, "Degraded")
+    is_named = degraded["reason"] == "NodesWithoutAddress" and f"and {count} more" in degraded["message"]
+    return is_named and config_applied(slurm)["status"] == "True"
 
 
 def test_each_configuration_is_loaded_by_one_reconfigure(slurm: SlurmInKubernetes) -> None:
@@ -90,7 +86,7 @@ def test_a_node_comes_when_its_name_has_an_address(slurm: SlurmInKubernetes) -> 
     wait_for("its node", lambda: "nowhere-07" in slurm.states(), PATIENCE)
     assert not is_future(slurm, "nowhere-07")
     assert is_future(slurm, "nowhere-08")
-    wait_for("the others by name", lambda: names_others(config_applied(slurm), 24), PATIENCE)
+    wait_for("the others by name", lambda: names_others(slurm, 24), PATIENCE)
     # It has been live: whatever becomes of its name, it stays.
     slurm.kube("delete", "service", "nowhere-07")
     wait_live(slurm, edit(slurm, extraConf="KillWait=18"))

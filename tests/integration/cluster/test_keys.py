@@ -97,7 +97,7 @@ async def test_with_the_copy_lost_too_the_next_operator_says_what_to_do(bench: B
         for name, values in before.items():
             await bench.kube.create(SECRETS, {**secret(name), "data": values}, bench.namespace)
         # Whether daemons have the set is asked once more; those here are no daemons that prove it.
-        assert (await bench.until(reason("Degraded", "AsExpected")))["status"]["isReady"]
+        await bench.until(lambda status: status.get("isReady") and reason("Degraded", "AsExpected")(status))
         copied = await data(bench, COPY)
         assert (copied["slurm.key"], copied["jwt.key"]) == (before[SLURM]["slurm.jwks"], before[JWT]["jwt.key"])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,6 +10,7 @@ from hack.images.rootfs import ensure
 from slinky_operator.nodeset.slurm_nodes import drains, identity, registration
 from slurm_client import MintedToken, SlurmClient, errors
 from slurm_client.models import Node
+from tests.support.daemons import DaemonError
 from tests.support.slurm_host import SlurmHost
 
 pytestmark = pytest.mark.timeout(300)
@@ -95,9 +95,13 @@ async def test_a_static_node_keeps_a_pod_of_its_name_away(slurm: tuple[SlurmHost
     host, client = slurm
     host.write_conf("GresTypes=gpu\nNodeName=gke-0 State=CLOUD CPUs=1 RealMemory=256")
     host.reconfigure()
-    host.add_node("gke-0", extra=TAG, configless=True, wait=False)
-    await asyncio.to_thread(host.daemons["gke-0"].process.wait, 150)
-    assert "Duplicated NodeName gke-0" in (host.folder / "gke-0.log").read_text()
+
+    def start() -> None:
+        host.add_node("gke-0", extra=TAG, configless=True, wait=False)
+        host.wait_for(lambda: False, "slurmd ends")
+
+    with pytest.raises(DaemonError, match="Duplicated NodeName gke-0"):
+        start()
     record = await shown(client, "gke-0")
     assert (record.is_dynamic, record.extra) == (False, "")
     assert identity.bond(record, owner=TAG, pod_uid="u", slurmd_started_at=None) is identity.RecordOwnership.FOREIGN

@@ -14,6 +14,8 @@ lock of jobs, and ends a slurmctld that certainly waits for itself: it has start
 that saves its state, which both releases begin as the last), gives no answer to several questions in a row, uses no
 processor, and is not reading its files again, for which it starts a successor. The kubelet starts it again, with its
 pauses, and jobs go on. With accounting nothing is asked.
+
+A kubelet takes two dollar signs in a command for one, so the shell's own id is in braces.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ watch() {{
         ;;
       *) silent=0 ;;
     esac
-    [ "$silent" -lt {UNANSWERED} ] || {{ kill -USR1 "$$"; silent=0; }}
+    [ "$silent" -lt {UNANSWERED} ] || {{ kill -USR1 "${{$}}"; silent=0; }}
   done
 }}
 """

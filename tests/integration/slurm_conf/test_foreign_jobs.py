@@ -32,7 +32,7 @@ class Followed(SlurmHost):
 
     @override
     def start_slurmctld(self) -> None:
-        self.spawn("slurmctld", ["sh", "-c", first_process(pause=1, patience=8)])
+        self.spawn("slurmctld", ["sh", "-c", first_process(pause=1, patience=8).replace("$$", "$")])
         self.wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, "slurmctld answers")
 
     def has_saved(self, name: str) -> bool:

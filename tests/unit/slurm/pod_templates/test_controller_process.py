@@ -26,6 +26,11 @@ WORK = "work; exit 124"
 """It is silent, and slurmctld has used the processor meanwhile."""
 
 
+def as_a_kubelet_gives_it(script: str) -> str:
+    """A container's command after the kubelet has put in variables: two dollar signs are one then."""
+    return script.replace("$$", "$")
+
+
 class Container:
     """A folder with the programs of the container, and with a ``/proc`` of its own."""
 
@@ -76,7 +81,7 @@ case "$count" in
 *) kill -TERM "$(cat {self.folder}/shell)" 2>/dev/null; exit 124 ;;
 esac""",
         )
-        script = first_process(patience=2)
+        script = as_a_kubelet_gives_it(first_process(patience=2))
         for place in (naming.SLURMCTLD_PID, f"{naming.CONF_FOLDER}/slurm.conf"):
             assert place in script
         script = script.replace(naming.SLURMCTLD_PID, f"{self.folder}/run/slurmctld.pid")

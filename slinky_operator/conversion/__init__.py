@@ -8,10 +8,9 @@ module             what it is for
 ================== ==================================================================================
 `command`          the command line: files in, values or manifests out, the report, the exit status
 `values`           a values file of the chart `slurm` or `slurm-operator`
+`defaults`         what Slinky's chart does where nothing is set
 `kinds`            rendered objects: Cluster, NodeSet, Controller, RestApi, Accounting, LoginSet, Token
-`slurm_table`      the table of all values of the chart `slurm`, and what each becomes
-`operator_table`   the same of the chart `slurm-operator`
-`kinds_table`      the same of the fields of the kinds
+`tables`           what each value and field becomes: a row for each key
 `rules`            what a row of a table says, and how the value is taken over
 `walk`             goes through an input by a table: every key gets exactly one row of the report
 `draft`            what has been converted so far: a Cluster, its NodeSets and Tokens

@@ -13,9 +13,9 @@ from typing import Any, Final
 from slinky_operator.conversion.documents import Values, type_name
 from slinky_operator.conversion.draft import Draft
 from slinky_operator.conversion.errors import NotOfSlinky, WrongType
-from slinky_operator.conversion.kinds_table import KINDS, METADATA, WRITTEN_BY_KUBERNETES
 from slinky_operator.conversion.report import Fate, Report
-from slinky_operator.conversion.slurm_table import MARIADB_OF_SLINKY
+from slinky_operator.conversion.tables.kinds import KINDS, METADATA, WRITTEN_BY_KUBERNETES
+from slinky_operator.conversion.tables.slurm import MARIADB_OF_SLINKY
 from slinky_operator.conversion.walk import Walk, complete
 
 GROUP: Final = "slinky.slurm.net"

@@ -1,8 +1,7 @@
 """A values file of Slinky's chart `slurm` or `slurm-operator`: what more than one row of a table decides.
 
-These are defaults for several NodeSets or sets of logins, values of all daemons at once, daemons that run elsewhere,
-and defaults of Slinky's chart that are otherwise here: where it can,
-the result says what Slinky's chart would have done.
+These are defaults for several NodeSets or sets of logins, values of all daemons at once, and daemons that run
+elsewhere. What Slinky's chart does where nothing is set is in `defaults`.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from slinky_operator.conversion.defaults import DAEMONS, chart_defaults, nodeset_defaults
 from slinky_operator.conversion.documents import Values, merged, type_name
 from slinky_operator.conversion.draft import CONTAINER, Draft, renamed
 from slinky_operator.conversion.errors import NotOfSlinky, WrongType
-from slinky_operator.conversion.operator_table import OPERATOR
 from slinky_operator.conversion.report import Fate, Report
 from slinky_operator.conversion.rules import At
-from slinky_operator.conversion.slurm_table import (
+from slinky_operator.conversion.tables.operator import OPERATOR
+from slinky_operator.conversion.tables.slurm import (
     ACCOUNTING,
     COMPUTE,
     CONTROLLER,
     LOGIN,
-    MARIADB_OF_SLINKY,
     NODESET,
     PARTITION,
     SLURM,
@@ -39,7 +38,6 @@ OURS: Final = frozenset({"cluster", "networkPolicy", "slurm.registry", "watchNam
 """Keys that only the charts of this operator have."""
 
 IN_EACH: Final = frozenset({"imagePullSecrets", "imagePullPolicy", "priorityClassName", "priorityClass"})
-DAEMONS: Final = ("controller", "restapi", "accounting")
 
 ELSEWHERE: Final = "slurmctld runs elsewhere"
 NOT_WITH_SERVER: Final = (
@@ -150,7 +148,8 @@ class _Slurm:
                 self.visit(self.outside(key), key)
         for name, ours in self.draft.lift_partitions():
             self.report.differs("cluster.extraConf", f"a line of the partition {name}", f"cluster.partitions[{ours}]")
-        self.defaults()
+        if not self.elsewhere:
+            chart_defaults(self.draft, self.report, old=self.old, has_partitions="partitions" in self.values)
         for key in later:
             self.in_each(key)
 
@@ -311,40 +310,7 @@ class _Slurm:
         spec = self.draft.nodesets[ours]
         if ours != name:
             self.report.differs(label, name, f"{ours}, since Slurm means something else by {name}")
-        self.nodeset_defaults_of(spec, label)
-
-    def nodeset_defaults_of(self, spec: Values, label: str) -> None:
-        """Say what Slinky's chart does where a NodeSet says nothing."""
-        if "replicas" not in spec and spec.get("scalingMode") != "DaemonSet":
-            if self.old:
-                here = "a pod on each matching Node; set the number"
-                self.report.differs(f"{label}.replicas", "0.1: the same; 0.2 and 0.3: none", here)
-            else:
-                spec["replicas"] = 1
-                self.report.differs(f"{label}.replicas", "1", "a pod on each matching Node; 1 is written")
-        limits = {
-            **(spec.get("resources", {}).get("requests") or {}),
-            **(spec.get("resources", {}).get("limits") or {}),
-        }
-        if not {"cpu", "memory"} <= set(limits):
-            self.report.differs(
-                f"{label}.resources",
-                "without cpu and memory, a Slurm node has those of the machine",
-                "CPUs=1 and RealMemory=512: set the limits of a whole Node",
-            )
-        anti = spec.get("template", {}).get("spec", {}).get("affinity", {}).get("podAntiAffinity")
-        if not anti and not self.old:
-            self.report.differs(
-                f"{label}.template.spec.affinity",
-                "from 1.1 on, no two slurmd pods on one Node",
-                "pods may share a Node as far as resources allow; podAntiAffinity keeps them apart",
-            )
-        if "partition" not in spec:
-            self.report.differs(
-                f"{label}.partition",
-                "0.4 and 1.0: one of its name, from 1.1 on none",
-                "one of its name, unless enabled: false",
-            )
+        nodeset_defaults(spec, label, self.report, old=self.old)
 
     def partitions(self, value: Any, path: str) -> None:
         """The partitions of 0.4 to 1.3."""
@@ -401,69 +367,6 @@ class _Slurm:
     def runs_slurmdbd(self) -> bool:
         accounting = self.draft.cluster.get("accounting")
         return accounting is not None and "external" not in accounting
-
-    def defaults(self) -> None:
-        """Write what Slinky's chart does of its own, and say what is otherwise here."""
-        cluster = self.draft.cluster
-        if self.elsewhere:
-            return
-        if self.old:
-            if "clusterName" not in cluster:
-                cluster["clusterName"] = "slurm"
-                self.report.differs("cluster.clusterName", "slurm", "NAMESPACE_NAME; slurm is written")
-        elif "clusterName" not in cluster:
-            self.report.differs(
-                "cluster.clusterName",
-                "NAMESPACE_RELEASE",
-                "NAMESPACE_NAME: the same if the release keeps its name and namespace",
-            )
-        self.accounting_defaults(cluster)
-        if not {"slurmKeyRef", "jwtKeyRef"} <= set(cluster.get("auth", {})):
-            self.report.differs(
-                "cluster.auth", "generated keys in its own Secrets", "generated anew; name those Secrets to keep keys"
-            )
-        named = [cluster.get(daemon, {}).get("image") for daemon in DAEMONS]
-        if not all(named) or not all("image" in spec for spec in self.draft.nodesets.values()):
-            self.report.differs(
-                "images",
-                "ghcr.io/slinkyproject, in the Slurm version of the chart",
-                "slurm.registry and slurm.version of the chart slurm-operator, where no image is named",
-            )
-        if not self.draft.nodesets:
-            self.report.differs(
-                "nodesets", "up to 1.1: one NodeSet, slinky; from 1.2 on none", "one NodeSet, compute, of 2 pods"
-            )
-        elif not self.old and set(self.draft.nodesets) != {"slinky"}:
-            self.report.differs("nodesets", "up to 1.1: also slinky, of the chart itself", "only those that are named")
-        if not self.draft.partitions and "partitions" not in self.values:
-            self.report.differs(
-                "cluster.partitions",
-                "up to 1.1: the default partition all, over all NodeSets",
-                "none: jobs without --partition need a partition with Default=YES",
-            )
-
-    def accounting_defaults(self, cluster: Values) -> None:
-        accounting = cluster.get("accounting")
-        if accounting is None:
-            if self.old:
-                cluster["accounting"] = {"enabled": True}
-                self.report.differs("cluster.accounting", "on, with MariaDB", "off; on is written")
-            return
-        if "enabled" not in accounting:
-            accounting["enabled"] = self.old or "external" in accounting
-            state = "on" if accounting["enabled"] else "off"
-            self.report.differs("cluster.accounting.enabled", state, f"on if there is any value; {state} is written")
-        if self.old or not accounting["enabled"] or "external" in accounting:
-            return
-        # Slinky's chart runs no database from 0.4 on.
-        missing = [key for key in MARIADB_OF_SLINKY if key not in accounting.get("database", {})]
-        accounting["database"] = {**MARIADB_OF_SLINKY, **accounting.get("database", {})}
-        if missing:
-            self.report.differs(
-                "cluster.accounting.database",
-                "the database mariadb in the namespace, with the Secret mariadb-password",
-                f"a MariaDB of the operator's; {', '.join(missing)} as in Slinky's chart is written",
-            )
 
     # ------------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ shares. `log` bounds what they print, `protocol` is what both sides agree on, `c
 it, `sources` reads the server (with a time limit, `timed_socket`) or a mounted file, `follower` prints until the job
 has ended and exits as the job did.
 
-How much room the volume of the output has is told without a token, by the same code as in the agent beside slurmctld
+The server reports the room on its volume without a token, by the same code as in the agent beside slurmctld
 (`slinky_operator.agent.volumes`).
 
 `copies` copies files and folders between a job's nodes and volumes.

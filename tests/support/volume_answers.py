@@ -32,7 +32,7 @@ def asked(node: Node, before: RoomSeen | None) -> RoomSeen:
 
 
 def told(node: Node, before: RoomSeen | None, *, is_low: bool) -> RoomSeen:
-    """What the operator knows once the server has seen it; what was seen is told for some seconds."""
+    """What the operator knows once the server has seen it; an answer stays valid for some seconds."""
     found = [asked(node, before)]
 
     def is_told() -> bool:

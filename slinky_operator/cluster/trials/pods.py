@@ -42,7 +42,7 @@ class TrialKind:
     """One kind of trial."""
 
     tries: str
-    """What is tried, for whoever finds the pod."""
+    """What is tried: the description of the pod."""
 
     mark: str = ""
     """Begins the last part of its names. That of a preflight has none: it begins with a digit of a hash."""
@@ -110,7 +110,7 @@ def objects(
 
 
 def _of_pod(cluster: Cluster, about: Object, tried: str) -> Object:
-    """Metadata of a trial's pod, which says what it is to whoever finds it, or Events of it."""
+    """Metadata of a trial's pod, with a description of its purpose for administrators who find it, or its Events."""
     words = (
         f"slurm-operator tries {tried} for Cluster {cluster.name} in this pod, beside the running daemons, and deletes "
         "it afterwards. What it has found is in the conditions of the Cluster; Events of this pod are no faults of it"

@@ -71,7 +71,7 @@ def conditions(snapshot: Snapshot, found: Sequence[Told]) -> Iterable[Condition]
 
 
 def _by_reason(found: Sequence[Told]) -> list[Told]:
-    """One for each reason: an Event is told by its reason, and by whom it concerns."""
+    """One for each reason: an Event is identified by its reason and its object."""
     alike: dict[Reason, list[Told]] = {}
     for one in found:
         alike.setdefault(one[0], []).append(one)

@@ -16,7 +16,7 @@ from slinky_operator.slurmjob.model.slurm_records.records import Seen
 
 
 class OrderKind(Enum):
-    """What Slurm is told to do with a job that it has."""
+    """What the operator orders Slurm to do with a job."""
 
     CANCEL = auto()
     HOLD = auto()
@@ -147,7 +147,7 @@ class AskHistory:
 
 @dataclass(frozen=True, slots=True)
 class GiveOrder:
-    """Slurm is told to cancel, hold or release a job."""
+    """Slurm gets the order to cancel, hold or release a job."""
 
     kind: OrderKind
     seen: Seen

@@ -1,4 +1,4 @@
-"""The real job log server over a small file system: it is told before it is full, by bytes and by inodes."""
+"""The real job log server over a small file system: it reports a low volume before it is full, by bytes and inodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each key of Slinky's values files, of each release, is told of once, and as the chart's refusal names it."""
+"""Each key of Slinky's values files, of each release, is reported once, and as the chart's refusal names it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from slinky_operator.conversion import operator_table, slurm_table, values
+from slinky_operator.conversion import values
 from slinky_operator.conversion.report import Fate
 from slinky_operator.conversion.rules import At, Rule, Shape
+from slinky_operator.conversion.tables import operator as operator_table
+from slinky_operator.conversion.tables import slurm as slurm_table
 from slinky_operator.conversion.walk import UNKNOWN
 from tests.unit.conversion.completeness import assert_each_key_is_told_once, told
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from slinky_operator.conversion import slurm_table
 from slinky_operator.conversion.rules import (
     OFF,
     At,
@@ -20,7 +19,8 @@ from slinky_operator.conversion.rules import (
     text,
     to,
 )
-from slinky_operator.conversion.slurm_table import LOGS, RECONFIGURES, SCRIPT_REFS
+from slinky_operator.conversion.tables import slurm as slurm_table
+from slinky_operator.conversion.tables.slurm import LOGS, RECONFIGURES, SCRIPT_REFS
 
 METADATA: Final = {
     "labels": ("app.kubernetes.io/", "helm.sh/", "nodeset.slinky.slurm.net/", "slinky.slurm.net/"),

@@ -20,7 +20,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
-from slinky_operator import front
+from slinky_operator import custom_resource_watch
 from slinky_operator.autoscaling import spec as autoscaling
 from slinky_operator.cluster import spec as cluster
 from slinky_operator.jobs import phases
@@ -30,8 +30,8 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.leadership.fence import DeadlineFence, Fence, OpenFence
 from slinky_operator.kube.leadership.lease import Elector
+from slinky_operator.kube.leadership.legacy_operator import until_alone
 from slinky_operator.kube.leadership.releases import Releases
-from slinky_operator.kube.leadership.rival import until_alone
 from slinky_operator.kube.leadership.scope import ALL
 from slinky_operator.kube.resources import Resource
 from slinky_operator.loginset import spec as loginset
@@ -50,10 +50,10 @@ from slinky_operator.reconcile.spec import ControllerSpec, Services
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Controller, Gate
+from slinky_operator.runtime.garbage_collection import freeze_caches
 from slinky_operator.runtime.health import HealthServer
 from slinky_operator.runtime.logging import LevelSwitch
 from slinky_operator.runtime.loop_lag import LoopLag
-from slinky_operator.runtime.memory import freeze_caches
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.connection.clients import ClientMap
@@ -170,7 +170,7 @@ async def run(settings: Settings) -> None:
         health.add_readiness("kopf", kopf_ready)
         supervisor.start(
             "kopf",
-            front.run(
+            custom_resource_watch.run(
                 connection,
                 caches.mirrors,
                 identity=settings.identity,

@@ -11,7 +11,7 @@ from slinky_operator import app
 from slinky_operator.kube.calls.connection import NoCredentials
 from slinky_operator.kube.leadership.lease import LeadershipLost
 from slinky_operator.runtime import logging as log_lines
-from slinky_operator.runtime.memory import relax_collector
+from slinky_operator.runtime.garbage_collection import relax_collector
 from slinky_operator.runtime.tasks import TaskCrashed
 from slinky_operator.settings import Settings, SettingsError
 

@@ -34,7 +34,7 @@ from slinky_operator.identity import users
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key
-from slinky_operator.kube.cache.weight import LONG_TEXT, decide, is_small, rest_after
+from slinky_operator.kube.cache.weight import LONG_TEXT, is_small, rest_after, run_in_thread
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.reconcile import secrets
@@ -190,7 +190,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         began = time.monotonic()
         try:
             cluster = snapshot.cluster
-            return await decide((cluster.namespace, "Cluster", cluster.uid), plan, *arguments)
+            return await run_in_thread((cluster.namespace, "Cluster", cluster.uid), plan, *arguments)
         finally:
             memory.rules_took = time.monotonic() - began
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from slinky_api.events import EventReason
 from slinky_operator.kube.cache.informer import Informer
 from slinky_operator.kube.cache.store import Key
-from slinky_operator.kube.cache.weight import decide
+from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
@@ -103,7 +103,7 @@ class LabelConfig:
         text = obj["data"].get(CONFIG)
         try:
             if text is not None:
-                return await decide(("", "node labels"), parse, text)
+                return await run_in_thread(("", "node labels"), parse, text)
             why = "is missing"
         except ConfigError as error:
             why = str(error)

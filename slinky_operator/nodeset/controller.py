@@ -22,7 +22,7 @@ from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Key, Store
-from slinky_operator.kube.cache.weight import decide
+from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.metrics.changes import Changes
@@ -231,7 +231,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         if max(len(snapshot.pods), snapshot.nodeset.spec.replicas or 0) < THREAD_THRESHOLD_PODS:
             return rules(*args, **kwargs)
         nodeset = snapshot.nodeset
-        return await decide((nodeset.namespace, "NodeSet", nodeset.uid), rules, *args, **kwargs)
+        return await run_in_thread((nodeset.namespace, "NodeSet", nodeset.uid), rules, *args, **kwargs)
 
     def _context(
         self, nodeset: NodeSet, obj: Object, cluster: Cluster | None, slurm: Slurm | None, snapshot: Snapshot

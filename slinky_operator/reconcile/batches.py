@@ -12,7 +12,7 @@ UNDER_WAY: Final = 50
 """Concurrent calls. Each holds a connection: several hundred take longer to open than to use."""
 
 
-async def side_by_side(calls: Iterable[Awaitable[T]]) -> list[T | BaseException]:
+async def gather_limited(calls: Iterable[Awaitable[T]]) -> list[T | BaseException]:
     """Run calls concurrently and return each result or error, in the order of the calls.
 
     Each is taken from `calls` only when it is awaited, so that none is left unawaited if this is cancelled. Tasks start
@@ -41,14 +41,14 @@ async def side_by_side(calls: Iterable[Awaitable[T]]) -> list[T | BaseException]
     return [found[place] for place in range(len(found))]
 
 
-async def growing(calls: Iterable[Awaitable[bool]], first: int) -> None:
+async def ramp_up(calls: Iterable[Awaitable[bool]], first: int) -> None:
     """Run calls in order, few at a time at first, and one more at a time after each success.
 
     Parameters
     ----------
     calls
         Each returns whether it has succeeded; after a failure no further one is started. Each is taken only when it is
-        awaited, as in `side_by_side`.
+        awaited, as in `gather_limited`.
     first
         How many run at first, and so how many may fail for the same reason before that is known.
     """

@@ -3,17 +3,17 @@
 Knows neither Kubernetes kinds nor Slurm: keys are opaque and hashable, and errors say by two attributes what to do
 next (`controller.Retry`).
 
-==============  ==========================================================
-module          concern
-==============  ==========================================================
-`queue`         which keys are due, one worker per key
-`lanes`         in which order: namespaces take turns
-`controller`    workers that reconcile keys and come again
-`tasks`         background tasks whose crash ends the process
-`health`        `/livez`, `/readyz`, `/healthz` and `/metrics`
-`loop_lag`      how late the event loop runs
-`threads`       a pool of threads for each purpose
-`memory`        the garbage collector and big caches
-`logging`       one line per record, with the object it is about
-==============  ==========================================================
+====================  ================================================
+module                concern
+====================  ================================================
+`queue`               which keys are due, one worker per key
+`lanes`               in which order: namespaces take turns
+`controller`          workers that reconcile keys and come again
+`tasks`               background tasks whose crash ends the process
+`health`              `/livez`, `/readyz`, `/healthz` and `/metrics`
+`loop_lag`            how late the event loop runs
+`threads`             a pool of threads for each purpose
+`garbage_collection`  the garbage collector and big caches
+`logging`             one line per record, with the object it is about
+====================  ================================================
 """

@@ -17,7 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
-from slinky_operator.kube.cache.weight import decide
+from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.runtime import threads
 from slinky_operator.slurm.node_references import remembered
 from slurm_client import errors
@@ -169,4 +169,4 @@ class Jobs:
             self._budget.spend(self._clock() - began)
 
     async def _kept(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        return remembered(jobs) if len(jobs) < THREAD_THRESHOLD else await decide(self._key, remembered, jobs)
+        return remembered(jobs) if len(jobs) < THREAD_THRESHOLD else await run_in_thread(self._key, remembered, jobs)

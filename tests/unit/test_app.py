@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from hack import ports
-from slinky_operator import app, front
+from slinky_operator import app, custom_resource_watch
 from slinky_operator.kube.cache.budget import Budget
 from slinky_operator.kube.calls import connection
 from slinky_operator.runtime.tasks import TaskCrashed
@@ -84,7 +84,7 @@ async def test_passes_end_before_what_they_use_is_closed_when_the_process_gives_
     monkeypatch.setattr(app, "_controllers", lambda *_: [Passes()])
     for name in ("_wait_for_others", "_freeze"):
         monkeypatch.setattr(app, name, for_ever)
-    monkeypatch.setattr(front, "run", lost)
+    monkeypatch.setattr(custom_resource_watch, "run", lost)
     (port,) = ports.hold(1)
     settings = Settings(identity="test", leader_election=False, health_host="127.0.0.1", health_port=port)
     with pytest.raises(TaskCrashed, match="leadership lost"):

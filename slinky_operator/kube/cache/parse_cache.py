@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from slinky_api.errors import InvalidObjectError, Problem
 from slinky_api.v1alpha1.common import ApiObject
 from slinky_operator.kube.cache.stubs import is_stub
-from slinky_operator.kube.cache.weight import MOST_LEVELS, MOST_VALUES, Weight, decide, is_small, weigh
+from slinky_operator.kube.cache.weight import MOST_LEVELS, MOST_VALUES, Weight, is_small, run_in_thread, weigh
 from slinky_operator.kube.objects import Object
 
 M = TypeVar("M", bound=ApiObject)
@@ -58,7 +58,7 @@ class ParseCache(Generic[M]):
         if large:
             first = large[0]["metadata"]
             key = str(first.get("namespace", "")), self._model.__name__, str(first.get("uid", ""))
-            for obj, parsed in zip(large, await decide(key, self._parse_all, large), strict=True):
+            for obj, parsed in zip(large, await run_in_thread(key, self._parse_all, large), strict=True):
                 self._known[obj["metadata"].get("uid", "")] = obj, parsed
 
     def keep(self, uids: Iterable[str]) -> None:

@@ -115,7 +115,7 @@ def is_small(document: object) -> bool:
     return len(json.dumps(document, default=str)) <= LONG_TEXT
 
 
-async def decide(key: threads.Key, rules: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_thread(key: threads.Key, rules: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run rules about an object in a thread: all they read must be frozen, or nobody else's meanwhile.
 
     Parameters

@@ -8,9 +8,9 @@ Of two that begin together each writes before it looks, so the later one sees th
 Where another release serves only some of the namespaces, this one works and leaves those out, which its Lease says. It
 takes them over in the same order, once the other one has ended, or is kept from working by a third.
 
-As for Slinky's operator (`rival`), only observed changes count, never the times in a Lease, and a Lease that anyone may
-have written counts for nothing (`evidence`). Unlike there, a Lease that was given back counts for a while: a release
-that is being upgraded takes it again at once.
+As for Slinky's operator (`legacy_operator`), only observed changes count, never the times in a Lease, and a Lease that
+anyone may have written counts for nothing (`evidence`). Unlike there, a Lease that was given back counts for a while: a
+release that is being upgraded takes it again at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Final, Protocol
 from slinky_api import labels
 from slinky_operator.kube import errors
 from slinky_operator.kube.leadership.evidence import Asker, Evidence
-from slinky_operator.kube.leadership.rival import LOOK_EVERY, Lister, Observed
+from slinky_operator.kube.leadership.legacy_operator import LOOK_EVERY, Lister, Observed
 from slinky_operator.kube.leadership.scope import Release, Shared, age, release_of, shared
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import LEASES, Resource

@@ -16,13 +16,13 @@ from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.actions import DeleteClaims, MarkClaims
 from slinky_operator.nodeset.model.claims import Claim, Retention
 from slinky_operator.nodeset.placement import claim_retention
-from slinky_operator.reconcile.batches import side_by_side
+from slinky_operator.reconcile.batches import gather_limited
 
 
 async def mark(context: PassContext, action: MarkClaims) -> None:
     """Annotate claims with their retention, concurrently; errors are recorded."""
     context.outcome.acted = True
-    for result in await side_by_side(_mark(context, claim, wanted) for claim, wanted in action.marks):
+    for result in await gather_limited(_mark(context, claim, wanted) for claim, wanted in action.marks):
         if isinstance(result, errors.NotFound | errors.Conflict):
             continue  # gone, or another one with its name
         if isinstance(result, Exception):

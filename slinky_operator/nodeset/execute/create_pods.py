@@ -19,7 +19,7 @@ from slinky_operator.nodeset.model.revisions.revision import restored, restored_
 from slinky_operator.nodeset.observation import lost_labels
 from slinky_operator.nodeset.pod_spec.builder import PodBuilder
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, demand
-from slinky_operator.reconcile.batches import growing
+from slinky_operator.reconcile.batches import ramp_up
 
 FIRST: Final = 8
 """Pods created concurrently at first; each success allows one more, so that an invalid spec fails only a few times."""
@@ -37,7 +37,7 @@ async def create(context: PassContext, action: CreatePods) -> None:
         return
     stencil = PodBuilder(nodeset, cluster, revision=action.revision, guard_uid=guard_uid, defaults=context.defaults)
     created: set[str] = set()
-    await growing((_create(context, nodeset, stencil, place, created) for place in wanted), FIRST)
+    await ramp_up((_create(context, nodeset, stencil, place, created) for place in wanted), FIRST)
     context.changes.pods_created(len(created))
     if created:
         told = [place.pod for place in wanted if place.pod in created]

@@ -24,7 +24,7 @@ from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pods import pod_facts, pod_names
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
-from slinky_operator.reconcile.batches import side_by_side
+from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.slurm import whose
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
@@ -185,7 +185,7 @@ async def delete(
         return []
     context.outcome.acted = True
     context.expectations.expect_deletions(context.nodeset.uid, [pod.uid for pod, _ in wanted])
-    results = await side_by_side(_delete_one(context, pod, version, until) for pod, version in wanted)
+    results = await gather_limited(_delete_one(context, pod, version, until) for pod, version in wanted)
     done: list[Pod] = []
     for (pod, _), result in zip(wanted, results, strict=True):
         if not isinstance(result, BaseException):
@@ -228,7 +228,7 @@ async def standing(context: PassContext, names: Sequence[str]) -> frozenset[str]
         found = (await context.kube.list(PODS, namespace)).items
     else:
         pods_of = [pod_names.pod_name(context.nodeset, name) for name in names]
-        results = await side_by_side(context.kube.get(PODS, name, namespace) for name in pods_of)
+        results = await gather_limited(context.kube.get(PODS, name, namespace) for name in pods_of)
         found = []
         for result in results:
             if not isinstance(result, BaseException):

@@ -24,7 +24,7 @@ from slinky_operator.nodeset.model.pods import guard
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.pod_spec import machine_autoscalers
 from slinky_operator.nodeset.ports import Kube
-from slinky_operator.reconcile.batches import side_by_side
+from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.slurm import naming
 
 DRAIN_MANAGER: Final = f"{labels.FIELD_MANAGER}-drain"
@@ -110,7 +110,7 @@ class Marks:
 
     async def _all(self, calls: Iterable[Awaitable[None]]) -> list[Exception]:
         failures: list[Exception] = []
-        for result in await side_by_side(calls):
+        for result in await gather_limited(calls):
             if isinstance(result, errors.NotFound | errors.Conflict):
                 continue
             if isinstance(result, Exception):

@@ -8,7 +8,7 @@ from slinky_operator.nodeset.execute.context import PassContext
 from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
-from slinky_operator.reconcile.batches import side_by_side
+from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.volumes.query import Looker
 
@@ -24,7 +24,7 @@ async def ask(context: PassContext, pods: Collection[Pod]) -> dict[str, RoomSeen
         before = context.rooms.get(output_room.volume_of(pod))
         return output_room.seen(pod, answer, before, was_named, context.now())
 
-    results = await side_by_side(one(pod) for pod in pods)
+    results = await gather_limited(one(pod) for pod in pods)
     found: dict[str, RoomSeen] = {}
     for pod, result in zip(pods, results, strict=True):
         if isinstance(result, BaseException):

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.kube.cache.weight import decide
+from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.nodeset.model import member
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -175,7 +175,9 @@ async def _search(
 ) -> References:
     if not node_references.are_given(found, reservations):
         return {}
-    return await decide((slurm.namespace, "references", slurm.name), node_references.find, found, reservations, names)
+    return await run_in_thread(
+        (slurm.namespace, "references", slurm.name), node_references.find, found, reservations, names
+    )
 
 
 def reason_of(error: errors.SlurmError) -> Reason:

@@ -10,7 +10,7 @@ from slinky_operator.nodeset.model.actions import StepQuestion
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import running_steps
 from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
-from slinky_operator.reconcile.batches import side_by_side
+from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurm.connection.slurmd_status import NoStatus
 
@@ -32,7 +32,7 @@ async def ask(context: PassContext, questions: Collection[StepQuestion]) -> dict
             return running_steps.unanswered(f"slurmd of node {cut(answer.node, 64)} has answered", now)
         return running_steps.after(context.steps.get(pod.uid), answer, question.jobs, now)
 
-    results = await side_by_side(one(question) for question in questions)
+    results = await gather_limited(one(question) for question in questions)
     found: dict[str, StepsSeen] = {}
     for question, result in zip(questions, results, strict=True):
         if isinstance(result, BaseException):

@@ -20,7 +20,7 @@ from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.ports import Kube
 from slinky_operator.nodeset.slurm_nodes import identity
-from slinky_operator.reconcile.batches import side_by_side
+from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.slurm import naming
 
 MOST: Final = 8
@@ -92,7 +92,7 @@ async def look_up(kube: Kube, snapshot: Snapshot) -> Snapshot:
     of = {name: pod_names.pod_name(nodeset, name) for name in suspects(snapshot)}
     if not of:
         return snapshot
-    answers = await side_by_side(kube.get(PODS, pod, nodeset.namespace) for pod in of.values())
+    answers = await gather_limited(kube.get(PODS, pod, nodeset.namespace) for pod in of.values())
     found = dict(snapshot.stripped)
     for name, answer in zip(of, answers, strict=True):
         if isinstance(answer, BaseException):

@@ -34,8 +34,8 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, NODESETS, PODS, SERVICEACCOUNTS
+from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
 from slinky_operator.runtime.loop_lag import LoopLag
-from slinky_operator.runtime.memory import freeze_caches, relax_collector
 from tests.bench.nodeset import calls
 from tests.bench.nodeset.calls import Counting
 from tests.bench.nodeset.played import BARE

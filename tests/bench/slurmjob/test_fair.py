@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from slinky_operator.kube.cache.store import Key
-from slinky_operator.runtime.memory import freeze_caches, relax_collector
+from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.testing.threaded import running
 from tests.support.slurm_jobs import JobWorld, until

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 from typing_extensions import override
 
-from slinky_operator.runtime.memory import freeze_caches, relax_collector
+from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
 from slurm_client import MintedToken, SlurmClient
 from slurm_client.models import JobSpec
 from slurm_client.testing import FakeSlurmrestd

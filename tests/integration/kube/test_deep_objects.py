@@ -10,7 +10,7 @@ import pytest
 
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator import front
+from slinky_operator import custom_resource_watch
 from slinky_operator.kube.cache.informer import Informer
 from slinky_operator.kube.cache.mirror import Mirror
 from slinky_operator.kube.cache.parse_cache import ParseCache
@@ -54,7 +54,7 @@ async def test_a_deep_object_stops_nobody_elses(control_plane: ControlPlane) -> 
         await mirror.synced.wait()
         stop, ready = asyncio.Event(), asyncio.Event()
         watching = asyncio.create_task(
-            front.run(connection, [mirror], identity="test", namespaces=[name], stop=stop, ready=ready)
+            custom_resource_watch.run(connection, [mirror], identity="test", namespaces=[name], stop=stop, ready=ready)
         )
         await ready.wait()
         await create_deep(connection, name, "during")

@@ -20,9 +20,9 @@ from tests.support.operator_process import OperatorProcess, operator
 from tests.support.served import apply_crds, wait_until_allowed
 
 SOONER = """
-from slinky_operator.kube.leadership import releases, rival
+from slinky_operator.kube.leadership import legacy_operator, releases
 releases.LOOK_EVERY, releases.WORKING_LOOK_EVERY = 0.5, 0.5
-rival.SHORTEST, rival.MARGIN = 1.0, 2.0
+legacy_operator.SHORTEST, legacy_operator.MARGIN = 1.0, 2.0
 """
 """Looks more often; the times themselves are tested in `tests/unit/kube/leadership`."""
 

@@ -46,7 +46,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "slinky_operator/joblogs/copies/pace.py": ({"socket"}, "a pace and an end for each copy"),
     "slinky_operator/joblogs/timed_socket.py": ({"socket", "create_connection"}, "the deadline of the two above"),
     # The API server, which is trusted
-    "slinky_operator/front.py": ({"aiohttp"}, "levels of objects are limited by `kube.calls.depth`"),
+    "slinky_operator/custom_resource_watch.py": ({"aiohttp"}, "levels of objects are limited by `kube.calls.depth`"),
     "slinky_operator/kube/calls/connection.py": ({"aiohttp", "kubernetes", "urllib.request"}, ""),
     "slinky_operator/kube/calls/discovery.py": ({"aiohttp"}, ""),
     "slinky_operator/kube/calls/reading.py": ({"aiohttp"}, ""),

@@ -83,7 +83,7 @@ def pooled(source: str) -> Iterator[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module == "slinky_operator.kube.cache.weight"
         for alias in node.names
-        if alias.name == "decide"
+        if alias.name == "run_in_thread"
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -141,6 +141,8 @@ def test_the_pools_are_made_in_one_place() -> None:
 
 
 def test_work_of_a_pool_is_found() -> None:
-    source = "from slinky_operator.kube.cache.weight import decide as off\nasync def f():\n    await off(k, rules, 1)"
+    source = (
+        "from slinky_operator.kube.cache.weight import run_in_thread as off\nasync def f():\n    await off(k, rules, 1)"
+    )
     assert list(pooled(source)) == ["rules"]
     assert list(pooled("async def f():\n    await threads.RULES.run(k, other.rules)")) == ["other.rules"]

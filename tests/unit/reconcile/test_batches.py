@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.reconcile.batches import UNDER_WAY, growing, side_by_side
+from slinky_operator.reconcile.batches import UNDER_WAY, gather_limited, ramp_up
 
 
 @dataclass
@@ -50,7 +50,7 @@ async def settled() -> None:
 async def test_each_call_has_its_result_and_few_are_under_way(count: int) -> None:
     server = Server()
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(side_by_side(server.call() for _ in range(count)))
+        task = group.create_task(gather_limited(server.call() for _ in range(count)))
         await settled()
         await server.answer_all(task)
     assert task.result() == list(range(count))
@@ -63,7 +63,7 @@ async def test_an_error_is_the_result_of_its_own_call_only() -> None:
             raise ValueError(number)
         return number
 
-    found = await side_by_side(call(number) for number in range(120))
+    found = await gather_limited(call(number) for number in range(120))
     assert [isinstance(one, ValueError) for one in found] == [bool(number % 2) for number in range(120)]
 
 
@@ -76,7 +76,7 @@ def calls(server: Server, goes_well: Callable[[int], bool], count: int) -> Itera
 
 async def test_each_success_lets_one_more_be_under_way() -> None:
     server = Server()
-    task = asyncio.create_task(growing(calls(server, lambda _: True, 500), 8))
+    task = asyncio.create_task(ramp_up(calls(server, lambda _: True, 500), 8))
     await settled()
     assert server.under_way == 8
     server.answer(3)
@@ -89,14 +89,14 @@ async def test_each_success_lets_one_more_be_under_way() -> None:
 
 async def test_what_is_refused_is_refused_few_times() -> None:
     server = Server()
-    task = asyncio.create_task(growing(calls(server, lambda _: False, 500), 8))
+    task = asyncio.create_task(ramp_up(calls(server, lambda _: False, 500), 8))
     await server.answer_all(task)
     assert server.begun == 8
 
 
 async def test_after_a_failure_no_further_call_is_begun_and_those_under_way_are_waited_for() -> None:
     server = Server()
-    task = asyncio.create_task(growing(calls(server, lambda number: number != 20, 500), 8))
+    task = asyncio.create_task(ramp_up(calls(server, lambda number: number != 20, 500), 8))
     await settled()
     server.answer(21)
     while server.begun < 21:
@@ -126,7 +126,7 @@ async def test_cancelled_at_any_turn_no_call_is_left_that_nobody_awaits(turns: i
             yield call(name)
 
     made: list[str] = []
-    both = side_by_side(taken("side by side", 200)), growing(taken("growing", 200), 8)
+    both = gather_limited(taken("side by side", 200)), ramp_up(taken("growing", 200), 8)
     tasks = [asyncio.create_task(one) for one in both]
     for _ in range(turns):
         await asyncio.sleep(0)

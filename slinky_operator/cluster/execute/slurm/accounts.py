@@ -28,7 +28,7 @@ from slinky_operator.cluster.accounts.present import Present
 from slinky_operator.cluster.accounts.pruning import Usage
 from slinky_operator.cluster.accounts.wanted import Wanted
 from slinky_operator.cluster.actions import ApplyAccounts
-from slinky_operator.kube.cache.weight import decide
+from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.reconcile.text import cut
 from slinky_operator.runtime.threads import Key
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
@@ -81,15 +81,17 @@ async def apply_accounts(
     if client is None:
         return Applied(replace(nothing, why="there is no connection with Slurm"))
     key = client.namespace, "accounts", client.uid
-    asked = await decide(key, wanted.wanted, action.tree, action.cluster, action.unknown)
+    asked = await run_in_thread(key, wanted.wanted, action.tree, action.cluster, action.unknown)
     if asked.problems:
         return Applied(replace(nothing, at=clock(), problems=asked.problems))
     try:
         present = await _read(client.client, asked, key)
-        usage = await _usage(client.client, key) if await decide(key, pruning.is_needed, asked, present) else Usage()
+        usage = (
+            await _usage(client.client, key) if await run_in_thread(key, pruning.is_needed, asked, present) else Usage()
+        )
     except errors.SlurmError as error:
         return Applied(replace(nothing, at=clock(), why=_words(error)))
-    draft = await decide(key, _compare, asked, present, usage)
+    draft = await run_in_thread(key, _compare, asked, present, usage)
     read = clock() - began
     carries_on = before is not None and before.version == action.version and before.left > 0
     refused = before.refused if before is not None and carries_on else frozenset()
@@ -143,7 +145,7 @@ async def _read(client: SlurmClient, asked: Wanted, key: Key) -> Present:
     # To delete an account or a user, all that other clusters have of it must be known.
     cluster = None if asked.prune else asked.cluster
     associations = await database.associations(cluster=cluster, inherited=False, timeout=TIMEOUT)
-    return await decide(
+    return await run_in_thread(
         key,
         lambda: Present(
             {one.name: one for one in qos},
@@ -174,7 +176,7 @@ async def _usage(client: SlurmClient, key: Key) -> Usage:
                 of_partitions[name] = (*of_partitions.get(name, ()), partition.name)
         return Usage(associations, of_qos, of_partitions, len(clusters) > 1)
 
-    return await decide(key, gather)
+    return await run_in_thread(key, gather)
 
 
 class _Overtaken(Exception):

@@ -117,7 +117,7 @@ def apply(
 ) -> accounts.Applied:
     """One pass; rules run here instead of in a thread, of which hundreds of passes would need as many."""
     action = ApplyAccounts(version, AccountTree.model_validate(tree), CLUSTER, unknown)
-    with patch.object(accounts, "decide", _decide):
+    with patch.object(accounts, "run_in_thread", _decide):
         return asyncio.run(accounts.apply_accounts(database.client(), action, before, Clock(step)))
 
 

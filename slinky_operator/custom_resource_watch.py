@@ -1,4 +1,4 @@
-"""The front door: kopf watches the custom resources and passes events on.
+"""Where kopf watches the custom resources and passes events on.
 
 Each event of a Cluster or NodeSet goes into the mirror of its kind, which stores it and calls its handlers. Nothing
 else happens in a kopf handler: kopf neither retries nor reports failures there, stores its state in annotations for any
@@ -27,7 +27,7 @@ from slinky_operator.kube.cache.mirror import Mirror
 from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.calls.depth import decoded, readable
 from slinky_operator.kube.calls.discovery import until_shown
-from slinky_operator.runtime.memory import Sweeper
+from slinky_operator.runtime.garbage_collection import Sweeper
 
 FIRST_PAUSE: Final = 1.0
 """Seconds before kopf's second attempt at a request."""

@@ -13,12 +13,20 @@ import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from slinky_operator.front import CHUNK, IDLE_S, LONGEST_PAUSE, Credentials, ShallowResponse, registry, settings
+from slinky_operator.custom_resource_watch import (
+    CHUNK,
+    IDLE_S,
+    LONGEST_PAUSE,
+    Credentials,
+    ShallowResponse,
+    registry,
+    settings,
+)
 from slinky_operator.kube.cache.mirror import Mirror
 from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.resources import SLURMJOBS
-from slinky_operator.runtime.memory import Sweeper
+from slinky_operator.runtime.garbage_collection import Sweeper
 
 
 def test_a_cluster_ca_need_not_have_the_extensions_that_strict_checks_demand() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.leadership.rival import LONGEST, LOOK_EVERY, MARGIN, SHORTEST, until_alone
+from slinky_operator.kube.leadership.legacy_operator import LONGEST, LOOK_EVERY, MARGIN, SHORTEST, until_alone
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
 

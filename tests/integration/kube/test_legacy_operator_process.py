@@ -20,11 +20,11 @@ from tests.support.control_plane import ControlPlane
 from tests.support.operator_process import operator
 
 SOONER = """
-from slinky_operator.kube.leadership import rival
-rival.LOOK_EVERY, rival.SHORTEST, rival.MARGIN = 0.5, {}, 2.0
+from slinky_operator.kube.leadership import legacy_operator
+legacy_operator.LOOK_EVERY, legacy_operator.SHORTEST, legacy_operator.MARGIN = 0.5, {}, 2.0
 """
 """A Lease counts as given up after so many seconds and two, instead of after 20; the times themselves are tested in
-`tests/unit/kube/leadership/test_rival.py`."""
+`tests/unit/kube/leadership/test_legacy_operator.py`."""
 
 
 @pytest.fixture

@@ -272,7 +272,7 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
             f"{_JOBLOGS}.copies.places:MAX_DEPTH", "folders inside each other in a copy", "folders", "the copy fails"
         ),
         Limit(
-            "slinky_operator.slurmjob.files.plan:MAX_ATTEMPTS",
+            "slinky_operator.slurmjob.pods.copy_plan:MAX_ATTEMPTS",
             "pods for one list of copies",
             "pods",
             "`ResultsCollected` or `Prepared` says why",

@@ -4,24 +4,24 @@
 module          concern
 ==============  =======================================================================================
 `model`         what is known of a SlurmJob, what is done next, and what is shown: pure rules
+`controller`    one pass: observe, plan, carry out, report
+`observation`   builds the snapshot from caches
+`job_list`      finds the job of one SlurmJob in the list of a Cluster's jobs
 `queues`        one poll of the jobs of each Cluster, for all SlurmJobs in it
-`observation`   from caches to the snapshot
-`controller`    one pass
-`execute`       what a step does: submission, dry run, orders, questions to slurmdbd, status and Events
-`reading`       reads Slurm's records, in a thread where they are many
-`memory`        what is remembered until the next one
-`ports`         what it needs of the API server
+`translations`  translates each version of a SlurmJob once for each user, in a thread
+`nodes`         where a job can run: NodeSets and slurmd pods of a Cluster, from caches
+`execute`       carries out a step: submission, dry run, holds and cancellations, questions to slurmdbd, status
+`pods`          the pods of a SlurmJob: the one with its output, and those that copy its files
+`ports`         what the controller needs of the API server
 `triggers`      what wakes a SlurmJob
-`logs`          the pod that shows a job's output
-`files`         the pods that copy a job's files
 `spec`          what the controller exports to the process
-`job_list`      what the list of a Cluster's jobs shows of one SlurmJob
-`own_objects`   pods and Secrets of one SlurmJob, found by name and never somebody else's
-`translations`  each version of a SlurmJob translated once for each user, in a thread
 ==============  =======================================================================================
 
-What a spec means to Slurm, what Slurm's states mean to users, and who may submit as whom, is in `slinky_operator.jobs`.
+`slinky_operator.jobs` has what a spec means to Slurm, what Slurm's states mean to users, and who may submit as whom.
 
-No job is submitted twice: what is begun is written into the status before Slurm is asked, and a submission whose answer
-is not known is looked for by its mark before another is made.
+No job is submitted twice: the status records each submission before Slurm is asked, and a submission whose answer is
+not known is looked for by its mark before another is made.
+
+A new option of a job goes through `slinky_api.v1alpha1.slurmjob` (field), `slinky_operator.jobs.typed_fields` (its
+meaning to Slurm) and docs/jobs.md. A new step of a pass goes through `model.steps`, `model.stages` and `execute`.
 """

@@ -30,16 +30,14 @@ from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.writes.finalizers import set_finalizer
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurmjob.execute import history
-from slinky_operator.slurmjob.execute.orders import Orders
+from slinky_operator.slurmjob.execute.holds_and_cancels import Orders
+from slinky_operator.slurmjob.execute.memory import Memory
 from slinky_operator.slurmjob.execute.reports import Reports
+from slinky_operator.slurmjob.execute.resubmission import MOST, Resubmissions
 from slinky_operator.slurmjob.execute.slurm_access import SlurmAccess
 from slinky_operator.slurmjob.execute.submission import SOON_S, Submitter
-from slinky_operator.slurmjob.files.upkeep import FileUpkeep
-from slinky_operator.slurmjob.logs.upkeep import Upkeep
-from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import figures, report
+from slinky_operator.slurmjob.model import metric_changes, report
 from slinky_operator.slurmjob.model.plan import plan, without_history
-from slinky_operator.slurmjob.model.resubmission import MOST, Resubmissions
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import (
@@ -56,6 +54,7 @@ from slinky_operator.slurmjob.model.steps import (
     Submit,
 )
 from slinky_operator.slurmjob.observation import Observer
+from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
 from slinky_operator.slurmjob.ports import Kube, Recorder
 from slinky_operator.slurmjob.queues import Queues
 
@@ -81,8 +80,8 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         Builds snapshots.
     queues
         The jobs of Clusters.
-    upkeep, files
-        The pods with output, and those that copy files.
+    pods
+        Keeps the pods of SlurmJobs.
     changes
         Counts what has happened, for metrics.
     resubmissions
@@ -99,8 +98,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         jobs: Store,
         observer: Observer,
         queues: Queues,
-        upkeep: Upkeep,
-        files: FileUpkeep,
+        pods: PodUpkeep,
         *,
         changes: JobChanges | None = None,
         resubmissions: Resubmissions | None = None,
@@ -111,7 +109,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         self._kube = kube
         self._recorder = recorder
         self._observer = observer
-        self._upkeep = upkeep
+        self._pods = pods
         self._changes = changes = changes or JobChanges()
         self._now = now
         self._clock = clock
@@ -119,9 +117,9 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         self._memory: dict[str, Memory] = {}
         self._uids: dict[Key, str] = {}
         self._access = SlurmAccess(secrets, observer)
-        self._reports = Reports(kube, recorder, upkeep, files, changes, clock, now)
+        self._reports = Reports(kube, recorder, pods, changes, clock, now)
         self._resubmissions = again = resubmissions or Resubmissions(MOST, random.random)
-        self._submitter = Submitter(self._access, self._reports, recorder, queues, files, changes, again, now)
+        self._submitter = Submitter(self._access, self._reports, recorder, queues, pods, changes, again, now)
         self._orders = Orders(self._access, self._reports, recorder, queues, now)
 
     @override
@@ -146,7 +144,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
     def _forget(self, uid: str) -> None:
         self._parsed.forget(uid)
         _ = self._memory.pop(uid, None)
-        self._upkeep.forget(uid)
+        self._pods.forget(uid)
         self._observer.forget_job(uid)
 
     @override
@@ -180,7 +178,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
     async def _observe(self, obj: Object, job: SlurmJob, memory: Memory) -> Snapshot:
         snapshot = await self._observer.observe(obj, job)
         if job.status.job_id is None:
-            memory.ready_since = figures.ready_since(job, snapshot.now, memory.ready_since)
+            memory.ready_since = metric_changes.ready_since(job, snapshot.now, memory.ready_since)
         if snapshot.looked is None or not arrays.is_lacking(snapshot.looked.seen):
             memory.missing_since = memory.history_away_since = None
         elif memory.missing_since is None:

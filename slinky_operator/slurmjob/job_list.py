@@ -10,12 +10,12 @@ from slinky_api.conditions import SlurmJobCondition, is_true
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob
 from slinky_operator.kube.cache.store import Store
-from slinky_operator.slurmjob import reading
-from slinky_operator.slurmjob.model import dependencies, late_calls
-from slinky_operator.slurmjob.model.slurm_records import own_records, records
+from slinky_operator.slurmjob.model import dependencies
+from slinky_operator.slurmjob.model.slurm_records import own_records, reading, records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Looked
+from slinky_operator.slurmjob.model.stages import late_calls
 from slinky_operator.slurmjob.queues import Queue, Queues
 from slurm_client.models import Job
 

@@ -25,11 +25,11 @@ from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurmjob import job_list
 from slinky_operator.slurmjob.job_list import JobList
-from slinky_operator.slurmjob.logs import placing
-from slinky_operator.slurmjob.logs.nodes import Nodes
-from slinky_operator.slurmjob.model import dependencies, late_calls
+from slinky_operator.slurmjob.model import dependencies, output_path
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Obstacle, Snapshot
+from slinky_operator.slurmjob.model.stages import late_calls
+from slinky_operator.slurmjob.nodes import Nodes
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.translations import Translations
 
@@ -234,8 +234,8 @@ class Observer:
             shown = job.spec.logs or (JobLogPod() if any(one.path is None for one in job.spec.results) else None)
             if shown is not None:
                 not_served = self._not_served(cluster, wanted.partition)
-                name = secrets.token_hex(placing.NAME_BYTES)
-                wanted, logs = placing.decide(shown, wanted, submission.array, logs, not_served, name)
+                name = secrets.token_hex(output_path.NAME_BYTES)
+                wanted, logs = output_path.decide(shown, wanted, submission.array, logs, not_served, name)
             dependencies.check(wanted.dependency, is_waiting=bool(job.spec.depends_on))
         except InvalidJob as error:
             return error, logs
@@ -246,7 +246,7 @@ class Observer:
         if cluster is None:
             return "there is no such Cluster"
         node_sets, pods = self._nodes.nodesets_of(cluster), self._nodes.pods_of(cluster)
-        return placing.why_not_served(cluster, partition, node_sets, pods)
+        return output_path.why_not_served(cluster, partition, node_sets, pods)
 
     def _dependency(self, obj: Object, job: SlurmJob) -> dependencies.Ready | dependencies.Wait:
         if not job.spec.depends_on or job.deleting:

@@ -16,13 +16,12 @@ from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
-from slinky_operator.slurmjob.files.upkeep import FileUpkeep
-from slinky_operator.slurmjob.logs import bodies
-from slinky_operator.slurmjob.logs.bodies import Image
-from slinky_operator.slurmjob.logs.nodes import INDEXES_OF_PODS, Nodes
-from slinky_operator.slurmjob.logs.upkeep import Upkeep
-from slinky_operator.slurmjob.model.resubmission import Resubmissions
+from slinky_operator.slurmjob.execute.resubmission import Resubmissions
+from slinky_operator.slurmjob.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
+from slinky_operator.slurmjob.pods import bodies
+from slinky_operator.slurmjob.pods.bodies import Image
+from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 
@@ -49,8 +48,7 @@ def _build(services: Services) -> Built:
     observer = Observer(services.kube, jobs, clusters, services.slurm, queues, nodes, lambda: datetime.now(UTC))
     secrets = SecretReader(services.kube)
     image = Image(services.settings.image_agent, services.settings.image_pull_policy)
-    upkeep = Upkeep(services.kube, secrets, nodes, image, services.caches.store(JOB_LOG_PODS))
-    files = FileUpkeep(services.kube, secrets, nodes, image)
+    pods = PodUpkeep(services.kube, secrets, nodes, image, services.caches.store(JOB_LOG_PODS))
     reconciler = SlurmJobReconciler(
         services.kube,
         services.recorder,
@@ -58,12 +56,11 @@ def _build(services: Services) -> Built:
         jobs,
         observer,
         queues,
-        upkeep,
-        files,
+        pods,
         changes=services.changes.jobs,
         resubmissions=Resubmissions(services.settings.slurmjob_resubmissions, random.random),
     )
-    triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster, upkeep.pod_gone)
+    triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster, pods.pod_gone)
     return Built(reconciler, triggers.table())
 
 

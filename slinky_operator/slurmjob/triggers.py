@@ -11,9 +11,9 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, JOB_LOG_PODS, SLURMJOBS
 from slinky_operator.reconcile.triggers import Triggers
 from slinky_operator.slurm.connection.clients import ClientMap
-from slinky_operator.slurmjob.logs import bodies
 from slinky_operator.slurmjob.model.dependencies import has_ended
 from slinky_operator.slurmjob.observation import AWAITED, CLUSTER_OF_JOB, UID
+from slinky_operator.slurmjob.pods import bodies
 from slinky_operator.slurmjob.queues import Queues
 
 

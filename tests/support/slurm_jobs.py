@@ -40,12 +40,11 @@ from slinky_operator.runtime.controller import Controller, Result
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.contact import ContactState, Endpoint
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
-from slinky_operator.slurmjob.files.upkeep import FileUpkeep
-from slinky_operator.slurmjob.logs.bodies import Image
-from slinky_operator.slurmjob.logs.nodes import INDEXES_OF_PODS, Nodes
-from slinky_operator.slurmjob.logs.upkeep import Upkeep
-from slinky_operator.slurmjob.model.resubmission import Resubmissions
+from slinky_operator.slurmjob.execute.resubmission import Resubmissions
+from slinky_operator.slurmjob.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
+from slinky_operator.slurmjob.pods.bodies import Image
+from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 from slurm_client import MintedToken
@@ -195,8 +194,7 @@ class JobWorld:
         nodes = Nodes(self.nodesets, self.pods)
         observer = Observer(self.kube, self.jobs, self.clusters, self.clients, self.queues, nodes, self.now)
         reader = SecretReader(cast("KubeClient", self.kube))
-        self.upkeep = upkeep = Upkeep(self.kube, reader, nodes, Image("operator:1"), self.pods)
-        files = FileUpkeep(self.kube, reader, nodes, Image("operator:1"))
+        self.upkeep = upkeep = PodUpkeep(self.kube, reader, nodes, Image("operator:1"), self.pods)
         self.reconciler = SlurmJobReconciler(
             self.kube,
             self.events,
@@ -205,7 +203,6 @@ class JobWorld:
             observer,
             self.queues,
             upkeep,
-            files,
             changes=self.changes,
             resubmissions=Resubmissions(self.most_resubmissions, self.luck),
             now=self.now,

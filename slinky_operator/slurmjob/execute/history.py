@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.execute.memory import Memory
 from slinky_operator.slurmjob.execute.slurm_access import SlurmAccess
-from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import late_calls
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History, Snapshot
+from slinky_operator.slurmjob.model.stages import late_calls
 from slurm_client.errors import SlurmError
 
 logger = logging.getLogger(__name__)

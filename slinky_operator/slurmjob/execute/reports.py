@@ -15,14 +15,12 @@ from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.text import cut
 from slinky_operator.reconcile.writes.status_writer import StatusWriter, patch_between
-from slinky_operator.slurmjob.files import facts
-from slinky_operator.slurmjob.files.upkeep import FileUpkeep
-from slinky_operator.slurmjob.logs.upkeep import Upkeep
-from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import attempts, figures, report
-from slinky_operator.slurmjob.model.news import Conclusion, News, Record, note_of
-from slinky_operator.slurmjob.model.pod_reports import FilesReport
+from slinky_operator.slurmjob.execute.memory import Memory
+from slinky_operator.slurmjob.model import job_files, metric_changes, report
+from slinky_operator.slurmjob.model.news import Conclusion, FilesReport, News, Record, note_of
 from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.stages import attempts
+from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
 from slinky_operator.slurmjob.ports import Kube, Recorder
 
 LONGEST: Final = 1000
@@ -59,8 +57,8 @@ class Reports:
     ----------
     kube, recorder
         The API server, and Events.
-    upkeep, files
-        The pods with output, and those that copy files: what they do is a part of the status.
+    pods
+        Keeps the pods of SlurmJobs: what they do is a part of the status.
     changes
         Counts what has happened, for metrics.
     clock, now
@@ -71,16 +69,14 @@ class Reports:
         self,
         kube: Kube,
         recorder: Recorder,
-        upkeep: Upkeep,
-        files: FileUpkeep,
+        pods: PodUpkeep,
         changes: JobChanges,
         clock: Callable[[], float],
         now: Callable[[], datetime],
     ) -> None:
         self._kube = kube
         self._recorder = recorder
-        self._upkeep = upkeep
-        self._files = files
+        self._pods = pods
         self._changes = changes
         self._clock = clock
         self._now = now
@@ -103,10 +99,10 @@ class Reports:
         # Before the status: what it says of an end is not looked at again.
         records = snapshot.looked.records if snapshot.looked is not None else ()
         wanted = report.with_files(snapshot.job, wanted, prepared, self._now())
-        wanted = facts.kept(snapshot.job, wanted, records)
-        told = await self._upkeep.follow(snapshot.job, wanted, records, snapshot.cluster, self._now())
+        wanted = job_files.kept(snapshot.job, wanted, records)
+        told = await self._pods.follow(snapshot.job, wanted, records, snapshot.cluster, self._now())
         wanted = report.with_logs(snapshot.job, wanted, told, self._now())
-        collected = await self._files.collect(snapshot.job, wanted, snapshot.cluster, self._now())
+        collected = await self._pods.collect(snapshot.job, wanted, snapshot.cluster, self._now())
         wanted = report.with_files(snapshot.job, wanted, collected, self._now())
         if isinstance(news, Conclusion):
             # For the version that was read: another process may have submitted the job.
@@ -120,7 +116,7 @@ class Reports:
             written = await self._status.write(obj, obj.get("status") or {}, wanted.to_dict())
             if written is not None:
                 self.note(memory, written.answer)
-                figures.count(self._changes, stored, wanted, memory.ready_since, self._now())
+                metric_changes.count(self._changes, stored, wanted, memory.ready_since, self._now())
         return min((one.wake for one in (told, collected) if one is not None and one.wake is not None), default=None)
 
     def _tell(
@@ -180,5 +176,5 @@ class Reports:
             uid=metadata["uid"],
         )
         self.note(memory, answer)
-        figures.count(self._changes, stored, wanted, memory.ready_since, self._now())
+        metric_changes.count(self._changes, stored, wanted, memory.ready_since, self._now())
         return answer

@@ -16,11 +16,10 @@ from typing import Final
 from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks
 from slinky_operator.runtime import threads
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
-from slinky_operator.slurmjob import reading
-from slinky_operator.slurmjob.model.late_calls import SETTLED
-from slinky_operator.slurmjob.model.slurm_records import records
+from slinky_operator.slurmjob.model.slurm_records import reading, records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History
+from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
 from slurm_client import JobSpec, MintedToken, SlurmClient, errors
 from slurm_client.errors import SlurmError
 from slurm_client.models import JobRecord

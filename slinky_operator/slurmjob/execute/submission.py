@@ -20,19 +20,18 @@ from slinky_operator.metrics.job_changes import ACCEPTED, NOT_SENT, REFUSED, UNA
 from slinky_operator.reconcile.text import cut
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurmjob.execute import dry_run, slurm_calls
+from slinky_operator.slurmjob.execute.memory import Lacking, Memory
 from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
+from slinky_operator.slurmjob.execute.resubmission import Resubmissions
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
-from slinky_operator.slurmjob.files import facts
-from slinky_operator.slurmjob.files.upkeep import FileUpkeep
-from slinky_operator.slurmjob.logs import placing
-from slinky_operator.slurmjob.memory import Lacking, Memory
-from slinky_operator.slurmjob.model import late_calls, report, requests
+from slinky_operator.slurmjob.model import job_files, output_path, report, requests
 from slinky_operator.slurmjob.model.news import Note, note_of
-from slinky_operator.slurmjob.model.resubmission import Resubmissions
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.stages import late_calls
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import DryRun, Prepare, Request, Submit
+from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
 from slinky_operator.slurmjob.ports import Recorder
 from slinky_operator.slurmjob.queues import Queues
 from slurm_client.errors import SlurmError
@@ -68,8 +67,8 @@ class Submitter:
         The status, and Events.
     queues
         The jobs of Clusters.
-    files
-        Pods that copy files.
+    pods
+        Keeps the pods that copy files.
     changes
         Counts what has happened, for metrics.
     resubmissions
@@ -84,7 +83,7 @@ class Submitter:
         reports: Reports,
         recorder: Recorder,
         queues: Queues,
-        files: FileUpkeep,
+        pods: PodUpkeep,
         changes: JobChanges,
         resubmissions: Resubmissions,
         now: Callable[[], datetime],
@@ -93,7 +92,7 @@ class Submitter:
         self._reports = reports
         self._recorder = recorder
         self._queues = queues
-        self._files = files
+        self._pods = pods
         self._changes = changes
         self._resubmissions = resubmissions
         self._now = now
@@ -125,7 +124,7 @@ class Submitter:
         known = memory.lacking
         if known is not None and snapshot.now < known.until:
             return known
-        names = await self._files.lacking(snapshot.job)
+        names = await self._pods.lacking(snapshot.job)
         looks = known.looks if known is not None else 0
         pause = timedelta(seconds=LACKING_S[min(looks, len(LACKING_S) - 1)])
         memory.lacking = Lacking(names, snapshot.now + pause, looks + 1) if names else None
@@ -133,7 +132,7 @@ class Submitter:
 
     async def _prepare(self, obj: Object, snapshot: Snapshot, request: Request, memory: Memory) -> Result:
         """Let files be copied to the nodes; the job is submitted in a pass after that."""
-        told = await self._files.prepare(
+        told = await self._pods.prepare(
             snapshot.job, request.grant, request.submission.job, request.cluster, self._now()
         )
         status, _, message = told.condition
@@ -177,8 +176,8 @@ class Submitter:
             "restarts": None,
             "array": None,
             "tasks": arrays.begun(submission.array),
-            "logs": placing.begun(snapshot.logs, job.status, is_again=step.failed is not None),
-            "files": facts.begun(job.status),
+            "logs": output_path.begun(snapshot.logs, job.status, is_again=step.failed is not None),
+            "files": job_files.begun(job.status),
         }
         status = job.status.model_copy(update=changes)
         # For the version that was read: another process that has begun it, or this one, is never overlooked.

@@ -1,11 +1,12 @@
-"""What a pass over a SlurmJob has to show of its job. How it is written into the status is decided in `report`."""
+"""What a pass over a SlurmJob shows of its job and of its pods. `report` writes it into the status."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from slinky_api.conditions import Reason
+from slinky_api.conditions import Reason, SlurmJobCondition
+from slinky_api.v1alpha1.slurmjob.files import JobFilesStatus
 from slinky_api.v1alpha1.slurmjob.kind import JobRequest
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 
@@ -79,3 +80,44 @@ def note_of(news: News) -> Note | None:
 def with_note(news: News, note: Note) -> News:
     """Return what Slurm says with another note, or the note alone."""
     return Record(news.seen, note, news.is_followed, news.is_held) if isinstance(news, Record) else note
+
+
+@dataclass(frozen=True, slots=True)
+class LogsReport:
+    """The state of the pod with a job's output.
+
+    Parameters
+    ----------
+    condition
+        Status, reason and message of `LogsAvailable`.
+    wake
+        Seconds until the next look; None to wait for an event.
+    is_complete
+        Whether the pod knows how the job has ended, or never will.
+    """
+
+    condition: tuple[str, Reason, str]
+    wake: float | None = None
+    is_complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FilesReport:
+    """The state of the pods that copy a job's files.
+
+    Parameters
+    ----------
+    kind
+        Type of the condition.
+    condition
+        Its status, reason and message.
+    files
+        For the status.
+    wake
+        Seconds until the next look; None to wait for an event.
+    """
+
+    kind: SlurmJobCondition
+    condition: tuple[str, Reason, str]
+    files: JobFilesStatus
+    wake: float | None = None

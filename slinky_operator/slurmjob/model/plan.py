@@ -11,11 +11,18 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason, SlurmJobCondition, is_true
-from slinky_operator.slurmjob.model import cancellation, late_calls
 from slinky_operator.slurmjob.model.news import NoNews, Note, Record
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.stages import obstacles, removal, submission, submitted, unanswered
+from slinky_operator.slurmjob.model.stages import (
+    cancellation,
+    late_calls,
+    obstacles,
+    removal,
+    submission,
+    submitted,
+    unanswered,
+)
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE
 from slinky_operator.slurmjob.model.steps import CancelSecond, Plan, RemoveFinalizer

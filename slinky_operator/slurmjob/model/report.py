@@ -11,10 +11,9 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.reconcile.text import cut
-from slinky_operator.slurmjob.model import attempts
-from slinky_operator.slurmjob.model.news import Conclusion, News, NoNews, Note, Record
-from slinky_operator.slurmjob.model.pod_reports import FilesReport, LogsReport
+from slinky_operator.slurmjob.model.news import Conclusion, FilesReport, LogsReport, News, NoNews, Note, Record
 from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.stages import attempts
 
 WAITING: Final = "Waiting"
 """State of a job that Slurm does not have yet."""

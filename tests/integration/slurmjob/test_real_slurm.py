@@ -19,7 +19,7 @@ import pytest
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model.late_calls import MARGIN, SETTLED
+from slinky_operator.slurmjob.model.stages.late_calls import MARGIN, SETTLED
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE
 from slurm_client import MintedToken, errors
 from slurm_client.connection.transport import Transport, written

@@ -47,9 +47,7 @@ from slinky_operator.slurm.connection.pod_reader import PodReader
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slinky_operator.slurm.volumes import query
 from slinky_operator.slurm.volumes.query import Looker
-from slinky_operator.slurmjob.files import bodies as copying
-from slinky_operator.slurmjob.files import pods as copies
-from slinky_operator.slurmjob.logs import pod_life
+from slinky_operator.slurmjob.pods import copy_pod, pod_state
 from slurm_client.connection.intake import Intake
 from tests.support.hostile import WAYS, HostileServer
 from tests.support.hostile_texts import measured, texts
@@ -257,7 +255,7 @@ NAMES: Final = (
     "asked-0",
     "sshd",
     "sssd",
-    copying.CONTAINER,
+    copy_pod.CONTAINER,
 )
 
 STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
@@ -283,9 +281,9 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "loginset.trial": lambda pod: trial.verdict(pod, NOW),
     "hindrance": lambda pod: hindrance.read(pod, NOW),
     "pod_facts": lambda pod: pod_facts.read(pod, "a"),
-    "copies": copies.ended,
-    "copies.waits": partial(copies.waits, now=NOW),
-    "pod_life": pod_life.why,
+    "copies": pod_state.copies_ended,
+    "copies.waits": partial(pod_state.waiting_for, now=NOW),
+    "pod_life": pod_state.end_message,
 }
 """What reads the status of a pod, each as a pass calls it."""
 

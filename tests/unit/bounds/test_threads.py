@@ -66,7 +66,7 @@ WORK = {
     "slinky_operator/oldjobs/controller.py:plan": SPEC,
     "slinky_operator/runtime/health.py:encode": OURS,
     "slinky_operator/slurm/jobs.py:remembered": ANSWER,
-    "slinky_operator/slurmjob/reading.py:rule": ANSWER,
+    "slinky_operator/slurmjob/model/slurm_records/reading.py:rule": ANSWER,
     "slinky_operator/slurmjob/translations.py:_translated": SPEC,
 }
 """What runs in a thread of the operator, and why it ends."""

@@ -15,12 +15,13 @@ from slinky_operator.jobs.arrays import Array
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.phases import Reason as ShownReason
 from slinky_operator.jobs.tenants import Grant
-from slinky_operator.slurmjob.model import attempts, report
+from slinky_operator.slurmjob.model import report
 from slinky_operator.slurmjob.model.news import Record
 from slinky_operator.slurmjob.model.plan import plan, without_history
 from slinky_operator.slurmjob.model.slurm_records import arrays, records
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import History, Looked, Snapshot
+from slinky_operator.slurmjob.model.stages import attempts
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE
 from slinky_operator.slurmjob.model.steps import AskHistory, Plan
 from slurm_client.models import Job, JobRecord

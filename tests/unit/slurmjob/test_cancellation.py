@@ -10,8 +10,8 @@ import pytest
 
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model import orders
-from slinky_operator.slurmjob.model.late_calls import MARGIN, SETTLED
+from slinky_operator.slurmjob.model.stages import holds_and_cancels
+from slinky_operator.slurmjob.model.stages.late_calls import MARGIN, SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed, until
 from tests.unit.slurmjob.worlds import JobWorld, job_world
@@ -331,7 +331,7 @@ async def test_a_refused_cancellation_is_shown_and_tried_again(
     number = await runs(world)
     world.annotate(cancel="true")
     with monkeypatch.context() as patched:
-        patched.setattr(orders, "REFUSED_S", (PAUSE.total_seconds(),))
+        patched.setattr(holds_and_cancels, "REFUSED_S", (PAUSE.total_seconds(),))
         patched.setattr(slurm_calls, "cancel", refused)
         await world.until(lambda: world.condition("Submitted")[1] == "CancelRefused")
         message = f"Slurm does not cancel job {number}, which is tried again: Access/permission denied"

@@ -9,7 +9,7 @@ import pytest
 
 from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.resources import PODS
-from slinky_operator.slurmjob.files import pods
+from slinky_operator.slurmjob.pods import pod_state
 from tests.unit.slurmjob.file_worlds import FileWorld, file_world, result
 
 COPIED = Report("", is_final=True, files=3, size=120)
@@ -47,7 +47,7 @@ async def test_a_pod_on_a_lost_node_is_followed_by_another(files: FileWorld) -> 
     files.kube.put(PODS, {**pod, "metadata": about, "spec": spec, "status": {"phase": "Running"}})
     await files.world.step()
     assert files.files()["results"].get("attempts", 0) == 0
-    files.world.ahead += pods.LOST
+    files.world.ahead += pod_state.LOST
     await files.world.until(lambda: files.files()["results"].get("attempts"))
     said = files.world.condition("ResultsCollected")[2]
     assert "pod hello-results was deleted, and node-7 does not end it" in said

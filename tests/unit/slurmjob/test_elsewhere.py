@@ -11,7 +11,7 @@ import pytest
 from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model.late_calls import LONG, SETTLED
+from slinky_operator.slurmjob.model.stages.late_calls import LONG, SETTLED
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE
 from slurm_client import errors
 from tests.support.slurm_jobs import until

@@ -16,14 +16,14 @@ import pytest
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS
-from slinky_operator.slurmjob import queues, reading
+from slinky_operator.slurmjob import queues
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import dependencies
-from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slinky_operator.slurmjob.model.plan import HISTORY_AWAY_S
-from slinky_operator.slurmjob.model.slurm_records import records
+from slinky_operator.slurmjob.model.slurm_records import reading, records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History
+from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S
 from slinky_operator.slurmjob.model.stages.submitted import CLUSTER_GONE, HISTORY_PATIENCE
 from slurm_client import errors

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History
+from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
 from slurm_client.models import JobRecord
 from slurm_client.models.job import JobState
 

@@ -12,9 +12,9 @@ import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model import late_calls
-from slinky_operator.slurmjob.model.late_calls import LONG, MARGIN, SETTLED
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
+from slinky_operator.slurmjob.model.stages import late_calls
+from slinky_operator.slurmjob.model.stages.late_calls import LONG, MARGIN, SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed
 from tests.unit.slurmjob.worlds import JobWorld, job_world

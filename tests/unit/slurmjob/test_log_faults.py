@@ -16,9 +16,9 @@ from slinky_operator.kube.errors import Forbidden, Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS, SECRETS, SLURMJOBS, Resource
 from slinky_operator.slurm import naming
-from slinky_operator.slurmjob.logs import streams
-from slinky_operator.slurmjob.logs.facts import Facts
-from slinky_operator.slurmjob.logs.streams import Surroundings
+from slinky_operator.slurmjob.pods import routes
+from slinky_operator.slurmjob.pods.log_facts import Facts
+from slinky_operator.slurmjob.pods.routes import LogContext
 from tests.unit.slurmjob.log_worlds import GID, KEY, ON_CLAIM, UID, LogWorld, node_pod, nodeset
 from tests.unit.slurmjob.worlds import job_world
 
@@ -164,9 +164,9 @@ def test_output_of_root_or_of_nobody_known_is_not_shown(uid: int | None, gid: in
     cluster = Cluster.parse({"metadata": {"name": "slurm", "namespace": "ns", "uid": "cluster-1"}, "spec": {}})
     path = f"{naming.JOB_OUTPUT_FOLDER}/a.out"
     known = Facts("7", JobState.RUNNING, "w-0", uid, gid, 0, (("stdout", path),))
-    around = Surroundings(cluster, node_pod("w-0", "10.0.0.1"), KEY, None, 1.8e9, "u")
-    assert streams.way(path, known, around).place is None
-    assert streams.way(path, replace(known, uid=UID, gid=GID), around).place is not None
+    around = LogContext(cluster, node_pod("w-0", "10.0.0.1"), KEY, None, 1.8e9, "u")
+    assert routes.log_route(path, known, around).place is None
+    assert routes.log_route(path, replace(known, uid=UID, gid=GID), around).place is not None
 
 
 async def test_a_key_of_another_cluster_signs_nothing_and_the_right_one_is_waited_for(logs: LogWorld) -> None:
@@ -188,7 +188,7 @@ async def test_a_node_that_is_no_pod_is_looked_for_ever_more_rarely(logs: LogWor
         logs.kube.forget(PODS, pod)
     await logs.start(output="/var/spool/job-output/mine-%j.out")
     assert "is no pod of Cluster slurm" in logs.condition[2]
-    first, last = streams.LOOKS_S
+    first, last = routes.LOOKS_S
     result = await logs.world.step()
     assert result.requeue_after is not None
     assert result.requeue_after >= first

@@ -12,7 +12,7 @@ from slinky_operator.joblogs.job_file import JobState
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
-from slinky_operator.slurmjob.logs import bodies, pod_life
+from slinky_operator.slurmjob.pods import bodies, pod_state
 from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.log_worlds import LogWorld
 from tests.unit.slurmjob.worlds import job_world
@@ -119,9 +119,10 @@ async def test_one_that_somebody_keeps_is_waited_for(logs: LogWorld, monkeypatch
     old = says(logs, EVICTED, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["tenant.example/kept"])
     result = await logs.world.step()
     assert (result.requeue_after or 0) > 1
+    why = pod_state.end_message(logs.pod)
     assert logs.condition[1:] == (
         "LogPodEnded",
-        f"pod hello-logs has ended before its job: {pod_life.why(logs.pod)}; another one is made once it is gone",
+        f"pod hello-logs has ended before its job: {why}; another one is made once it is gone",
     )
     logs.kube.forget(PODS, logs.pod)
     await logs.world.step()
@@ -139,13 +140,13 @@ async def test_the_secret_of_a_pod_that_does_not_start_comes_back(
     del logs.kube.objects["secrets", "team", "hello-logs"]
     read = counted(logs, monkeypatch)
     result = await logs.world.step()
-    assert 0 < (result.requeue_after or 0) <= pod_life.LOOKS_S[0]
+    assert 0 < (result.requeue_after or 0) <= pod_state.LOOKS_S[0]
     assert read == []
-    logs.world.ahead += timedelta(seconds=pod_life.LOOKS_S[0])
+    logs.world.ahead += timedelta(seconds=pod_state.LOOKS_S[0])
     result = await logs.world.step()
     assert logs.file == before
     assert read == ["Secret", "Pod"]
-    assert pod_life.LOOKS_S[0] < (result.requeue_after or 0) <= pod_life.LOOKS_S[1]
+    assert pod_state.LOOKS_S[0] < (result.requeue_after or 0) <= pod_state.LOOKS_S[1]
 
 
 async def test_a_pod_that_runs_costs_no_request(logs: LogWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +157,7 @@ async def test_a_pod_that_runs_costs_no_request(logs: LogWorld, monkeypatch: pyt
     await logs.world.step()
     result = await logs.world.step()
     assert read == []
-    assert (result.requeue_after or 0) > pod_life.LOOKS_S[0]
+    assert (result.requeue_after or 0) > pod_state.LOOKS_S[0]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ async def test_a_pod_that_runs_costs_no_request(logs: LogWorld, monkeypatch: pyt
     [
         (EVICTED, "Evicted: The node was low on resource: memory."),
         ({"phase": "Failed"}, "Kubernetes does not say why"),
-        ({"phase": "Failed", "message": "x" * 1000}, "x" * (pod_life.LONGEST - 1) + "…"),
+        ({"phase": "Failed", "message": "x" * 1000}, "x" * (pod_state.LONGEST - 1) + "…"),
         (
             {
                 "containerStatuses": [
@@ -177,13 +178,13 @@ async def test_a_pod_that_runs_costs_no_request(logs: LogWorld, monkeypatch: pyt
     ],
 )
 def test_why_it_has_ended_is_said(status: Object, words: str) -> None:
-    assert pod_life.why({"metadata": {"name": "a"}, "status": status}) == words
+    assert pod_state.end_message({"metadata": {"name": "a"}, "status": status}) == words
 
 
 def test_what_is_kept_of_a_pod_tells_its_end() -> None:
     pod = {"metadata": {"name": "a", "namespace": "b"}, "spec": {}, "status": EVICTED}
     bodies.prune_pod(pod)
-    assert pod_life.has_ended(pod)
+    assert pod_state.has_ended(pod)
 
 
 async def test_a_pod_that_is_deleted_after_the_end_is_said_to_be_gone(logs: LogWorld) -> None:
@@ -209,7 +210,7 @@ async def test_a_pod_that_the_cache_does_not_have_yet_is_not_gone(
     number = await logs.start()
     logs.world.slurm.world.exit_job(number)
     await logs.world.until(lambda: logs.world.status()["logs"].get("isComplete"))
-    monkeypatch.setattr(logs.world.reconciler._upkeep, "pods", Store())
+    monkeypatch.setattr(logs.world.reconciler._pods, "pods", Store())
     for _ in range(3):
         await logs.world.step()
     assert logs.condition[:2] == ("True", "LogsShown")

@@ -19,9 +19,9 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.logs import bodies
-from slinky_operator.slurmjob.model.late_calls import SETTLED
+from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
 from slinky_operator.slurmjob.observation import INDEXES_OF_JOBS
+from slinky_operator.slurmjob.pods import bodies, log_pod
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 from slurm_client import errors as slurm_errors
 from tests.support.slurm_jobs import until
@@ -38,7 +38,7 @@ async def logs() -> AsyncIterator[LogWorld]:
 def test_the_volume_of_the_output_covers_nothing_that_the_pod_needs() -> None:
     image = (PROJECT / "containers" / "operator" / "Dockerfile").read_text()
     (program,) = set(re.findall(r"ENV PATH=(/[^:]+)/bin:", image))
-    for needed in (program, bodies.FOLDER, "/usr/lib/python3", "/bin/sh", "/etc/passwd", "/run"):
+    for needed in (program, log_pod.FOLDER, "/usr/lib/python3", "/bin/sh", "/etc/passwd", "/run"):
         with pytest.raises(ValueError, match="must not cover the log pod's own program and system"):
             JobLogVolume.model_validate({"claimName": "data", "mountPath": needed})
     assert JobLogVolume.model_validate(ON_CLAIM["volume"]).mount_path == "/data"
@@ -303,5 +303,5 @@ async def test_output_on_a_claim_is_read_there_as_the_user_of_the_job(logs: LogW
 
 def test_a_long_name_is_cut() -> None:
     one, other = ("a" * 252 + end for end in "bc")
-    assert len(bodies.name_of(one)) <= 253
-    assert bodies.name_of(one) != bodies.name_of(other)
+    assert len(log_pod.name_of(one)) <= 253
+    assert log_pod.name_of(one) != log_pod.name_of(other)

@@ -13,9 +13,9 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs.phases import ENDS
 from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.metrics.job_changes import OUTCOMES
-from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model import figures, resubmission
-from slinky_operator.slurmjob.model.late_calls import SETTLED
+from slinky_operator.slurmjob.execute import resubmission, slurm_calls
+from slinky_operator.slurmjob.model import metric_changes
+from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed
 from tests.unit.slurmjob.worlds import JobWorld, job_world
@@ -259,4 +259,4 @@ def test_from_when_on_it_could_have_been_submitted(
             "status": {"conditions": [condition] if reason else []},
         }
     )
-    assert figures.ready_since(job, NOW, before) == NOW + expected
+    assert metric_changes.ready_since(job, NOW, before) == NOW + expected

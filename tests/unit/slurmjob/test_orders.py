@@ -14,10 +14,11 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs import phases, tenants
 from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model import orders
 from slinky_operator.slurmjob.model.news import Note, Record
 from slinky_operator.slurmjob.model.slurm_records.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
 from slinky_operator.slurmjob.model.snapshot import Looked, Snapshot
+from slinky_operator.slurmjob.model.stages import holds_and_cancels
+from slinky_operator.slurmjob.model.stages.holds_and_cancels import held as plan_hold
 from slinky_operator.slurmjob.model.steps import GiveOrder, Nothing, OrderKind, Plan
 from slurm_client import errors
 from tests.support.slurm_jobs import until
@@ -78,36 +79,36 @@ def seen(shown: phases.Shown, slurm_reason: str = "", *, is_held: bool | None = 
     ],
 )
 def test_what_is_due(suspend: bool, held: bool, job: Seen, due: OrderKind | None) -> None:
-    step = orders.held(snapshot(suspend=suspend, held=held, seen=job), job).step
+    step = plan_hold(snapshot(suspend=suspend, held=held, seen=job), job).step
     assert step == (Nothing() if due is None else GiveOrder(due, job))
 
 
 def test_whose_hold_it_is() -> None:
     ours = seen(IS_HELD, HELD_BY_USER)
-    assert orders.held(snapshot(suspend=True, seen=ours), ours).news == Record(ours, is_held=True)
+    assert plan_hold(snapshot(suspend=True, seen=ours), ours).news == Record(ours, is_held=True)
     free = seen(WAITS)
-    assert orders.held(snapshot(suspend=False, held=True, seen=free), free).news == Record(free, is_held=False)
+    assert plan_hold(snapshot(suspend=False, held=True, seen=free), free).news == Record(free, is_held=False)
     admins = seen(IS_HELD, HELD_BY_ADMIN)
-    assert orders.held(snapshot(suspend=True, seen=admins), admins).news == Record(admins)
+    assert plan_hold(snapshot(suspend=True, seen=admins), admins).news == Record(admins)
 
 
 def test_a_list_from_before_the_last_order_shows_nothing_of_it() -> None:
     """Suspended, resumed and suspended again while one list is current."""
     old = seen(IS_HELD, HELD_BY_USER)
     known = snapshot(suspend=True, seen=old, age=SECOND)
-    order = orders.answered(OrderKind.RELEASE, old, 1, None, NOW - SECOND / 2)
-    behind = orders.held(replace(known, order=order), old)
-    assert behind == Plan(news=Record(old), wake=orders.SOON_S)
+    order = holds_and_cancels.answered(OrderKind.RELEASE, old, 1, None, NOW - SECOND / 2)
+    behind = plan_hold(replace(known, order=order), old)
+    assert behind == Plan(news=Record(old), wake=holds_and_cancels.SOON_S)
     fresh = replace(known, order=order, looked=Looked(NOW, seen(WAITS)))
-    assert orders.held(fresh, seen(WAITS)).step == GiveOrder(OrderKind.HOLD, seen(WAITS))
+    assert plan_hold(fresh, seen(WAITS)).step == GiveOrder(OrderKind.HOLD, seen(WAITS))
 
 
 def test_an_order_that_leads_to_nothing_is_given_again_later() -> None:
     free = seen(WAITS)
-    order = orders.answered(OrderKind.HOLD, free, 1, None, NOW - SECOND)
-    assert orders.held(replace(snapshot(suspend=True, held=True, seen=free), order=order), free).step == Nothing()
-    later = orders.answered(OrderKind.HOLD, free, 1, None, NOW - orders.AGAIN)
-    assert orders.held(replace(snapshot(suspend=True, held=True, seen=free), order=later), free).step == GiveOrder(
+    order = holds_and_cancels.answered(OrderKind.HOLD, free, 1, None, NOW - SECOND)
+    assert plan_hold(replace(snapshot(suspend=True, held=True, seen=free), order=order), free).step == Nothing()
+    later = holds_and_cancels.answered(OrderKind.HOLD, free, 1, None, NOW - holds_and_cancels.AGAIN)
+    assert plan_hold(replace(snapshot(suspend=True, held=True, seen=free), order=later), free).step == GiveOrder(
         OrderKind.HOLD, free
     )
 
@@ -116,16 +117,16 @@ def test_a_refused_order_is_given_ever_more_rarely() -> None:
     job, order = seen(IS_HELD, HELD_BY_USER), None
     pauses = []
     for _ in range(7):
-        order = orders.answered(OrderKind.RELEASE, job, 1, order, NOW, "no")
+        order = holds_and_cancels.answered(OrderKind.RELEASE, job, 1, order, NOW, "no")
         pauses.append((order.again - order.at).total_seconds())
-        planned = orders.held(replace(snapshot(suspend=False, held=True, seen=job), order=order), job)
+        planned = plan_hold(replace(snapshot(suspend=False, held=True, seen=job), order=order), job)
         assert (planned.step, planned.wake) == (Nothing(), pauses[-1])
         words = "Slurm does not release job 7, which is tried again: no"
         assert planned.news == Record(job, Note(Reason.RELEASE_REFUSED, words))
     assert pauses == [5, 10, 30, 60, 300, 300, 300]
     # A spec that was changed since is tried at once.
     changed = replace(snapshot(suspend=False, held=True, seen=job, generation=2), order=order)
-    assert orders.held(changed, job).step == GiveOrder(OrderKind.RELEASE, job)
+    assert plan_hold(changed, job).step == GiveOrder(OrderKind.RELEASE, job)
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ async def waiting(world: JobWorld) -> int:
 
 def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
     """Let Slurm refuse; it is asked again as often as the clock is set ahead, however long passes take."""
-    monkeypatch.setattr(orders, "REFUSED_S", (PAUSE.total_seconds(),))
+    monkeypatch.setattr(holds_and_cancels, "REFUSED_S", (PAUSE.total_seconds(),))
     calls: list[Any] = []
 
     async def refused(*arguments: Any, **options: Any) -> None:
@@ -220,7 +221,7 @@ async def test_a_cancellation_that_takes_long_is_reported_once(
         patched.setattr(slurm_calls, "cancel", nothing)
         for count in range(1, 5):
             await world.until(lambda count=count: len(asked) >= count)  # type: ignore[misc]
-            world.ahead += orders.AGAIN
+            world.ahead += holds_and_cancels.AGAIN
     await world.until(lambda: not world.exists())
     assert world.events.reasons().count("JobCancelled") == 1
 
@@ -241,5 +242,5 @@ async def test_what_others_release_is_held_again(world: JobWorld) -> None:
     await world.until(lambda: world.status()["reason"] == "Held")
     job = world.slurm.world.jobs[number]
     world.slurm.world.jobs[number] = replace(job, hold=False, priority=1, state_reason="None")
-    world.ahead += orders.AGAIN
+    world.ahead += holds_and_cancels.AGAIN
     await world.until(lambda: world.slurm.world.jobs[number].hold)

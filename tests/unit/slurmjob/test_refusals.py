@@ -13,9 +13,8 @@ import pytest
 
 from slinky_operator.jobs import translation
 from slinky_operator.slurmjob import translations
-from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model import resubmission
-from slinky_operator.slurmjob.model.resubmission import PAUSES_S, Resubmissions
+from slinky_operator.slurmjob.execute import resubmission, slurm_calls
+from slinky_operator.slurmjob.execute.resubmission import PAUSES_S, Resubmissions
 from slinky_operator.slurmjob.model.stages.submission import LABELS_S
 from slurm_client import JobSpec, errors
 from tests.unit.slurmjob.worlds import JobWorld, job_world

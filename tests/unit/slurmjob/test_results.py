@@ -18,8 +18,7 @@ from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS
 from slinky_operator.reconcile import pod_trouble
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.execute.submission import LACKING_S
-from slinky_operator.slurmjob.files import bodies, ways
-from slinky_operator.slurmjob.logs import bodies as bodies_of_logs
+from slinky_operator.slurmjob.pods import bodies, copy_pod, copy_routes
 from slurm_client.testing.slurmctld.queue import uid_of
 from tests.unit.slurmjob.file_worlds import SERVED, SHARED, FileWorld, file_world, result
 from tests.unit.slurmjob.log_worlds import KEY, node_pod
@@ -504,7 +503,7 @@ def of_root() -> SlurmJob:
 
 
 def test_files_of_root_are_not_copied() -> None:
-    (item,) = ways.results(of_root(), ways.Surroundings(None, None, b"", 0.0))
+    (item,) = copy_routes.results(of_root(), copy_routes.CopyContext(None, None, b"", 0.0))
     assert item.copy is None
     assert "root" in item.why
 
@@ -512,7 +511,7 @@ def test_files_of_root_are_not_copied() -> None:
 @pytest.mark.parametrize("length", [1, 240, 245, 253])
 def test_names_are_never_too_long_and_never_the_same(length: int) -> None:
     names = {
-        bodies.name_of(job, bodies.RESULTS, attempt)
+        copy_pod.name_of(job, copy_pod.RESULTS, attempt)
         for job in ("a" * length, "a" * (length - 1) + "b")
         for attempt in (0, 1)
     }
@@ -528,7 +527,7 @@ async def test_a_pod_that_ends_wakes_its_object(files: FileWorld) -> None:
     def seen(**status: Any) -> Object:
         files.pod_says(**status)
         pod = {**files.get(PODS, "hello-results")}
-        bodies_of_logs.prune_pod(pod)
+        bodies.prune_pod(pod)
         return pod
 
     running, ended = seen(phase="Running"), seen(phase="Failed", message="evicted")

@@ -10,11 +10,10 @@ from datetime import timedelta
 from typing import Final
 
 from slinky_api.conditions import SlurmJobCondition, is_true
-from slinky_operator.slurmjob.files.facts import is_collecting
-from slinky_operator.slurmjob.model import cancellation, late_calls, orders
+from slinky_operator.slurmjob.model.job_files import is_collecting
 from slinky_operator.slurmjob.model.news import NoNews
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.stages import obstacles
+from slinky_operator.slurmjob.model.stages import cancellation, holds_and_cancels, late_calls, obstacles
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S, RETRY_S
 from slinky_operator.slurmjob.model.stages.submission import has_finalizer
 from slinky_operator.slurmjob.model.stages.submitted import SKEW, listed_from
@@ -74,4 +73,4 @@ def _cancelling(snapshot: Snapshot) -> Plan:
         return Plan(news=news, wake=RETRY_S)
     if looked.seen.is_finished:
         return Plan(RemoveFinalizer(ended=looked.seen))
-    return orders.due(snapshot, OrderKind.CANCEL, looked.seen)
+    return holds_and_cancels.due(snapshot, OrderKind.CANCEL, looked.seen)

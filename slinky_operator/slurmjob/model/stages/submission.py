@@ -12,11 +12,11 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.slurmjob.files.facts import needs_preparation
-from slinky_operator.slurmjob.model import cancellation, dependencies
+from slinky_operator.slurmjob.model import dependencies
+from slinky_operator.slurmjob.model.job_files import needs_preparation
 from slinky_operator.slurmjob.model.news import Note
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.stages import obstacles
+from slinky_operator.slurmjob.model.stages import cancellation, obstacles
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S
 from slinky_operator.slurmjob.model.steps import AddFinalizer, DryRun, Plan, Prepare, Request, Submit
 

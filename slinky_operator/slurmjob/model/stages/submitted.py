@@ -14,12 +14,18 @@ from slinky_api.conditions import Reason
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.slurmjob.model import attempts, cancellation, late_calls, orders
 from slinky_operator.slurmjob.model.news import Conclusion, Note, Record
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.stages import obstacles, submission
+from slinky_operator.slurmjob.model.stages import (
+    attempts,
+    cancellation,
+    holds_and_cancels,
+    late_calls,
+    obstacles,
+    submission,
+)
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S, RETRY_S
 from slinky_operator.slurmjob.model.steps import AskHistory, OrderKind, Plan
 
@@ -101,8 +107,8 @@ def shown(snapshot: Snapshot, seen: Seen) -> Plan:
     if snapshot.job.status.job_id is None:
         return Plan(news=Record(seen))
     if cancellation.is_asked(snapshot.job):
-        return orders.due(snapshot, OrderKind.CANCEL, seen)
-    return orders.held(snapshot, seen)
+        return holds_and_cancels.due(snapshot, OrderKind.CANCEL, seen)
+    return holds_and_cancels.held(snapshot, seen)
 
 
 def _followed(snapshot: Snapshot, failure: Seen) -> Plan:

@@ -13,10 +13,9 @@ from typing import Final
 
 from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_operator.jobs.phases import Phase
-from slinky_operator.slurmjob.model import cancellation, late_calls
 from slinky_operator.slurmjob.model.news import Conclusion, NoNews, Note, Record, note_of
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.stages import obstacles
+from slinky_operator.slurmjob.model.stages import cancellation, late_calls, obstacles
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S, RETRY_S
 from slinky_operator.slurmjob.model.stages.submission import submit
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE, shown

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.files import JobVolume
 from slinky_operator.joblogs import tokens
 from slinky_operator.joblogs.job_file import Place
 from slinky_operator.joblogs.tokens import Grant
 from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.kept_fields import SHARED_SOURCES
 from slinky_operator.slurm import naming, whose
-from slinky_operator.slurmjob.logs.facts import Facts
-from slinky_operator.slurmjob.logs.placing import has_server
+from slinky_operator.slurmjob.model import output_path
+from slinky_operator.slurmjob.model.output_path import has_server
+from slinky_operator.slurmjob.pods.log_facts import Facts
 
 STEP_S: Final = 1800
 """Seconds between two tokens of a job that runs; each is valid for at least twice as long."""
@@ -34,8 +38,12 @@ AFTER_END_S: Final = 86400
 """Seconds for which the tokens of a job that has ended are valid: its pod may have to wait for a node."""
 
 
+OUTPUT_VOLUME: Final = "job-output"
+"""The volume with the folder of the job log server, in slurmd's pod."""
+
+
 @dataclass(frozen=True, slots=True)
-class Way:
+class Route:
     """How a file is reached, or why not.
 
     Parameters
@@ -54,7 +62,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LogContext:
     """What the ways depend on besides the job.
 
     Parameters
@@ -107,7 +115,7 @@ def _shift(uid: str) -> int:
     return zlib.crc32(uid.encode()) % STEP_S
 
 
-def _expires(around: Surroundings, *, ended: bool) -> int:
+def _expires(around: LogContext, *, ended: bool) -> int:
     if ended:
         return int(around.now) + AFTER_END_S
     shift = _shift(around.uid)
@@ -119,7 +127,7 @@ def needs_server(path: str, volume: JobVolume | None) -> bool:
     return path.startswith(f"{naming.JOB_OUTPUT_FOLDER}/") and not _is_on(volume, path)
 
 
-def way(path: str, facts: Facts, around: Surroundings) -> Way:
+def log_route(path: str, facts: Facts, around: LogContext) -> Route:
     """Find the way to a file.
 
     Parameters
@@ -133,18 +141,18 @@ def way(path: str, facts: Facts, around: Surroundings) -> Way:
     """
     if _is_on(around.volume, path):
         if not facts.uid:
-            return Way(why="Slurm does not say whose job it is")
-        return Way(Place(file=path))
+            return Route(why="Slurm does not say whose job it is")
+        return Route(Place(file=path))
     if not needs_server(path, around.volume):
         where = f", nor on spec.logs.volume below {around.volume.mount_path}" if around.volume else ""
         more = "" if around.volume else "; spec.logs.volume can name a claim with it"
-        return Way(why=f"{path} is not below {naming.JOB_OUTPUT_FOLDER}{where}{more}")
+        return Route(why=f"{path} is not below {naming.JOB_OUTPUT_FOLDER}{where}{more}")
     if around.cluster is None or around.cluster.spec.external:
-        return Way(why=f"{path} is on a node whose Slurm runs elsewhere")
+        return Route(why=f"{path} is on a node whose Slurm runs elsewhere")
     return _by_server(path, facts, around, around.cluster)
 
 
-def server_of(pod: Object | None, node: str, cluster: Cluster) -> str | Way:
+def server_of(pod: Object | None, node: str, cluster: Cluster) -> str | Route:
     """Find the URL of the job log server beside a slurmd, or say why there is none.
 
     Parameters
@@ -157,31 +165,31 @@ def server_of(pod: Object | None, node: str, cluster: Cluster) -> str | Way:
         Its Cluster.
     """
     if pod is None or not whose.is_slurmd(pod):
-        return Way(why=f"node {node} is no pod of Cluster {cluster.name}", may_come=True)
+        return Route(why=f"node {node} is no pod of Cluster {cluster.name}", may_come=True)
     if not has_server(pod):
-        return Way(why=f"pod {pod['metadata']['name']} has no job log server: its NodeSet needs jobLogs")
+        return Route(why=f"pod {pod['metadata']['name']} has no job log server: its NodeSet needs jobLogs")
     address = _address(pod)
     if not address:
-        return Way(why=f"pod {pod['metadata']['name']} has no address", may_come=True)
+        return Route(why=f"pod {pod['metadata']['name']} has no address", may_come=True)
     return f"http://{address}:{naming.JOB_LOGS_PORT}"
 
 
-def _by_server(path: str, facts: Facts, around: Surroundings, cluster: Cluster) -> Way:
+def _by_server(path: str, facts: Facts, around: LogContext, cluster: Cluster) -> Route:
     url = server_of(around.pod, facts.node, cluster)
-    return url if isinstance(url, Way) else _with_token(path, facts, around, url)
+    return url if isinstance(url, Route) else _with_token(path, facts, around, url)
 
 
-def _with_token(path: str, facts: Facts, around: Surroundings, url: str) -> Way:
+def _with_token(path: str, facts: Facts, around: LogContext, url: str) -> Route:
     if not facts.uid or facts.gid is None:
-        return Way(why="Slurm does not say whose job it is")
+        return Route(why="Slurm does not say whose job it is")
     grant = Grant(facts.job, facts.uid, (facts.gid,), path, _expires(around, ended=facts.end is not None))
     try:
         token = tokens.sign(grant, around.key)
     except tokens.UnusableKey:
-        return Way(why="the key of the job log servers is not known yet", may_come=True)
+        return Route(why="the key of the job log servers is not known yet", may_come=True)
     except ValueError as error:
-        return Way(why=f"{path} cannot be served: {error}")
-    return Way(Place(url, token))
+        return Route(why=f"{path} cannot be served: {error}")
+    return Route(Place(url, token))
 
 
 def _is_on(volume: JobVolume | None, path: str) -> bool:
@@ -196,3 +204,51 @@ def _address(pod: Object) -> str:
     except ValueError:
         return ""
     return f"[{found}]" if found.version == 6 else str(found)  # noqa: PLR2004 - IPv6
+
+
+def shared_server(
+    cluster: Cluster, partitions: str | None, nodesets: Sequence[Object], pods: Sequence[Object], attempt: int
+) -> str | Route:
+    """Find a job log server whose folder all nodes of a job share.
+
+    Parameters
+    ----------
+    partitions
+        Those that the job names; None for Slurm's default.
+    nodesets
+        All of the Cluster.
+    pods
+        Those of the Cluster's NodeSets.
+    attempt
+        Another one has another server, where there are several.
+    """
+    why = output_path.why_not_served(cluster, partitions, nodesets, pods)
+    if why:
+        return Route(why=why, may_come=True)
+    chosen = output_path.node_sets_of(cluster, partitions, [one["metadata"]["name"] for one in nodesets]) or set()
+    fitting = [
+        one
+        for one in pods
+        if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME) in chosen and whose.is_slurmd(one)
+    ]
+    volumes = [_output_volume(one) for one in fitting]
+    if not fitting:
+        return Route(why=f"Cluster {cluster.name} has no node on which the job may run", may_come=True)
+    if any(one != volumes[0] or not SHARED_SOURCES & one.keys() for one in volumes):
+        words = (
+            f"nodes of the job do not share {naming.JOB_OUTPUT_FOLDER}: give the templates of their NodeSets the same "
+            "volume job-output, or use spec.sharedVolume"
+        )
+        return Route(why=words, may_come=True)
+    found = [server_of(one, one["metadata"]["name"], cluster) for one in sorted(fitting, key=_name)]
+    urls = [one for one in found if isinstance(one, str)]
+    return urls[attempt % len(urls)] if urls else found[0]
+
+
+def _name(pod: Object) -> str:
+    return str(pod["metadata"]["name"])
+
+
+def _output_volume(pod: Object) -> Object:
+    found = (pod.get("spec") or {}).get("volumes") or ()
+    return next((dict(one) for one in found if one.get("name") == OUTPUT_VOLUME), {})

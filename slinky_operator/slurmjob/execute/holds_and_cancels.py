@@ -12,13 +12,13 @@ from slinky_api.events import EventReason
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.execute.memory import Memory
 from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
-from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import cancellation, late_calls, orders
 from slinky_operator.slurmjob.model.news import Note, Record
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.stages import cancellation, holds_and_cancels, late_calls
 from slinky_operator.slurmjob.model.steps import GiveOrder, OrderKind, Plan
 from slinky_operator.slurmjob.ports import Recorder
 from slinky_operator.slurmjob.queues import Queues
@@ -79,13 +79,13 @@ class Orders:
         except SlurmError as error:
             words = cut(str(error), LONGEST) or type(error).__name__
             logger.info("%s/%s: %s failed: %s", job.namespace, job.name, kind.name.lower(), words)
-            given = orders.answered(kind, seen, job.metadata.generation, memory.order, self._now(), words)
+            given = holds_and_cancels.answered(kind, seen, job.metadata.generation, memory.order, self._now(), words)
             wake = (given.again - given.at).total_seconds()
-            memory.order, planned = given, Plan(order, Record(seen, orders.refused(given)), wake)
+            memory.order, planned = given, Plan(order, Record(seen, holds_and_cancels.refused(given)), wake)
             # A job whose hold was refused is not held; one whose answer was lost may be.
             is_refusal = slurm_calls.is_refusal(error)
             return obj, snapshot if is_refusal else replace(snapshot, job=job), planned
-        memory.order = orders.answered(kind, seen, job.metadata.generation, memory.order, self._now())
+        memory.order = holds_and_cancels.answered(kind, seen, job.metadata.generation, memory.order, self._now())
         if kind is OrderKind.CANCEL and memory.cancelled != seen.job_id:
             memory.cancelled = seen.job_id
             self._recorder.normal(obj, EventReason.JOB_CANCELLED, cancellation.done(job, seen.job_id))
@@ -107,12 +107,14 @@ class Orders:
         except SlurmError as error:
             refusal = cut(str(error), LONGEST) or type(error).__name__
             logger.info("%s/%s: second job %s was not cancelled: %s", job.namespace, job.name, seen.job_id, refusal)
-        given = orders.answered(OrderKind.CANCEL, seen, job.metadata.generation, before, self._now(), refusal)
+        given = holds_and_cancels.answered(
+            OrderKind.CANCEL, seen, job.metadata.generation, before, self._now(), refusal
+        )
         memory.second_orders[seen.job_id] = given
         if before is None or bool(before.refusal) != bool(refusal):
             reason = Reason.CANCEL_REFUSED if refusal else EventReason.LATE_JOB_CANCELLED
             self._recorder.warning(
-                obj, reason, orders.refused(given).message if refusal else late_calls.words(seen, job)
+                obj, reason, holds_and_cancels.refused(given).message if refusal else late_calls.words(seen, job)
             )
         if snapshot.cluster is not None:
             self._queues.poke(snapshot.cluster.uid)

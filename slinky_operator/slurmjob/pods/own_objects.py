@@ -7,8 +7,8 @@ from typing import Protocol
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import Resource
-from slinky_operator.slurmjob.logs.bodies import is_ours
+from slinky_operator.kube.resources import SECRETS, Resource
+from slinky_operator.slurmjob.pods.bodies import is_owned
 
 
 class Kube(Protocol):
@@ -51,7 +51,7 @@ async def find(kube: Kube, resource: Resource, job: SlurmJob, name: str) -> Obje
         found = await kube.get(resource, name, job.namespace)
     except errors.NotFound:
         return None
-    if not is_ours(found, job):
+    if not is_owned(found, job):
         raise NotOurs(f"there is a {resource.kind} {name} that is not of this SlurmJob")
     return found
 
@@ -81,3 +81,30 @@ async def delete(kube: Kube, resource: Resource, found: Object) -> None:
         _ = await kube.delete(resource, about["name"], about["namespace"], uid=about["uid"])
     except errors.NotFound:
         return
+
+
+def has(found: Object, patch: Object) -> bool:
+    """Whether an object has all that a patch would change."""
+    return all(
+        has(found.get(key) or {}, value) if isinstance(value, dict) else found.get(key) == value
+        for key, value in patch.items()
+    )
+
+
+async def put_secret(kube: Kube, job: SlurmJob, secret: Object) -> None:
+    """Create the Secret of a pod, or change its content.
+
+    Raises
+    ------
+    NotOurs
+        Somebody else's Secret has the name.
+    KubeError
+        The API server failed, or has another object of that name.
+    """
+    found = await find(kube, SECRETS, job, secret["metadata"]["name"])
+    if found is None:
+        _ = await kube.create(SECRETS, secret)
+        return
+    patch = {"data": secret["data"]}
+    if not has(found, patch):
+        await change(kube, SECRETS, found, patch)

@@ -5,7 +5,6 @@ The pod runs as the user of the job, and as no other: what he may not read or wr
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,8 +13,8 @@ from slinky_api.v1alpha1.slurmjob.files import JobVolume
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.joblogs.copies import orders
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import SLURMJOBS
-from slinky_operator.slurmjob.logs.bodies import Image, digest
+from slinky_operator.slurmjob.pods import bodies
+from slinky_operator.slurmjob.pods.bodies import Image
 
 PREPARE: Final = "-prepare"
 RESULTS: Final = "-results"
@@ -24,19 +23,11 @@ RESULTS: Final = "-results"
 CONTAINER: Final = "copy"
 FOLDER: Final = "/run/copies"
 SHARED_FOLDER: Final = "/shared"
-MAX_NAME: Final = 253
 DEADLINE_S: Final = 60_000
 """Seconds after which a pod is ended: eight copies take two hours each at most, with the wait for a server."""
 
 _ORDERS: Final = "orders"
 _SHARED: Final = "shared"
-_DIGEST: Final = 8
-"""Characters that tell apart names which were cut."""
-_LABEL_VALUE: Final = 63
-_RESOURCES: Final = {
-    "requests": {"cpu": "10m", "memory": "32Mi"},
-    "limits": {"cpu": "1", "memory": "128Mi"},
-}
 
 
 def volume_folder(index: int) -> str:
@@ -52,11 +43,7 @@ def shared_volume(job: SlurmJob) -> JobVolume | None:
 
 def name_of(job: str, suffix: str, attempt: int) -> str:
     """Name of pod and Secret of an attempt."""
-    ending = f"{suffix}-{attempt + 1}" if attempt else suffix
-    if len(job) + len(ending) <= MAX_NAME:
-        return f"{job}{ending}"
-    cut = hashlib.sha256(job.encode()).hexdigest()[:_DIGEST]
-    return f"{job[: MAX_NAME - len(ending) - _DIGEST - 1].rstrip('.-')}-{cut}{ending}"
+    return bodies.name_of(job, f"{suffix}-{attempt + 1}" if attempt else suffix)
 
 
 def items_of(pod: Object) -> tuple[str, ...]:
@@ -67,22 +54,7 @@ def items_of(pod: Object) -> tuple[str, ...]:
 
 def has_orders(pod: Object, text: str) -> bool:
     """Whether a pod was made, or changed, with these orders."""
-    return (pod["metadata"].get("annotations") or {}).get(labels.ANNOTATION_JOB_FILE) == digest(text)
-
-
-def metadata(job: SlurmJob, name: str) -> dict[str, Any]:
-    """Metadata of an object that belongs to a SlurmJob."""
-    own = {labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY, labels.LABEL_JOB_LOGS: "true"}
-    if len(job.name) <= _LABEL_VALUE:
-        own[labels.LABEL_SLURMJOB_NAME] = job.name
-    owner = {
-        "apiVersion": SLURMJOBS.api_version,
-        "kind": SLURMJOBS.kind,
-        "name": job.name,
-        "uid": job.uid,
-        "controller": True,
-    }
-    return {"name": name, "namespace": job.namespace, "labels": own, "ownerReferences": [owner]}
+    return (pod["metadata"].get("annotations") or {}).get(labels.ANNOTATION_JOB_FILE) == bodies.digest(text)
 
 
 def pod(
@@ -109,10 +81,10 @@ def pod(
     uid, gid
         Of the job's user.
     """
-    about = metadata(job, name)
+    about = bodies.metadata(job, name)
     about["annotations"] = {
-        labels.ANNOTATION_JOB_FILE: digest(orders.text(copies)),
-        labels.ANNOTATION_COPIES: ",".join(one.name for one in copies),
+        labels.ANNOTATION_JOB_FILE: bodies.digest(orders.text(copies)),
+        labels.ANNOTATION_COPIES: ",".join(copy.name for copy in copies),
     }
     shared = shared_volume(job)
     sources = [(f"volume-{index}", volume_folder(index), source) for index, source in volumes]
@@ -123,29 +95,17 @@ def pod(
     is_shared = shared is not None and any(source == _claim(shared.claim_name) for _, _, source in sources)
     made.insert(0, {"name": _ORDERS, "secret": {"secretName": name, "defaultMode": 0o444}})
     mounts.insert(0, {"name": _ORDERS, "mountPath": FOLDER, "readOnly": True})
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": about,
-        "spec": {
-            "restartPolicy": "Never",
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "terminationGracePeriodSeconds": 5,
-            "activeDeadlineSeconds": DEADLINE_S,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": uid,
-                "runAsGroup": gid,
-                # A new volume belongs to root. What is only read keeps its owners, and what all nodes mount, where
-                # others have files.
-                **({"fsGroup": gid, "fsGroupChangePolicy": "OnRootMismatch"} if is_own and not is_shared else {}),
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
-            "containers": [_container(image, mounts)],
-            "volumes": made,
-        },
-    }
+    # A new volume belongs to root. What is only read keeps its owners, and so does what all nodes mount: others have
+    # files there.
+    group = {"fsGroup": gid, "fsGroupChangePolicy": "OnRootMismatch"} if is_own and not is_shared else {}
+    program = ["copy", "--orders", f"{FOLDER}/{orders.NAME}"]
+    return bodies.pod(
+        about,
+        {"activeDeadlineSeconds": DEADLINE_S},
+        {"runAsUser": uid, "runAsGroup": gid, **group},
+        [bodies.container(CONTAINER, image, program, mounts, cpu="1")],
+        made,
+    )
 
 
 def _claim(name: str) -> dict[str, Any]:
@@ -170,19 +130,3 @@ def _mounted(
         read_only = {} if folder in written else {"readOnly": True}
         mounts.append({"name": known or own, "mountPath": folder, **read_only})
     return made, mounts
-
-
-def _container(image: Image, mounts: list[Object]) -> dict[str, Any]:
-    return {
-        "name": CONTAINER,
-        "image": image.name,
-        **({"imagePullPolicy": image.pull_policy} if image.pull_policy else {}),
-        "command": ["python", "-m", "slinky_operator.joblogs", "copy", "--orders", f"{FOLDER}/{orders.NAME}"],
-        "resources": {key: dict(value) for key, value in _RESOURCES.items()},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volumeMounts": mounts,
-    }

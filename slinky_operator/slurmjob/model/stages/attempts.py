@@ -12,8 +12,8 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import JobFailure, SlurmJob, SlurmJobStatus
 from slinky_operator.jobs.phases import Phase, Shown
 from slinky_operator.jobs.phases import Reason as ShownReason
-from slinky_operator.slurmjob.model import cancellation
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
+from slinky_operator.slurmjob.model.stages import cancellation
 
 _KNOWN: Final = frozenset(reason.value for reason in ShownReason)
 

@@ -16,9 +16,9 @@ from slinky_api.v1alpha1.slurmjob.files import JobCopies, JobCopy
 from slinky_operator.joblogs.copies.orders import Copy, Report
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut
-from slinky_operator.slurmjob.files import pods
-from slinky_operator.slurmjob.files.bodies import items_of
-from slinky_operator.slurmjob.files.ways import Item
+from slinky_operator.slurmjob.pods import pod_state
+from slinky_operator.slurmjob.pods.copy_pod import items_of
+from slinky_operator.slurmjob.pods.copy_routes import Item
 
 MAX_ATTEMPTS: Final = 4
 """Pods for one list of copies."""
@@ -99,7 +99,7 @@ def plan(snapshot: Snapshot) -> Plan:
     """Decide on the next step."""
     before = snapshot.before
     pod = snapshot.pod
-    end = (pods.ended(pod) or pods.lost(pod, snapshot.now)) if pod is not None else None
+    end = (pod_state.copies_ended(pod) or pod_state.lost(pod, snapshot.now)) if pod is not None else None
     if end is not None:
         # Another attempt has another pod.
         return _after(snapshot, end)
@@ -147,7 +147,7 @@ def _while(snapshot: Snapshot, pod: Object, pending: Sequence[Item]) -> Plan:
     name = pod["metadata"]["name"]
     copies = tuple(one.copy for one in pending if one.copy is not None)
     wake = _poll(snapshot, pod)
-    waits = pods.waits(pod, snapshot.now)
+    waits = pod_state.waiting_for(pod, snapshot.now)
     if waits is None:
         return Plan(("Unknown", Reason.COPYING, f"pod {name} copies"), snapshot.before, wake=wake)
     # A pod that waits long needs newer tokens.
@@ -170,7 +170,7 @@ def _poll(snapshot: Snapshot, pod: Object) -> float:
     return min(max(age / 5, 1.0), MAX_POLL_S)
 
 
-def _after(snapshot: Snapshot, end: pods.Ended) -> Plan:
+def _after(snapshot: Snapshot, end: pod_state.CopiesEnded) -> Plan:
     """The pod has ended."""
     before = snapshot.before
     done = [*before.copies]

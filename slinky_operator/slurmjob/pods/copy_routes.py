@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.files import JobFilesStatus, JobResults
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
@@ -24,20 +23,15 @@ from slinky_operator.joblogs.copies.permits import Permit
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.tenants import Grant
 from slinky_operator.kube.objects import Object
-from slinky_operator.reconcile.kept_fields import SHARED_SOURCES
-from slinky_operator.slurm import naming, whose
-from slinky_operator.slurmjob.files.bodies import SHARED_FOLDER, shared_volume, volume_folder
-from slinky_operator.slurmjob.logs import placing
-from slinky_operator.slurmjob.logs.streams import Way, server_of
+from slinky_operator.slurm import naming
+from slinky_operator.slurmjob.pods.copy_pod import SHARED_FOLDER, shared_volume, volume_folder
+from slinky_operator.slurmjob.pods.routes import Route, server_of
 from slurm_client import JobSpec
 
 STEP_S: Final = 43_200
 """Seconds between two tokens of a copy; each is valid for at least twice as long."""
 
 JOB_ID: Final = "%j"
-
-OUTPUT_VOLUME: Final = "job-output"
-"""The volume with the folder of the job log server, in slurmd's pod."""
 
 _UNITS: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
@@ -68,7 +62,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CopyContext:
     """What the ways depend on besides the SlurmJob.
 
     Parameters
@@ -104,7 +98,7 @@ def wanted_results(job: SlurmJob) -> tuple[tuple[int, JobResults], ...]:
     )
 
 
-def results(job: SlurmJob, around: Surroundings) -> tuple[Item, ...]:
+def results(job: SlurmJob, around: CopyContext) -> tuple[Item, ...]:
     """Find the ways of all results that are wanted."""
     return tuple(_result(job, index, one, around) for index, one in wanted_results(job))
 
@@ -116,7 +110,7 @@ def needs_server(job: SlurmJob) -> bool:
     return any(below(naming.JOB_OUTPUT_FOLDER, path) and shared(job, path) is None for path in paths)
 
 
-def _result(job: SlurmJob, index: int, result: JobResults, around: Surroundings) -> Item:
+def _result(job: SlurmJob, index: int, result: JobResults, around: CopyContext) -> Item:
     name = f"results[{index}]"
     known = job.status.files or JobFilesStatus()
     path = _path(job, result.path, known)
@@ -125,7 +119,7 @@ def _result(job: SlurmJob, index: int, result: JobResults, around: Surroundings)
     if not known.uid or known.gid is None:
         return Item(name, index, why="Slurm does not say whose job it is, or it is root's, whose files are not copied")
     source = _source(job, index, path, result, around)
-    if isinstance(source, Way):
+    if isinstance(source, Route):
         logs = job.status.logs if result.path is None else None
         more = f"; the operator has not named a file, since {logs.not_served}" if logs and logs.not_served else ""
         return Item(name, index, why=f"{source.why}{more}", may_come=source.may_come)
@@ -159,7 +153,7 @@ def mark(job: SlurmJob, name: str) -> str:
 
 
 def preparations(
-    job: SlurmJob, granted: Grant, wanted: JobSpec, around: Surroundings, server: str | Way
+    job: SlurmJob, granted: Grant, wanted: JobSpec, around: CopyContext, server: str | Route
 ) -> tuple[Item, ...]:
     """Find the ways of all files that are copied before a job is submitted.
 
@@ -178,7 +172,7 @@ def preparations(
 
 
 def _preparation(
-    job: SlurmJob, index: int, granted: Grant, wanted: JobSpec, around: Surroundings, server: str | Way
+    job: SlurmJob, index: int, granted: Grant, wanted: JobSpec, around: CopyContext, server: str | Route
 ) -> Item:
     name, asked = f"prepare[{index}]", job.spec.prepare[index]
     if granted.uid is None or granted.gid is None:
@@ -190,7 +184,7 @@ def _preparation(
     if JOB_ID in path:
         return Item(name, index, why=f"{asked.path} has {JOB_ID}, and the job has no number before it is submitted")
     path, bounds = _plain(path), limits(asked.max_size, asked.max_files)
-    target: Place | Way | None = shared(job, path)
+    target: Place | Route | None = shared(job, path)
     if target is None:
         permit = Permit(
             job=f"{job.namespace}/{job.name}",
@@ -204,70 +198,22 @@ def _preparation(
             max_entries=bounds.entries,
         )
         target = _written_to(job, path, permit, around, server)
-    if isinstance(target, Way):
+    if isinstance(target, Route):
         return Item(name, index, why=target.why, may_come=target.may_come)
     is_projected = asked.volume.persistent_volume_claim is None
     source = Place(folder=volume_folder(index), path=_plain(asked.source or ""), is_projected=is_projected)
     return Item(name, index, Copy(name, source, target, mark(job, name), bounds, is_private=True))
 
 
-def _written_to(job: SlurmJob, path: str, permit: Permit, around: Surroundings, server: str | Way) -> Place | Way:
+def _written_to(job: SlurmJob, path: str, permit: Permit, around: CopyContext, server: str | Route) -> Place | Route:
     if not below(naming.JOB_OUTPUT_FOLDER, path):
         return _beyond(job, path)
-    return server if isinstance(server, Way) else with_token(server, permit, around.key)
+    return server if isinstance(server, Route) else with_token(server, permit, around.key)
 
 
 def prepared_by_server(job: SlurmJob) -> bool:
     """Whether a file may be written through the server of a node."""
     return any(shared(job, _plain(one.path)) is None for one in job.spec.prepare)
-
-
-def shared_server(
-    cluster: Cluster, partitions: str | None, nodesets: Sequence[Object], pods: Sequence[Object], attempt: int
-) -> str | Way:
-    """Find a job log server whose folder all nodes of a job share.
-
-    Parameters
-    ----------
-    partitions
-        Those that the job names; None for Slurm's default.
-    nodesets
-        All of the Cluster.
-    pods
-        Those of the Cluster's NodeSets.
-    attempt
-        Another one has another server, where there are several.
-    """
-    why = placing.why_not_served(cluster, partitions, nodesets, pods)
-    if why:
-        return Way(why=why, may_come=True)
-    chosen = placing.node_sets_of(cluster, partitions, [one["metadata"]["name"] for one in nodesets]) or set()
-    fitting = [
-        one
-        for one in pods
-        if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME) in chosen and whose.is_slurmd(one)
-    ]
-    volumes = [_output_volume(one) for one in fitting]
-    if not fitting:
-        return Way(why=f"Cluster {cluster.name} has no node on which the job may run", may_come=True)
-    if any(one != volumes[0] or not SHARED_SOURCES & one.keys() for one in volumes):
-        words = (
-            f"nodes of the job do not share {naming.JOB_OUTPUT_FOLDER}: give the templates of their NodeSets the same "
-            "volume job-output, or use spec.sharedVolume"
-        )
-        return Way(why=words, may_come=True)
-    found = [server_of(one, one["metadata"]["name"], cluster) for one in sorted(fitting, key=_name)]
-    urls = [one for one in found if isinstance(one, str)]
-    return urls[attempt % len(urls)] if urls else found[0]
-
-
-def _name(pod: Object) -> str:
-    return str(pod["metadata"]["name"])
-
-
-def _output_volume(pod: Object) -> Object:
-    found = (pod.get("spec") or {}).get("volumes") or ()
-    return next((dict(one) for one in found if one.get("name") == OUTPUT_VOLUME), {})
 
 
 def _path(job: SlurmJob, path: str | None, known: JobFilesStatus) -> str:
@@ -302,7 +248,7 @@ def shared(job: SlurmJob, path: str) -> Place | None:
     return Place(folder=SHARED_FOLDER, path=path[len(volume.mount_path) + 1 :])
 
 
-def _source(job: SlurmJob, index: int, path: str, result: JobResults, around: Surroundings) -> Place | Way:
+def _source(job: SlurmJob, index: int, path: str, result: JobResults, around: CopyContext) -> Place | Route:
     on_claim = shared(job, path)
     if on_claim is not None:
         return on_claim
@@ -310,11 +256,11 @@ def _source(job: SlurmJob, index: int, path: str, result: JobResults, around: Su
     if not below(naming.JOB_OUTPUT_FOLDER, path):
         return _beyond(job, path)
     if job.status.array is not None or not known.node:
-        return Way(why=f"{path} is on the nodes of several tasks, or Slurm does not say where: use spec.sharedVolume")
+        return Route(why=f"{path} is on the nodes of several tasks, or Slurm does not say where: use spec.sharedVolume")
     if cluster is None or cluster.spec.external:
-        return Way(why=f"{path} is on a node whose Slurm runs elsewhere")
+        return Route(why=f"{path} is on a node whose Slurm runs elsewhere")
     url = server_of(around.pod, known.node, cluster)
-    if isinstance(url, Way):
+    if isinstance(url, Route):
         return url
     permit = Permit(
         job=str(job.status.job_id),
@@ -330,22 +276,22 @@ def _source(job: SlurmJob, index: int, path: str, result: JobResults, around: Su
     return with_token(url, permit, around.key)
 
 
-def _beyond(job: SlurmJob, path: str) -> Way:
+def _beyond(job: SlurmJob, path: str) -> Route:
     volume = shared_volume(job)
     where = f", nor on spec.sharedVolume below {volume.mount_path}" if volume else ""
     more = "" if volume else "; spec.sharedVolume can name a claim with it"
-    return Way(why=f"{path} is not below {naming.JOB_OUTPUT_FOLDER}{where}{more}")
+    return Route(why=f"{path} is not below {naming.JOB_OUTPUT_FOLDER}{where}{more}")
 
 
-def with_token(url: str, permit: Permit, key: bytes) -> Place | Way:
+def with_token(url: str, permit: Permit, key: bytes) -> Place | Route:
     """Make the token for a server."""
     try:
         token = permits.sign(permit, key)
         return Place(url=url, token=token, proof_key=permits.proof_key(token, key))
     except tokens.UnusableKey:
-        return Way(why="the key of the job log servers is not known yet", may_come=True)
+        return Route(why="the key of the job log servers is not known yet", may_come=True)
     except ValueError as error:
-        return Way(why=f"{permit.path} cannot be copied: {error}")
+        return Route(why=f"{permit.path} cannot be copied: {error}")
 
 
 def expires(now: float) -> int:

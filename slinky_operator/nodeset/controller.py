@@ -27,7 +27,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import slurm_queries
-from slinky_operator.nodeset.execute.context import Outcome, PassContext
+from slinky_operator.nodeset.execute.context import PassContext, PassOutcome
 from slinky_operator.nodeset.execute.executor import Executor
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import RemoveFinalizer
@@ -282,7 +282,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         self._memory.pop(uid, None)
 
 
-def _noted(memory: Memory, outcome: Outcome, snapshot: Snapshot, slurm: Slurm | None) -> Snapshot:
+def _noted(memory: Memory, outcome: PassOutcome, snapshot: Snapshot, slurm: Slurm | None) -> Snapshot:
     """Remember what a pass has learnt; returns the snapshot with what is to be reported of it."""
     memory.note(outcome.told_slurm_at, outcome.recorded)
     memory.note_steps(outcome.steps, snapshot.pods)
@@ -293,7 +293,7 @@ def _noted(memory: Memory, outcome: Outcome, snapshot: Snapshot, slurm: Slurm | 
     return replace(snapshot, rooms=memory.rooms) if outcome.rooms else snapshot
 
 
-def _next(planned: Plan, outcome: Outcome) -> float | None:
+def _next(planned: Plan, outcome: PassOutcome) -> float | None:
     """Seconds until the next pass."""
     times = [planned.wake_up] if planned.wake_up is not None else []
     if outcome.slurm_error is not None:
@@ -308,7 +308,7 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
     return min(times, default=None)
 
 
-def _lets_go(planned: Plan, outcome: Outcome) -> bool:
+def _lets_go(planned: Plan, outcome: PassOutcome) -> bool:
     """Whether the NodeSet has been released: it may be gone, and there is nothing to report."""
     asked_for = any(isinstance(action, RemoveFinalizer) for action in planned.actions)
     is_kept = outcome.kept or outcome.named

@@ -21,7 +21,7 @@ def may_serve(member: Member) -> bool:
     node = member.record
     if node is None or not _answers(member):
         return False
-    return registration.is_outlived(node) or not registration.is_rejected(node)
+    return registration.is_stale_drain(node) or not registration.is_rejected(node)
 
 
 def _answers(member: Member) -> bool:

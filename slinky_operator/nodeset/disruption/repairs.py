@@ -213,7 +213,7 @@ def _is_young(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
     return not pod.registered and begin is not None and now - begin < snapshot.patience
 
 
-def still_meant(wanted: Iterable[Member], now: datetime) -> tuple[list[Pod], list[str]]:
+def recheck(wanted: Iterable[Member], now: datetime) -> tuple[list[Pod], list[str]]:
     """Of the pods to recreate, those that still may be, and why the others may not.
 
     Parameters

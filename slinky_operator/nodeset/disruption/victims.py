@@ -15,13 +15,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from enum import IntEnum
 
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client.models import Job
 
-Rank = tuple[int, int, float, bool, int, int]
+
+class Tier(IntEnum):
+    """How much the deletion of a pod costs, the cheapest first."""
+
+    NOT_RUNNING = 0
+    UNREGISTERED = 1
+    DOWN = 2
+    DRAINED = 3
+    IDLE = 4
+    BUSY = 5
+
+
+Rank = tuple[Tier, int, float, bool, int, int]
+"""Tier; 0 if the operator drains it for a scale-in already, else 1; seconds of work lost; whether a job or reservation
+names its node; the pod's deletion cost; the ordinal, negated."""
 
 
 def seconds_lost(jobs: Iterable[Job], now: datetime) -> float:
@@ -35,14 +50,14 @@ def rank(member: Member, now: datetime) -> Rank:
     ordinal = _ordinal(member)
     if node is None:
         # A pod that Slurm does not know loses no work; but one that runs may register at any moment.
-        step = 0 if pod.slurmd is Slurmd.NEVER else 1
-        return step, 0, 0.0, False, pod.deletion_cost, -ordinal
+        tier = Tier.NOT_RUNNING if pod.slurmd is Slurmd.NEVER else Tier.UNREGISTERED
+        return tier, 0, 0.0, False, pod.deletion_cost, -ordinal
     if not jobs and not drains.is_busy(node):
-        step = 2 if node.is_down else 3 if node.is_drain else 4
-        return step, 0, 0.0, member.is_named, pod.deletion_cost, -ordinal
+        tier = Tier.DOWN if node.is_down else Tier.DRAINED if node.is_drain else Tier.IDLE
+        return tier, 0, 0.0, member.is_named, pod.deletion_cost, -ordinal
     ours = 0 if drains.Cause.SCALE_IN in drains.causes_in(node) else 1
     lost = seconds_lost(jobs, now) + sum(1 for job in jobs if not job.requeue)
-    return 5, ours, lost, member.is_named, pod.deletion_cost, -ordinal
+    return Tier.BUSY, ours, lost, member.is_named, pod.deletion_cost, -ordinal
 
 
 def choose(members: Sequence[Member], count: int, now: datetime) -> tuple[Member, ...]:

@@ -97,7 +97,7 @@ def _updates(
         member
         for member in rolling_update.outdated(staying, snapshot.nodeset, snapshot.revision, known)
         # Its record would be deleted, and with it somebody else's drain, which the record no longer shows.
-        if not pod_condition.words_before(member)
+        if not pod_condition.previous_foreign_reason(member)
     ]
     if not outdated:
         return frozenset()

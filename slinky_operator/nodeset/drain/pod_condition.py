@@ -72,7 +72,7 @@ def _told(member: Member, state: pod_state.State) -> DrainCondition | None:  # n
         case pod_state.Misregistered():
             text = f"node {node.name} is {node.state}; {_drain(node)}"
             # Only this condition still shows a drain whose reason slurmctld has overwritten.
-            is_lost = words_before(member)
+            is_lost = previous_foreign_reason(member)
             return pod.told if is_lost else DrainCondition("False", _Reason.INVALID_REGISTRATION.value, text)
         case pod_state.Ready() if state.foreign:
             return DrainCondition(
@@ -112,7 +112,7 @@ def _stamp(when: datetime) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def words_before(member: Member) -> str:
+def previous_foreign_reason(member: Member) -> str:
     """The reason of somebody else's drain that slurmctld has overwritten; empty if there was none."""
     told, node = member.pod.told, member.record
     if told is None or node is None or told.reason != FOREIGN_DRAIN or not registration.is_slurms_drain(node):

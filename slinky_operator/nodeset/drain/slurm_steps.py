@@ -31,13 +31,43 @@ from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_fea
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slinky_operator.reconcile.text import named
-from slurm_client.models import Node
 
 
-def registrations_and_drains(  # noqa: C901 - one line for each kind
+def registrations(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
+    """Mark the records of pods that were taken over, and the pods that Slurm has come to know.
+
+    Parameters
+    ----------
+    live
+        The pods that are neither being deleted nor ended.
+    """
+    namespace = snapshot.nodeset.namespace
+    unmarked = tuple(
+        member.pod
+        for member in live
+        if member.record is not None and identity.is_named_in(member.record, namespace, member.pod.name)
+    )
+    registered = tuple(
+        member.pod for member in live if member.ownership is RecordOwnership.OURS and not member.pod.registered
+    )
+    return [
+        *([MarkRecords(unmarked)] if unmarked else []),
+        *([MarkRegistered(registered)] if registered else []),
+    ]
+
+
+def undrains(snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
+    """Undrain nodes that no cause keeps drained; for parameters see `drains_to_write`."""
+    found = tuple(
+        member.pod.node_name for member in live if not causes.get(member.name) and _may_undrain(snapshot, member)
+    )
+    return [Undrain(found)] if found else []
+
+
+def drains_to_write(
     snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
 ) -> list[Action]:
-    """What depends on Slurm's answer: registrations, undrains, drains, and deletes of pods that may have held jobs.
+    """Drain nodes for which there is a cause: one action for each set of causes and reason.
 
     Parameters
     ----------
@@ -48,58 +78,62 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
     now
         The time; timezone-aware.
     """
-    registered: list[Pod] = []
-    unmarked: list[Pod] = []
-    undrain: list[str] = []
-    wanted: dict[tuple[frozenset[Cause], str], list[Member]] = {}
-    delete: list[Pod] = []
-    repair: list[Pod] = []
+    alike: dict[tuple[frozenset[Cause], str], list[Member]] = {}
     for member in live:
-        pod, node = member.pod, member.record
-        why = causes.get(pod.name, frozenset())
-        if member.ownership is RecordOwnership.OURS and not pod.registered:
-            registered.append(pod)
-        if node is not None and identity.is_named_in(node, snapshot.nodeset.namespace, pod.name):
-            unmarked.append(pod)
-        if member.ownership is RecordOwnership.FOREIGN:
-            continue
-        # A drain whose reason slurmctld has overwritten may be somebody else's.
-        is_open = node is not None and not pod_condition.words_before(member)
-        # A record that outlived its pod is used again: it stays drained until the new slurmd has registered.
-        is_up = pod.registered or member.ownership is RecordOwnership.OURS
-        if node is not None and is_open and is_up and not why and _may_undrain(snapshot, pod, node):
-            undrain.append(pod.node_name)
-        if (
-            node is not None
-            and is_open
-            and why
-            and drains.needs_write(node, why)
-            and not _goes_on(snapshot, member, why)
-        ):
-            host = snapshot.host_of(pod) if Cause.NODE_CORDON in why else None
+        why = causes.get(member.name, frozenset())
+        if _needs_drain(snapshot, member, why):
+            host = snapshot.host_of(member.pod) if Cause.NODE_CORDON in why else None
             words = host.why_cordoned if host is not None else ""
-            wanted.setdefault((why, words), []).append(member)
-        elif why & drains.REMOVAL and pod.bound and pod_state.why_kept(member, now) is None:
-            (repair if why & drains.REMOVAL == {Cause.REPAIR} else delete).append(pod)
-    actions: list[Action] = [MarkRecords(tuple(unmarked))] if unmarked else []
-    if registered:
-        actions.append(MarkRegistered(tuple(registered)))
-    if undrain:
-        actions.append(Undrain(tuple(undrain)))
-    actions += [
+            alike.setdefault((why, words), []).append(member)
+    return [
         Drain(
             tuple(member.pod.node_name for member in members),
             drains.reason(why, snapshot.owner, words),
             why,
             tuple(_note(member, now) for member in members),
         )
-        for (why, words), members in sorted(wanted.items(), key=lambda item: (sorted(item[0][0]), item[0][1]))
+        for (why, words), members in sorted(alike.items(), key=lambda item: (sorted(item[0][0]), item[0][1]))
     ]
-    if delete:
-        actions.append(DeletePods(tuple(delete)))
-    if repair:
-        actions.append(Repair(tuple(repair)))
-    return actions
+
+
+def deletions_of_drained_pods(
+    snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
+) -> list[Action]:
+    """Delete pods to be removed whose nodes are drained and empty; for parameters see `drains_to_write`.
+
+    Pods that are removed for a repair alone are recreated, and checked by other rules.
+    """
+    delete: list[Pod] = []
+    repair: list[Pod] = []
+    for member in live:
+        removal = causes.get(member.name, frozenset()) & drains.REMOVAL
+        if not removal or not member.pod.bound or member.ownership is RecordOwnership.FOREIGN:
+            continue
+        if _needs_drain(snapshot, member, causes[member.name]) or pod_state.why_kept(member, now) is not None:
+            continue
+        (repair if removal == {Cause.REPAIR} else delete).append(member.pod)
+    return [
+        *([DeletePods(tuple(delete))] if delete else []),
+        *([Repair(tuple(repair))] if repair else []),
+    ]
+
+
+def _is_open(member: Member) -> bool:
+    """Whether the drain of a pod's node may be written: the record is not somebody else's, nor is its drain.
+
+    A drain whose reason slurmctld has overwritten may be somebody else's.
+    """
+    if member.record is None or member.ownership is RecordOwnership.FOREIGN:
+        return False
+    return not pod_condition.previous_foreign_reason(member)
+
+
+def _needs_drain(snapshot: Snapshot, member: Member, why: frozenset[Cause]) -> bool:
+    """Whether a drain for these causes is to be written."""
+    node = member.record
+    if node is None or not why or not _is_open(member):
+        return False
+    return drains.needs_write(node, why) and not _goes_on(snapshot, member, why)
 
 
 def _goes_on(snapshot: Snapshot, member: Member, why: frozenset[Cause]) -> bool:
@@ -114,8 +148,16 @@ def _goes_on(snapshot: Snapshot, member: Member, why: frozenset[Cause]) -> bool:
     return bool(rolling_update.outdated((member,), snapshot.nodeset, snapshot.revision, known))
 
 
-def _may_undrain(snapshot: Snapshot, pod: Pod, node: Node) -> bool:
-    return drains.may_be_given_back(node) and eviction.may_undrain(snapshot.nodeset, pod)
+def _may_undrain(snapshot: Snapshot, member: Member) -> bool:
+    """Whether a node may be undrained.
+
+    A record that outlived its pod is used again: it stays drained until the new slurmd has registered.
+    """
+    node = member.record
+    if node is None or not _is_open(member):
+        return False
+    is_up = member.pod.registered or member.ownership is RecordOwnership.OURS
+    return is_up and drains.may_be_given_back(node) and eviction.may_undrain(snapshot.nodeset, member.pod)
 
 
 def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:

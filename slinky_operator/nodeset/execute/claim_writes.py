@@ -65,7 +65,7 @@ async def _delete(context: PassContext, claim: Claim) -> bool:
     return await _delete_exactly(context, found)
 
 
-async def let_go(context: PassContext) -> bool:
+async def release(context: PassContext) -> bool:
     """Delete the claims of a NodeSet that is being deleted, if its spec says so; annotate the others as retained.
 
     The pods must be gone. A NodeSet recreated under the name finds the annotations: whatever its policy, it deletes

@@ -33,7 +33,7 @@ class MustWait(Exception):
 
 
 @dataclass(slots=True)
-class Outcome:
+class PassOutcome:
     """The outcome of a plan."""
 
     refusals: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ class PassContext:
     clock: Callable[[], float]
     ask_volumes: AskVolumes
     changes: Changes = field(default_factory=Changes)
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: PassOutcome = field(default_factory=PassOutcome)
     recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen
     """What slurmdbd has said before of jobs that delay drains."""
     steps: Mapping[str, StepsSeen] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Deletes pods and allows their eviction: the part of `executor` that may end what runs in them.
 
-Slurm is queried again before each delete, and the answer passed to `pod_state.why_kept`, `repairs.still_meant` and
+Slurm is queried again before each delete, and the answer passed to `pod_state.why_kept`, `repairs.recheck` and
 `eviction.may_be_lifted`.
 """
 
@@ -90,7 +90,7 @@ def _count(context: PassContext, record: Node | None) -> None:
 async def repair(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods whose slurmds have not registered according to a fresh answer from Slurm, and report them."""
     answer = await _answer(context, wanted)
-    meant, kept = repairs.still_meant([answer.join(pod, context.owner) for pod in wanted], context.now())
+    meant, kept = repairs.recheck([answer.join(pod, context.owner) for pod in wanted], context.now())
     context.outcome.kept += kept
     # The proof is that they run and have not registered, which is part of their status.
     gone = await delete(context, [(pod, pod.resource_version) for pod in meant])

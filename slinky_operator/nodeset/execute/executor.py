@@ -23,7 +23,7 @@ from slinky_operator.nodeset.execute import (
     slurm_writes,
     slurmd_calls,
 )
-from slinky_operator.nodeset.execute.context import MustWait, Outcome, PassContext, listed
+from slinky_operator.nodeset.execute.context import MustWait, PassContext, PassOutcome, listed
 from slinky_operator.nodeset.execute.patch_pods import Marks
 from slinky_operator.nodeset.model.actions import (
     Action,
@@ -70,7 +70,7 @@ class Executor:
     def __init__(self, context: PassContext) -> None:
         self.context = context
 
-    async def carry_out(self, actions: Iterable[Action]) -> Outcome:
+    async def carry_out(self, actions: Iterable[Action]) -> PassOutcome:
         """Carry out actions in order; the failure of one does not prevent the others."""
         for action in actions:
             if self.context.outcome.slurm_error is not None and _asks_slurm(action):
@@ -109,7 +109,7 @@ class Executor:
             case MarkRecords():
                 await slurm_writes.mark_records(context, action.pods)
             case RemoveFinalizer():
-                await finalizer.let_go(context, action)
+                await finalizer.remove_finalizer(context, action)
             case MarkRegistered():
                 self._note_marks(await self._marks().registered(action.pods))
             case Protect():

@@ -80,7 +80,7 @@ async def ensure_guard(context: PassContext) -> None:
     context.guards[context.nodeset.uid] = obj["metadata"]["uid"]
 
 
-async def let_go(context: PassContext, action: RemoveFinalizer) -> None:
+async def remove_finalizer(context: PassContext, action: RemoveFinalizer) -> None:
     """Release the NodeSet, after a list past the cache: a pod whose creation was never answered may not be in it yet.
 
     Nor is a pod from which somebody has removed the operator's labels; but without guard and NodeSet the garbage
@@ -105,7 +105,7 @@ async def let_go(context: PassContext, action: RemoveFinalizer) -> None:
             lost = lost or f"pod {metadata['name']} has lost its labels"
             context.outcome.kept.append(f"{lost}. It would go with the NodeSet, which therefore waits")
             return
-    if not await claim_writes.let_go(context):
+    if not await claim_writes.release(context):
         return
     left = sorted({*action.named, *context.outcome.named})
     if left and action.anyway:

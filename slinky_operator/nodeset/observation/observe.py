@@ -27,7 +27,7 @@ from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.observation import lost_labels
 from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, REVISION_INDEX
-from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, Wanted
+from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, PodDemand
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX, NODE_INDEX
@@ -274,7 +274,7 @@ class Observer:
         return found
 
 
-def problems_of(name: str, wanted: Wanted, cluster: ClusterFacts) -> tuple[str, ...]:
+def problems_of(name: str, wanted: PodDemand, cluster: ClusterFacts) -> tuple[str, ...]:
     """Why no pod can be created from a spec. A feature that others use in slurm.conf is theirs to check."""
     clashes = [] if cluster.external else node_features.clash(name, wanted.features, cluster.node_sets)
     return (*wanted.problems, *clashes)

@@ -23,7 +23,7 @@ from slinky_operator.slurm.node_features import Feature
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PodDemand:
     """What a spec says about the pods to be created from it."""
 
     hash: str
@@ -38,7 +38,7 @@ class Wanted:
 class _Followed:
     spec: NodeSetSpec
     cluster: Cluster | None
-    wanted: Wanted
+    wanted: PodDemand
 
 
 class NodeSetParseCache:
@@ -80,7 +80,7 @@ class NodeSetParseCache:
         except InvalidObjectError:
             return None
 
-    def wanted(self, nodeset: NodeSet, cluster: Cluster | None) -> Wanted:
+    def wanted(self, nodeset: NodeSet, cluster: Cluster | None) -> PodDemand:
         """Return what the spec of a NodeSet says about its pods."""
         known = self._followed.get(nodeset.uid)
         if known is None or known.cluster is not cluster or known.spec != nodeset.spec:
@@ -97,7 +97,7 @@ class NodeSetParseCache:
         self._followed.pop(uid, None)
 
 
-def _wanted(nodeset: NodeSet, cluster: Cluster | None) -> Wanted:
+def _wanted(nodeset: NodeSet, cluster: Cluster | None) -> PodDemand:
     problems = tuple(map(str, validation.check(nodeset, cluster))) if cluster is not None else ()
     content = revision.content(nodeset, cluster)
-    return Wanted(revision.hash_of(content), content, problems, node_features.of(nodeset))
+    return PodDemand(revision.hash_of(content), content, problems, node_features.of(nodeset))

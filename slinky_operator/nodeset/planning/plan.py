@@ -110,13 +110,39 @@ def _protect_and_adopt(decided: Decisions, _before: Sequence[Action]) -> Sequenc
     ]
 
 
-def _drain_and_delete(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """Registrations, drains, and deletion of pods that Slurm shows as empty; then drains that exceed their timeout."""
+def _register(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """What is recorded of pods that Slurm has come to know."""
+    seen = decided.seen
+    if decided.skip_drain or not seen.snapshot.slurm.readable:
+        return ()
+    return slurm_steps.registrations(seen.snapshot, seen.live)
+
+
+def _drain(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Undrain nodes that are wanted again, and drain those for which there is a cause."""
     seen = decided.seen
     if decided.skip_drain or not seen.snapshot.slurm.readable:
         return ()
     return [
-        *slurm_steps.registrations_and_drains(seen.snapshot, seen.live, decided.causes, seen.now),
+        *slurm_steps.undrains(seen.snapshot, seen.live, decided.causes),
+        *slurm_steps.drains_to_write(seen.snapshot, seen.live, decided.causes, seen.now),
+    ]
+
+
+def _delete_drained(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Delete pods that Slurm shows as empty."""
+    seen = decided.seen
+    if decided.skip_drain or not seen.snapshot.slurm.readable:
+        return ()
+    return slurm_steps.deletions_of_drained_pods(seen.snapshot, seen.live, decided.causes, seen.now)
+
+
+def _end_late_drains(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """End drains that exceed their timeout, and ask about jobs that delay drains."""
+    seen = decided.seen
+    if decided.skip_drain or not seen.snapshot.slurm.readable:
+        return ()
+    return [
         *slurm_steps.endings(decided.overdue, decided.causes),
         *slurm_steps.ends_to_ask_for(seen.snapshot, decided.states, seen.now),
     ]
@@ -209,7 +235,10 @@ STEPS: Final[tuple[Step, ...]] = (
     _mark_claims,
     _give_up_jobs,
     _protect_and_adopt,
-    _drain_and_delete,
+    _register,
+    _drain,
+    _delete_drained,
+    _end_late_drains,
     _delete_without_slurm,
     _give_traits,
     _show_on_pods,

@@ -36,5 +36,5 @@ def _one(member: Member, node: Node) -> str:
     text = f"{node.name}: {node.reason}"
     if drains.is_busy(node):
         text += "; jobs run on it"
-    before = pod_condition.words_before(member)
+    before = pod_condition.previous_foreign_reason(member)
     return f"{text}; somebody else had drained it before ({before}), so no update replaces it" if before else text

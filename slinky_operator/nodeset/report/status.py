@@ -94,7 +94,7 @@ def report(
     up = sum(1 for member in members if availability.has_come_up(member, snapshot, now))
     if updated == up == len(snapshot.pods) == desired and not snapshot.revision.problems:
         current = snapshot.revision.hash
-    told = _Told(
+    told = _Findings(
         troubles.find_all(snapshot, found, refusals, now),
         failure,
         progress.progress(snapshot, found, counts, now),
@@ -188,7 +188,7 @@ def _terms(given: LabelSelector) -> Iterable[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Findings:
     """The common input of conditions and the status text."""
 
     troubles: list[Trouble]
@@ -197,7 +197,7 @@ class _Told:
     held_back: tuple[Reason, str] | None
 
 
-def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _Told) -> list[Condition]:
+def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _Findings) -> list[Condition]:
     trouble = _with(told.failure, _all(told.troubles))
     # Nodes whose volumes have little room serve.
     unready = _with(told.failure, _all([one for one in told.troubles if one.reason not in volumes.REASONS]))

@@ -117,7 +117,7 @@ def may_be_given_back(node: Node) -> bool:
     """
     if registration.is_invalid(node):
         return False
-    return is_ours(node) or registration.is_outlived(node)
+    return is_ours(node) or registration.is_stale_drain(node)
 
 
 def is_busy(node: Node) -> bool:
@@ -165,7 +165,7 @@ def needs_write(node: Node, causes: Collection[Cause]) -> bool:
     again, so that its jobs have the time that the spec gives them; so is one that was to be removed and is now only
     cordoned, unless its update goes on afterwards (`drain.slurm_steps`).
     """
-    if not node.is_drain or registration.is_outlived(node):
+    if not node.is_drain or registration.is_stale_drain(node):
         return True
     return is_ours(node) and TIMED.isdisjoint(causes) != TIMED.isdisjoint(causes_in(node))
 

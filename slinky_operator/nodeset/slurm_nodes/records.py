@@ -62,7 +62,7 @@ def settle(
             busy.append(node.name)
         elif jobs is not None and node.name in named:
             kept.append(node.name)
-            if not node.is_drain or registration.is_outlived(node):
+            if not node.is_drain or registration.is_stale_drain(node):
                 drain.append(node.name)
         elif jobs is not None and not drains.is_foreign(node):
             delete.append(node.name)

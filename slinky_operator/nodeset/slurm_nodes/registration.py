@@ -51,6 +51,6 @@ def is_rejected(node: Node) -> bool:
     return is_invalid(node) or is_slurms_drain(node)
 
 
-def is_outlived(node: Node) -> bool:
+def is_stale_drain(node: Node) -> bool:
     """Whether such a drain remains although the slurmd has registered well since: the node may be undrained."""
     return is_slurms_drain(node) and not is_invalid(node)

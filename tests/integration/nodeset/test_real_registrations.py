@@ -84,7 +84,7 @@ async def test_words_of_a_person_and_of_slurm_write_over_each_other_while_a_job_
     host.wait_for(lambda: "INVALID_REG" not in state(host, "gpu"), "gpu is accepted")
     mended = await shown(client, "gpu")
     assert mended.is_drain
-    assert registration.is_outlived(mended)
+    assert registration.is_stale_drain(mended)
     await client.undrain_nodes(["gpu"])
     assert not (await shown(client, "gpu")).is_drain
     assert host.job_state(job) == "RUNNING"

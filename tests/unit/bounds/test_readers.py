@@ -55,7 +55,6 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "autoscaling.rules.needs.read": AUTOSCALING,
     "autoscaling.rules.needs.partitions": AUTOSCALING,
     "autoscaling.rules.needs._need": AUTOSCALING,
-    "nodeset.drain.slurm_steps._may_undrain": IN_WHOLE,
     "nodeset.execute.delete_pods._count": IN_WHOLE,
     "nodeset.execute.end_jobs.note": IN_WHOLE,
     "nodeset.execute.end_jobs._each": ASKS,

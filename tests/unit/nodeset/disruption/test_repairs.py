@@ -330,21 +330,21 @@ def test_a_job_that_names_the_node_keeps_the_pod() -> None:
 # The last look
 
 
-def still_meant(pod: Pod, node: Node | None, *jobs: Job) -> tuple[list[Pod], list[str]]:
-    return repairs.still_meant([joined(pod, node, *jobs)], NOW)
+def recheck(pod: Pod, node: Node | None, *jobs: Job) -> tuple[list[Pod], list[str]]:
+    return repairs.recheck([joined(pod, node, *jobs)], NOW)
 
 
 def test_just_before_slurm_has_the_last_word() -> None:
     pod = silent()
 
-    assert still_meant(pod, None) == ([pod], [])
-    assert still_meant(pod, None, job()) == ([], ["jobs name node a-0, which Slurm does not show"])
-    assert still_meant(pod, earlier("IDLE+DRAIN", reason="slurm-operator: repair (ns/a)")) == ([pod], [])
-    assert still_meant(pod, earlier())[0] == []
+    assert recheck(pod, None) == ([pod], [])
+    assert recheck(pod, None, job()) == ([], ["jobs name node a-0, which Slurm does not show"])
+    assert recheck(pod, earlier("IDLE+DRAIN", reason="slurm-operator: repair (ns/a)")) == ([pod], [])
+    assert recheck(pod, earlier())[0] == []
     # It has registered, was drained by somebody, or the node is somebody else's: no longer ours to repair.
     for node in (record(), record(0, "IDLE+DRAIN", reason="x"), earlier("IDLE+DRAIN", reason="x"), earlier(extra="")):
-        assert still_meant(pod, node) == ([], [])
-    assert still_meant(replace(pod, slurmd_started_at=ago(29)), None)[0] == []
+        assert recheck(pod, node) == ([], [])
+    assert recheck(replace(pod, slurmd_started_at=ago(29)), None)[0] == []
 
 
 # How many at a time

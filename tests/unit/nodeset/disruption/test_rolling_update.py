@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.disruption import rolling_update
+from slinky_operator.nodeset.disruption.victims import Tier
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
@@ -56,7 +57,7 @@ def chosen(
             begun=begun,
             known=known,
             healthy=lambda member: member.pod.ready_since is not None,
-            rank=lambda member: (4, 0, 0.0, False, 0, -(member.pod.ordinal or 0)),
+            rank=lambda member: (Tier.IDLE, 0, 0.0, False, 0, -(member.pod.ordinal or 0)),
         )
     )
 

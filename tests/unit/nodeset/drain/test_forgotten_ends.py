@@ -12,7 +12,7 @@ import pytest
 from slinky_api.v1alpha1.nodeset.spec import ForgottenJobs
 from slinky_operator.nodeset.drain import forgotten_ends
 from slinky_operator.nodeset.execute import end_jobs, slurm_queries
-from slinky_operator.nodeset.execute.context import Outcome
+from slinky_operator.nodeset.execute.context import PassOutcome
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import CancelForgotten
 from slinky_operator.nodeset.model.pod_state import Draining, Ready, State
@@ -177,7 +177,11 @@ async def test_both_are_asked_again_right_before_a_job_is_cancelled(
     slurm = Slurm(shown, records)
     told: list[str] = []
     context: Any = SimpleNamespace(
-        reach=lambda: slurm, now=lambda: NOW, outcome=Outcome(), steps={}, warn=lambda reason, text: told.append(text)
+        reach=lambda: slurm,
+        now=lambda: NOW,
+        outcome=PassOutcome(),
+        steps={},
+        warn=lambda reason, text: told.append(text),
     )
     await end_jobs.cancel_forgotten(context, CancelForgotten((running(),)))
     assert slurm.cancelled == cancelled

@@ -41,7 +41,7 @@ def under_way(pod_revision: str, drained_for: frozenset[Cause]) -> tuple[Snapsho
 
 def written(snapshot: Snapshot, member: Member, causes: frozenset[Cause]) -> list[str]:
     """The reasons of drains that are written."""
-    steps = slurm_steps.registrations_and_drains(snapshot, [member], {member.name: causes}, NOW)
+    steps = slurm_steps.drains_to_write(snapshot, [member], {member.name: causes}, NOW)
     return [one.reason for one in steps if isinstance(one, Drain)]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from slinky_operator.nodeset.drain import forgotten_ends, slurmd_questions
 from slinky_operator.nodeset.execute import end_jobs, slurmd_calls
-from slinky_operator.nodeset.execute.context import Outcome
+from slinky_operator.nodeset.execute.context import PassOutcome
 from slinky_operator.nodeset.model.actions import CancelForgotten, StepQuestion
 from slinky_operator.nodeset.model.pod_state import Doubt, Draining, State, Unknown
 from slinky_operator.nodeset.slurm_nodes import running_steps
@@ -164,7 +164,7 @@ class Slurm:
 
 
 def context(slurm: Slurm, steps: dict[str, StepsSeen]) -> Any:
-    outcome = Outcome()
+    outcome = PassOutcome()
     return SimpleNamespace(
         reach=lambda: slurm, now=lambda: NOW, outcome=outcome, steps=steps, unseen=False, warn=lambda *_: None
     )

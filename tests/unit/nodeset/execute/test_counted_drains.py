@@ -12,7 +12,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import delete_pods, slurm_writes
-from slinky_operator.nodeset.execute.context import Outcome
+from slinky_operator.nodeset.execute.context import PassOutcome
 from slinky_operator.nodeset.model.actions import Drain
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains
@@ -65,7 +65,7 @@ def context_with(slurm: Slurm, registry: CollectorRegistry) -> Any:
         owner=OWNER,
         nodeset=SimpleNamespace(uid="set", namespace="ns"),
         expectations=Expectations(Store()),
-        outcome=Outcome(),
+        outcome=PassOutcome(),
         changes=Changes(registry),
         say=lambda *words: None,
         now=lambda: NOW,

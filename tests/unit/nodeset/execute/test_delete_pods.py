@@ -13,7 +13,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import delete_pods
-from slinky_operator.nodeset.execute.context import Outcome
+from slinky_operator.nodeset.execute.context import PassOutcome
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slurm_client import errors
 from slurm_client.models import Job
@@ -44,7 +44,7 @@ def means_with(kube: Any, clock: Any) -> Any:
         clock=clock,
         nodeset=SimpleNamespace(uid="set", namespace="ns"),
         expectations=Expectations(Store()),
-        outcome=Outcome(),
+        outcome=PassOutcome(),
         changes=Changes(),
         say=lambda *words: None,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.execute import delete_pods, finalizer, slurm_writes
-from slinky_operator.nodeset.execute.context import Outcome, PassContext
+from slinky_operator.nodeset.execute.context import PassContext, PassOutcome
 from slinky_operator.nodeset.execute.executor import Executor
 from slinky_operator.nodeset.model.actions import DeletePods, DeleteRecords, Drain, MarkDown, RemoveFinalizer
 from slurm_client import errors
@@ -28,8 +28,8 @@ async def test_a_nodeset_is_not_let_go_in_the_pass_in_which_slurm_goes_away(
         done.append(context)
 
     monkeypatch.setattr(slurm_writes, "delete_records", delete_records)
-    monkeypatch.setattr(finalizer, "let_go", letting_go)
-    context: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
+    monkeypatch.setattr(finalizer, "remove_finalizer", letting_go)
+    context: Any = SimpleNamespace(outcome=PassOutcome(), unseen=False, written_at=None)
 
     outcome = await Executor(context).carry_out([DeleteRecords(("a-0",)), RemoveFinalizer()])
 
@@ -50,8 +50,8 @@ async def test_a_nodeset_whose_jobs_are_given_up_waits_for_no_answer(
         done.append(context)
 
     monkeypatch.setattr(slurm_writes, "mark_down", mark_down)
-    monkeypatch.setattr(finalizer, "let_go", letting_go)
-    context: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
+    monkeypatch.setattr(finalizer, "remove_finalizer", letting_go)
+    context: Any = SimpleNamespace(outcome=PassOutcome(), unseen=False, written_at=None)
 
     await Executor(context).carry_out([MarkDown(("a-0",)), RemoveFinalizer(anyway=True)])
 
@@ -59,9 +59,9 @@ async def test_a_nodeset_whose_jobs_are_given_up_waits_for_no_answer(
 
 
 async def test_a_nodeset_is_let_go_after_slurm_has_taken_jobs_back() -> None:
-    context: Any = SimpleNamespace(outcome=Outcome(downed=["a-0"]), nodeset=None)
+    context: Any = SimpleNamespace(outcome=PassOutcome(downed=["a-0"]), nodeset=None)
 
-    await finalizer.let_go(context, RemoveFinalizer())
+    await finalizer.remove_finalizer(context, RemoveFinalizer())
 
     assert context.outcome.kept == ["Slurm requeues or fails the jobs of a-0"]
 
@@ -91,7 +91,7 @@ async def test_what_slurm_says_no_to_holds_nothing_else_up(
 
     monkeypatch.setattr(slurm_writes, "drain_nodes", drain_nodes)
     monkeypatch.setattr(delete_pods, "delete_checked", delete_checked)
-    context: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
+    context: Any = SimpleNamespace(outcome=PassOutcome(), unseen=False, written_at=None)
 
     outcome = await Executor(context).carry_out([Drain(("a-0",), "slurm-operator: scale-in (ns/a)"), DeletePods(())])
 

@@ -44,7 +44,7 @@ def slurms_drain_is_a_strangers(patch: pytest.MonkeyPatch) -> None:
 
 def mended_nodes_stay_drained(patch: pytest.MonkeyPatch) -> None:
     """A node whose slurmd registers well again is left in Slurm's drain."""
-    patch.setattr(registration, "is_outlived", lambda node: False)
+    patch.setattr(registration, "is_stale_drain", lambda node: False)
 
 
 def all_words_are_slurms(patch: pytest.MonkeyPatch) -> None:

@@ -169,7 +169,7 @@ def test_a_drain_that_was_mended_becomes_ours_where_we_want_the_node_drained() -
 def test_a_persons_drain_stays_theirs_when_slurm_writes_its_words_over_it() -> None:
     one = pod(1, "bad", told=BEFORE)
 
-    assert pod_condition.words_before(joined(one, node(1, REJECTED, LOW))) == "bad disk"
+    assert pod_condition.previous_foreign_reason(joined(one, node(1, REJECTED, LOW))) == "bad disk"
     for words in (REJECTED, MENDED):
         snapshot = seen((pod(0), node(0)), (one, node(1, words, LOW)))
         assert planned(snapshot, DeletePods) == planned(snapshot, Undrain) == planned(snapshot, Drain) == []

@@ -239,9 +239,9 @@ class Job(Entry):
         """
         All other keys of its record: mail, tasks per socket, cores on each node, and what else few ask for.
 
-        There are some with a job that was asked for alone (``job``, ``job_parts``, ``job_tasks``), and in a list that
-        was read with ``jobs(details=True)``; else there is no such attribute (AttributeError). They are neither
-        compared nor printed with the job.
+        A job that was asked for alone has them (``job``, ``job_parts``, ``job_tasks``), and so does one of a list that
+        was read with ``details=True`` (``jobs``, ``find_jobs``); for any other there is no such attribute
+        (AttributeError). They are neither compared nor printed with the job.
         """
         if self._details is None:
             raise AttributeError(

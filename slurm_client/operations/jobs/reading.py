@@ -191,6 +191,7 @@ class JobReading(Operations):
         wckey: Text | None = None,
         states: Iterable[BaseState] | None = None,
         nodes: NodeNames | None = None,
+        details: bool = False,
         timeout: float | None = None,
     ) -> tuple[Job, ...]:
         """
@@ -211,6 +212,8 @@ class JobReading(Operations):
             Base states such as ``PENDING``; nothing matches an empty list.
         nodes
             Any of these it was given, also one that it has left.
+        details
+            Whether each job has its ``details``, too: slurmctld is asked for the same list, which takes longer to read.
 
         Raises
         ------
@@ -245,7 +248,7 @@ class JobReading(Operations):
                 and (names is None or not names.isdisjoint(job.nodes))
             )
 
-        return tuple([job async for job in sliced(await self.jobs(timeout=timeout)) if matches(job)])
+        return tuple([job async for job in sliced(await self.jobs(details=details, timeout=timeout)) if matches(job)])
 
     async def jobs_on_nodes(self, names: NodeNames, *, timeout: float | None = None) -> tuple[Job, ...]:
         """

@@ -68,6 +68,7 @@ class BlockingJobReading(Blocking):
         wckey: Text | None = None,
         states: Iterable[BaseState] | None = None,
         nodes: NodeNames | None = None,
+        details: bool = False,
         timeout: float | None = None,
     ) -> tuple[Job, ...]:
         """Return the jobs that match every filter, of all that slurmctld remembers."""
@@ -84,6 +85,7 @@ class BlockingJobReading(Blocking):
                 wckey=wckey,
                 states=states,
                 nodes=nodes,
+                details=details,
                 timeout=timeout,
             )
         )

@@ -197,7 +197,14 @@ async def test_jobs_are_found_by_what_was_noted_on_them(fake: FakeSlurmrestd) ->
         assert [job.id for job in await slurm.find_jobs(comment="run 1")] == [one.id]
         assert len(await slurm.find_jobs(extra="k=v")) == 2
         assert await slurm.find_jobs(extra="k=v", comment="run 3") == ()
+        (plain,) = await slurm.find_jobs(comment="run 1")
+        with pytest.raises(AttributeError, match="without details"):
+            _ = plain.details
+        (detailed,) = await slurm.find_jobs(comment="run 1", details=True)
+        assert detailed.details == (await slurm.job(one.id)).details
         before = slurm.calls
+        with pytest.raises(errors.InvalidArgument):
+            await slurm.find_jobs(details=True)
         with pytest.raises(errors.InvalidArgument):
             await slurm.find_jobs()
         assert slurm.calls == before

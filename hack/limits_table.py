@@ -53,7 +53,7 @@ def _of_a_cluster(module: str) -> str:
 
 
 _CACHE: Final = "slinky_operator.kube.cache"
-_JOBLOGS: Final = "slinky_operator.joblogs"
+_JOBLOGS: Final = "slinky_operator.pod_programs.joblogs"
 _AUTOSCALING: Final = "slinky_operator.autoscaling.rules"
 _KINDS: Final = "slinky_api.v1alpha1"
 
@@ -257,7 +257,7 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
         ),
     ),
     "servers": (
-        Limit("slinky_operator.agent.connections:LONGEST", "request to an agent", "bytes", "refused"),
+        Limit("slinky_operator.pod_programs.agent.connections:LONGEST", "request to an agent", "bytes", "refused"),
         Limit(
             f"{_JOBLOGS}.server:MAX_CONNECTIONS", "connections to one job log server", "connections", "they try again"
         ),

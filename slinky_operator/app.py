@@ -43,7 +43,6 @@ from slinky_operator.node_labels import spec as node_labels
 from slinky_operator.nodeset import spec as nodeset
 from slinky_operator.nodeset.execute import delete_pods, takeover
 from slinky_operator.nodeset.slurm_nodes import drains
-from slinky_operator.oldjobs import spec as oldjobs
 from slinky_operator.reconcile.caches import Caches
 from slinky_operator.reconcile.gate import Gate as ReadingGate
 from slinky_operator.reconcile.spec import ControllerSpec, Services
@@ -59,6 +58,7 @@ from slinky_operator.settings import Settings
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.pod_reader import PodReader
 from slinky_operator.slurmjob import spec as slurmjob
+from slinky_operator.sylabs import spec as sylabs
 from slinky_operator.token import spec as token
 from slurm_client.connection.intake import MIB, Intake
 
@@ -74,7 +74,7 @@ CONTROLLERS: Final = (
     autoscaling.SPEC,
     node_labels.SPEC,
     slurmjob.SPEC,
-    *oldjobs.SPECS,
+    *sylabs.SPECS,
 )
 """Every controller of this process, those that are switched off too. A new one is added here, and nowhere else."""
 

@@ -14,10 +14,9 @@ module              concern
 `refusal`           the one error
 `tenants`           who may submit as whom, and to what
 `phases`            states of Slurm as phase, reason and words of a job object
-`faces`             job kinds of sylabs' operators as specs of SlurmJobs
 `parameter_values`  values of slurmrestd's fields as values of sbatch's options
 ==================  ============================================================================
 
-All of it is pure; the controllers are `slinky_operator.slurmjob` and `slinky_operator.oldjobs`. ``#SBATCH`` lines are
+All of it is pure; the controllers are `slinky_operator.slurmjob` and `slinky_operator.sylabs`. ``#SBATCH`` lines are
 read by `slurm_client.notation.sbatch`.
 """

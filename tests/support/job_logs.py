@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hack.localkube.paths import PROJECT
-from slinky_operator.joblogs import job_file, protocol, tokens
-from slinky_operator.joblogs.copies import orders, permits
-from slinky_operator.joblogs.copies.events import Limits
-from slinky_operator.joblogs.copies.permits import Permit
-from slinky_operator.joblogs.job_file import Job, JobState, Place
-from slinky_operator.joblogs.tokens import Grant
+from slinky_operator.pod_programs.joblogs import job_file, protocol, tokens
+from slinky_operator.pod_programs.joblogs.copies import orders, permits
+from slinky_operator.pod_programs.joblogs.copies.events import Limits
+from slinky_operator.pod_programs.joblogs.copies.permits import Permit
+from slinky_operator.pod_programs.joblogs.job_file import Job, JobState, Place
+from slinky_operator.pod_programs.joblogs.tokens import Grant
 
 KEY = bytes(range(64))
 PATIENCE = 120.0
@@ -33,7 +33,7 @@ AS_IN_A_POD = ("setpriv", "--bounding-set=-all,+setuid,+setgid", "--inh-caps=-al
 # An interpreter below root's home cannot be read by others: everything is imported before the user is changed.
 _AS_USER = """\
 import encodings.idna, encodings.latin_1, os, sys
-import slinky_operator.joblogs.command as command
+import slinky_operator.pod_programs.joblogs.command as command
 uid = int(sys.argv[1])
 command._parser().parse_args(sys.argv[2:])
 os.setgroups([])
@@ -116,7 +116,10 @@ def node(*more: str, first: str = "") -> Iterator[Node]:
     arguments = ["serve", "--key", str(key), "--host", "127.0.0.1", "--port", "0", "--own-folder", f"{root}/job-output"]
     program = ["-m", "slinky_operator.joblogs"]
     if first:
-        program = ["-c", f"{first}\nimport sys\nfrom slinky_operator.joblogs.command import main\nmain(sys.argv[1:])"]
+        program = [
+            "-c",
+            f"{first}\nimport sys\nfrom slinky_operator.pod_programs.joblogs.command import main\nmain(sys.argv[1:])",
+        ]
     with (root / "server.log").open("wb") as log:
         process = subprocess.Popen(
             [*AS_IN_A_POD, sys.executable, *program, *arguments, *more],

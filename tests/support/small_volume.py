@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from slinky_operator.agent.volumes import room
+from slinky_operator.pod_programs.agent.volumes import room
 
 
 @contextmanager

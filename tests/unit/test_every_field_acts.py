@@ -201,7 +201,7 @@ def written(path: str) -> str:
 
 
 ELSEWHERE_TRIED = ("accounting.tree.", "jobs.tenants[].", "jobs.sylabs.")
-"""Fields that are tried in tests/unit/cluster/accounts/test_fields_of_the_tree.py, tests/unit/slurmjob and oldjobs."""
+"""Fields that are tried in tests/unit/cluster/accounts/test_fields_of_the_tree.py, tests/unit/slurmjob and sylabs."""
 
 LEAVES = [written(path) for path, _, _ in fields_of(ClusterSpec) if not path.startswith(ELSEWHERE_TRIED)]
 """Of the schema."""

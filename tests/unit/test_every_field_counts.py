@@ -27,10 +27,10 @@ from slinky_operator.kube.events import EventType
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.report.status import selector
-from slinky_operator.oldjobs import clusters
 from slinky_operator.reconcile.namespaces import NamespaceFacts
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.conf.sources.gather import names_of_sources
+from slinky_operator.sylabs import clusters
 from tests.unit.api.test_models import certificate
 from tests.unit.autoscaling.worlds import World as AutoscaledWorld
 from tests.unit.cluster import world as worlds

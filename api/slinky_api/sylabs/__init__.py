@@ -9,6 +9,6 @@ module       kinds
 ===========  =====================================================================================
 
 Every field that those operators had is here with its old name, also those that are refused: what becomes of each is
-decided in ``slinky_operator.jobs.faces``. Specs keep unknown fields, so that a misspelt one is refused by name instead
-of being pruned.
+decided in ``slinky_operator.sylabs.translation``. Specs keep unknown fields, so that a misspelt one is refused by name
+instead of being pruned.
 """

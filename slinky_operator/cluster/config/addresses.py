@@ -22,11 +22,11 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
-from slinky_operator.agent import hosts
 from slinky_operator.cluster.actions import AskNames
 from slinky_operator.cluster.memory import Memory, Names
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
+from slinky_operator.pod_programs.agent import hosts
 from slinky_operator.slurm.conf import ConfInputs, Line, StaticNodeConf, TextProblem, parse, parse_words
 from slinky_operator.slurm.conf.render import SLURM_CONF
 from slinky_operator.slurm.connection.contact import ContactState

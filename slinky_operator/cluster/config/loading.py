@@ -20,7 +20,6 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import ClusterCondition, find
-from slinky_operator.agent.files import expected
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
 from slinky_operator.cluster.components.daemons import DAEMONS
@@ -29,6 +28,7 @@ from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Loaded
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
+from slinky_operator.pod_programs.agent.files import expected
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import subjects

@@ -1,4 +1,4 @@
-"""The server beside slurmd for output of jobs (`slinky_operator.joblogs`), in pods of NodeSets with `jobLogs`. Pure.
+"""The server beside slurmd for output of jobs (`pod_programs.joblogs`), in pods of NodeSets with `jobLogs`. Pure.
 
 It starts before slurmd, so that the folder has its mode before a job can write to it, and ends after it. It is root
 with two capabilities, by which it becomes the user of a job; nothing else of slurmd's pod is in it. Like slurmrestd it

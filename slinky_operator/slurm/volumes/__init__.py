@@ -4,5 +4,5 @@
 `query`  one question to the program beside a daemon that looks at its volumes
 
 What a full volume means, and whom to tell, is left to the controllers. The programs that look are
-`slinky_operator.agent` beside slurmctld and MariaDB, and `slinky_operator.joblogs` beside slurmd.
+`slinky_operator.pod_programs.agent` beside slurmctld and MariaDB, and `pod_programs.joblogs` beside slurmd.
 """

@@ -17,6 +17,6 @@ module          concern
 `own_objects`   finds, changes and deletes objects of one SlurmJob, never somebody else's of that name
 ==============  ==========================================================================================
 
-The programs in the pods, and the server beside slurmd, are in `slinky_operator.joblogs`. The key of a Cluster's servers
-is read here and never leaves the operator: only tokens for one file, of one job, do.
+The programs in the pods, and the server beside slurmd, are in `slinky_operator.pod_programs.joblogs`. The key of a
+Cluster's servers is read here and never leaves the operator: only tokens for one file, of one job, do.
 """

@@ -13,8 +13,8 @@ from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.files import JobCopies, JobCopy
-from slinky_operator.joblogs.copies.orders import Copy, Report
 from slinky_operator.kube.objects import Object
+from slinky_operator.pod_programs.joblogs.copies.orders import Copy, Report
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurmjob.pods import pod_state
 from slinky_operator.slurmjob.pods.copy_pod import items_of

@@ -11,8 +11,8 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.slurmjob.files import JobVolume
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
-from slinky_operator.joblogs.copies import orders
 from slinky_operator.kube.objects import Object
+from slinky_operator.pod_programs.joblogs.copies import orders
 from slinky_operator.slurmjob.pods import bodies
 from slinky_operator.slurmjob.pods.bodies import Image
 

@@ -15,14 +15,14 @@ from typing import Final
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.files import JobFilesStatus, JobResults
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
-from slinky_operator.joblogs import tokens
-from slinky_operator.joblogs.copies import permits
-from slinky_operator.joblogs.copies.events import Limits
-from slinky_operator.joblogs.copies.orders import Copy, Place
-from slinky_operator.joblogs.copies.permits import Permit
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.tenants import Grant
 from slinky_operator.kube.objects import Object
+from slinky_operator.pod_programs.joblogs import tokens
+from slinky_operator.pod_programs.joblogs.copies import permits
+from slinky_operator.pod_programs.joblogs.copies.events import Limits
+from slinky_operator.pod_programs.joblogs.copies.orders import Copy, Place
+from slinky_operator.pod_programs.joblogs.copies.permits import Permit
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.pods.copy_pod import SHARED_FOLDER, shared_volume, volume_folder
 from slinky_operator.slurmjob.pods.routes import Route, server_of

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from slinky_operator.joblogs.copies import orders
-from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.objects import Object
+from slinky_operator.pod_programs.joblogs.copies import orders
+from slinky_operator.pod_programs.joblogs.copies.orders import Report
 from slinky_operator.reconcile import pod_trouble
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurmjob.pods.copy_pod import CONTAINER, items_of

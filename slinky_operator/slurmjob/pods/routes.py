@@ -15,10 +15,10 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.files import JobVolume
-from slinky_operator.joblogs import tokens
-from slinky_operator.joblogs.job_file import Place
-from slinky_operator.joblogs.tokens import Grant
 from slinky_operator.kube.objects import Object
+from slinky_operator.pod_programs.joblogs import tokens
+from slinky_operator.pod_programs.joblogs.job_file import Place
+from slinky_operator.pod_programs.joblogs.tokens import Grant
 from slinky_operator.reconcile.kept_fields import SHARED_SOURCES
 from slinky_operator.slurm import naming, whose
 from slinky_operator.slurmjob.model import output_path

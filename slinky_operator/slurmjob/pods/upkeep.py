@@ -15,13 +15,13 @@ from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.files import JobCopies, JobFilesStatus
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
-from slinky_operator.joblogs.copies import orders
-from slinky_operator.joblogs.copies.orders import Copy
 from slinky_operator.jobs.tenants import Grant
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
+from slinky_operator.pod_programs.joblogs.copies import orders
+from slinky_operator.pod_programs.joblogs.copies.orders import Copy
 from slinky_operator.reconcile.secrets import OLD, OLD_IN_TROUBLE, SecretReader
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurm import naming

@@ -106,7 +106,7 @@ class Team(JobNamespace):
 @pytest.fixture(scope="module")
 def team(new_slurm: NewSlurm) -> Iterator[Team]:
     """A Cluster that runs old kinds, one node with containers, and a namespace whose jobs are alice's."""
-    slurm = new_slurm("oldjobs")
+    slurm = new_slurm("sylabs")
     namespace = f"{slurm.namespace}-alice"
     users = {
         "passwd": "alice:x:2001:2001::/tmp:/bin/sh\n",

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_operator.agent.server import serve
 from slinky_operator.kube import errors
 from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
@@ -32,6 +31,7 @@ from slinky_operator.kube.resources import (
     SERVICEACCOUNTS,
     STATEFULSETS,
 )
+from slinky_operator.pod_programs.agent.server import serve
 from slinky_operator.slurm.conf import TextProblem, parse_words
 from slurm_client.models import PartitionState
 from slurm_client.testing import FakeSlurmrestd

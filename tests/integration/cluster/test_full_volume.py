@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
-from slinky_operator.agent.volumes import room
+from slinky_operator.pod_programs.agent.volumes import room
 from slinky_operator.slurm.volumes.room import FULL, Room, is_low
 from tests.support.daemons import DaemonError
 from tests.support.mariadb_host import MYSQL_UID, MariadbHost

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.joblogs.tokens import Grant, sign, verify
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, SECRETS, STATEFULSETS
+from slinky_operator.pod_programs.joblogs.tokens import Grant, sign, verify
 from slinky_operator.slurm import naming
 from tests.integration.cluster.conftest import Bench, applied, live, message, ready, reason, wait_until
 from tests.unit.cluster.keys.key_model import key_set

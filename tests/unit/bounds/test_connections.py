@@ -38,13 +38,16 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "slinky_operator/slurm/connection/clients.py": ({"httpx"}, "transports; the client reads with its intake"),
     "slinky_operator/slurm/connection/replicas.py": ({"httpx"}, "a transport; it reads no body"),
     "slinky_operator/slurm/fencing.py": ({"httpx"}, "a transport; it reads no body"),
-    "slinky_operator/joblogs/sources.py": (
+    "slinky_operator/pod_programs/joblogs/sources.py": (
         {"http.client"},
         "MAX_CHUNK and a deadline for each answer, pieces of 1 MiB",
     ),
-    "slinky_operator/joblogs/connections.py": ({"socket"}, "a share for each holder; it reads nothing"),
-    "slinky_operator/joblogs/copies/pace.py": ({"socket"}, "a pace and an end for each copy"),
-    "slinky_operator/joblogs/timed_socket.py": ({"socket", "create_connection"}, "the deadline of the two above"),
+    "slinky_operator/pod_programs/joblogs/connections.py": ({"socket"}, "a share for each holder; it reads nothing"),
+    "slinky_operator/pod_programs/joblogs/copies/pace.py": ({"socket"}, "a pace and an end for each copy"),
+    "slinky_operator/pod_programs/joblogs/timed_socket.py": (
+        {"socket", "create_connection"},
+        "the deadline of the two above",
+    ),
     # The API server, which is trusted
     "slinky_operator/custom_resource_watch.py": ({"aiohttp"}, "levels of objects are limited by `kube.calls.depth`"),
     "slinky_operator/kube/calls/connection.py": ({"aiohttp", "kubernetes", "urllib.request"}, ""),
@@ -52,20 +55,23 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "slinky_operator/kube/calls/reading.py": ({"aiohttp"}, ""),
     "slinky_operator/kube/calls/transport.py": ({"aiohttp"}, ""),
     # Servers: requests have a size and a deadline
-    "slinky_operator/agent/connections.py": ({"socket"}, "connections, bytes and seconds are limited"),
-    "slinky_operator/agent/server.py": ({"socket", "create_server"}, "connections, bytes and seconds are limited"),
-    "slinky_operator/agent/sack.py": (
+    "slinky_operator/pod_programs/agent/connections.py": ({"socket"}, "connections, bytes and seconds are limited"),
+    "slinky_operator/pod_programs/agent/server.py": (
+        {"socket", "create_server"},
+        "connections, bytes and seconds are limited",
+    ),
+    "slinky_operator/pod_programs/agent/sack.py": (
         {"socket", "create_server"},
         "the same; LONGEST and SECONDS for an answer of sackd, at its socket",
     ),
-    "slinky_operator/joblogs/server.py": ({"socket"}, "connections, bytes and seconds are limited"),
-    "slinky_operator/joblogs/opening.py": ({"socket"}, "a channel between two processes of one pod"),
-    "slinky_operator/joblogs/command.py": ({"socket", "create_server"}, "listens for the server"),
-    "slinky_operator/joblogs/copies/serving.py": ({"socket"}, "bounded frames, COPY_SECONDS"),
+    "slinky_operator/pod_programs/joblogs/server.py": ({"socket"}, "connections, bytes and seconds are limited"),
+    "slinky_operator/pod_programs/joblogs/opening.py": ({"socket"}, "a channel between two processes of one pod"),
+    "slinky_operator/pod_programs/joblogs/command.py": ({"socket", "create_server"}, "listens for the server"),
+    "slinky_operator/pod_programs/joblogs/copies/serving.py": ({"socket"}, "bounded frames, COPY_SECONDS"),
     "slinky_operator/runtime/health.py": ({"aiohttp"}, "no request has a body that is read"),
     "slurm_exporter/page/server.py": ({"aiohttp"}, "no request has a body that is read"),
     # No connection
-    "slinky_operator/agent/resolver.py": ({"socket"}, "the resolver of the C library"),
+    "slinky_operator/pod_programs/agent/resolver.py": ({"socket"}, "the resolver of the C library"),
     "slinky_operator/settings.py": ({"socket"}, "the name of the host"),
 }
 """By module: what it uses, and what bounds the bytes that it reads."""

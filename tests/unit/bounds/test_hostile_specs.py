@@ -20,14 +20,14 @@ from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.parameters import PARAMETERS
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import translate
-from slinky_operator.oldjobs.kinds import KINDS as OLD_KINDS
+from slinky_operator.sylabs.kinds import KINDS as OLD_KINDS
 from slurm_client.notation.sbatch.lines import LONGEST as LONGEST_WORD
 from slurm_client.notation.sbatch.table import TAKES
 from tests.support.from_schema import ITEM, Path, Schema, filled, text_fields
 from tests.support.hostile_texts import SHORT, Cost, measured, texts
 from tests.unit.loginset import builders as loginsets
-from tests.unit.oldjobs.worlds import old_world
 from tests.unit.slurmjob.worlds import job_world
+from tests.unit.sylabs.worlds import old_world
 from tests.unit.token.worlds import TokenWorld
 
 pytestmark = pytest.mark.thorough

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slinky_api import labels
-from slinky_operator.agent.hosts import MOST
 from slinky_operator.cluster.actions import (
     Action,
     AskAgent,
@@ -26,6 +25,7 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Denied, Loaded, Memory, Mounted
+from slinky_operator.pod_programs.agent.hosts import MOST
 from slinky_operator.slurm.connection.contact import Trouble
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 

@@ -13,8 +13,6 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.agent.files import expected
-from slinky_operator.agent.hosts import names_in
 from slinky_operator.cluster.accounts import wanted
 from slinky_operator.cluster.accounts.comparison import Comparison, Counts
 from slinky_operator.cluster.actions import (
@@ -77,6 +75,8 @@ from slinky_operator.cluster.memory import (
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.steps.site import job_logs
+from slinky_operator.pod_programs.agent.files import expected
+from slinky_operator.pod_programs.agent.hosts import names_in
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.slurm import naming

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from hack.packaging.render import ROOT, helm, render
-from slinky_operator.oldjobs.kinds import KINDS
 from slinky_operator.settings import Settings
+from slinky_operator.sylabs.kinds import KINDS
 from tests.unit.helm.test_rights import grants, roles
 
 CHART = ROOT / "helm" / "slurm-sylabs-jobs"

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from slinky_operator.joblogs.copies import orders, permits
-from slinky_operator.joblogs.copies.orders import Copy, Place, Report
-from slinky_operator.joblogs.copies.permits import Permit
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
+from slinky_operator.pod_programs.joblogs.copies import orders, permits
+from slinky_operator.pod_programs.joblogs.copies.orders import Copy, Place, Report
+from slinky_operator.pod_programs.joblogs.copies.permits import Permit
 from tests.unit.slurmjob.log_worlds import KEY, LogWorld
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 

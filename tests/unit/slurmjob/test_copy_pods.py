@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.resources import PODS
+from slinky_operator.pod_programs.joblogs.copies.orders import Report
 from slinky_operator.slurmjob.pods import pod_state
 from tests.unit.slurmjob.file_worlds import FileWorld, file_world, result
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS, SECRETS
+from slinky_operator.pod_programs.joblogs.copies.orders import Report
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.execute.submission import LACKING_S
 from tests.unit.slurmjob.file_worlds import SHARED, FileWorld, file_world, result

@@ -10,11 +10,11 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
-from slinky_operator.joblogs.copies import permits
-from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.errors import Forbidden, Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
+from slinky_operator.pod_programs.joblogs.copies import permits
+from slinky_operator.pod_programs.joblogs.copies.orders import Report
 from slinky_operator.reconcile import pod_trouble
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.execute.submission import LACKING_S

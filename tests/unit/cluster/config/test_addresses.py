@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.agent import hosts
 from slinky_operator.cluster.actions import AskNames, EmitEvent, Reload
 from slinky_operator.cluster.memory import Loaded, Memory, Names
+from slinky_operator.pod_programs.agent import hosts
 from slinky_operator.slurm.conf import parse
 from slinky_operator.slurm.connection.contact import Trouble
 from slurm_client.models import Node

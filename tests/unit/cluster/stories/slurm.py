@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from slinky_operator.agent.files import expected
-from slinky_operator.agent.hosts import names_in
+from slinky_operator.pod_programs.agent.files import expected
+from slinky_operator.pod_programs.agent.hosts import names_in
 from slinky_operator.slurm.conf.render import SLURM_CONF
 from slinky_operator.slurm.conf.syntax.parsed import parse
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Endpoint, Trouble

@@ -12,11 +12,11 @@ import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.joblogs import command
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.pod_spec import builder, generated, job_logs
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
+from slinky_operator.pod_programs.joblogs import command
 from slinky_operator.slurm import naming
 
 DEFAULTS = generated.Defaults(image="slurmd:26.05", image_pull_policy="Never", agent="operator:1")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.agent.hosts import names_in
 from slinky_operator.cluster.in_use.removals import keep
+from slinky_operator.pod_programs.agent.hosts import names_in
 from slinky_operator.slurm.conf import Rendered, future_nodes, parse
 from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.inputs import MAX_NODE_COUNT

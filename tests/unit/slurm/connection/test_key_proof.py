@@ -14,7 +14,7 @@ from pathlib import Path
 import jwt
 import pytest
 
-from slinky_operator.agent import sack
+from slinky_operator.pod_programs.agent import sack
 from slinky_operator.slurm.connection.key_proof import (
     LONGEST_ANSWER,
     Answer,

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from slinky_operator.agent.files import expected
 from slinky_operator.cluster.execute.slurm import agent_queries
 from slinky_operator.cluster.execute.slurm.agent_queries import LONGEST_NAMES, Agent, ask_files, ask_names
 from slinky_operator.cluster.memory import Names
+from slinky_operator.pod_programs.agent.files import expected
 from slinky_operator.slurm.connection.pod_reader import PodReader
 from slurm_client.connection.intake import Intake
 

@@ -51,5 +51,5 @@ class SlurmAccess:
             return None
         key = await signing_key(self._secrets, cluster, KEY_VALID_S)
         if key is None:
-            raise KeyUnknown(f"the key of Cluster {cluster.name} that tokens are signed with is not known yet")
+            raise KeyUnknown(f"Cluster {cluster.name} has no key to sign tokens with yet")
         return key

@@ -48,8 +48,8 @@ RARELY: Final = timedelta(minutes=40)
 """Pause from which on a refused job is called one that may never run: a pause of an hour, and a quarter shorter."""
 
 RARE: Final = (
-    "; a job that Slurm refuses so often may never run. Change what Slurm refuses and set suspend to true and then to "
-    "false, which submits it at once, or delete the SlurmJob"
+    "; a job refused this often may never run. Correct the cause and set suspend to true and back to false, which "
+    "submits the job at once, or delete the SlurmJob"
 )
 
 BEGINNING_S: Final = 10.0
@@ -102,7 +102,7 @@ class Submitter:
         is_first = not isinstance(step, Submit) or step.attempt == 0
         lacking = await self._lacking(snapshot, memory) if is_first else None
         if lacking is not None:
-            words = f"{lacking.names}: create it, or name another in another SlurmJob"
+            words = f"{lacking.names}: create it, or create a SlurmJob that names another one"
             _ = await self._reports.show(obj, snapshot, Note(Reason.VOLUME_NOT_FOUND, words), memory)
             return Result((lacking.until - snapshot.now).total_seconds())
         if isinstance(step, DryRun):
@@ -137,9 +137,12 @@ class Submitter:
         )
         status, _, message = told.condition
         if status == "True":
-            note = Note(Reason.PREPARING, "the files of spec.prepare are on the nodes")
+            note = Note(Reason.PREPARING, "the files of spec.prepare have been copied")
         elif told.wake is None:
-            note = Note(Reason.PREPARE_FAILED, f"{message}; the job is not submitted: create the SlurmJob again")
+            note = Note(
+                Reason.PREPARE_FAILED,
+                f"{message}; the job is not submitted: correct the cause and create the SlurmJob again",
+            )
         else:
             note = Note(Reason.PREPARING, message)
         _ = await self._reports.show(obj, snapshot, note, memory, told)
@@ -221,7 +224,7 @@ class Submitter:
         if not is_refusal and not slurm_calls.was_not_sent(error):
             self._changes.submission(UNANSWERED)
             logger.info("%s/%s: the answer to its submission is not known: %s", job.namespace, job.name, words)
-            shown = Note(Reason.SUBMITTING, f"the answer to the submission is not known: {words}")
+            shown = Note(Reason.SUBMITTING, f"Slurm's answer to the submission was lost: {words}")
             unknown = job.model_copy(update={"status": begun})
             _ = await self._reports.show(obj, replace(snapshot, job=unknown), shown, memory)
             return Result(1.0)
@@ -232,7 +235,7 @@ class Submitter:
             until = self._refuse(job, memory, passing=slurm_calls.may_pass(error))
             pause = (until - self._now()).total_seconds()
             told = until.replace(microsecond=0).isoformat()
-            message = f"Slurm refuses the job ({memory.refusals}), next try {told}: {words}"
+            message = f"Slurm refused the job ({memory.refusals}), next attempt {told}: {words}"
             if timedelta(seconds=pause) >= RARELY:
                 message += RARE
             note = Note(Reason.SUBMISSION_REFUSED, message)
@@ -256,7 +259,7 @@ class Submitter:
         # Slurm says the same several times, at times with some words before it.
         own = [one for one in dict.fromkeys(slurms) if not any(one in other for other in slurms if other != one)]
         notes = [*map(str, submission.conflicts), *submission.without_effect, *filter(None, own)]
-        words = cut("; ".join([f"Slurm has taken it as job {job_id}", *notes]), LONGEST)
+        words = cut("; ".join([f"Slurm accepted job {job_id}", *notes]), LONGEST)
         if notes:
             self._recorder.warning(obj, EventReason.JOB_SUBMITTED, words)
         else:

@@ -77,7 +77,7 @@ def resolve(obj: Object, find: Find, *, is_met: bool = False) -> Wait | Ready:
             if not loop:
                 return part
             way = cut(" -> ".join(loop), LONGEST_WAY)
-            return Wait(Reason.DEPENDENCY_LOOP, f"spec.dependsOn: these wait for each other: {way}")
+            return Wait(Reason.DEPENDENCY_LOOP, f"spec.dependsOn: these SlurmJobs wait for each other: {way}")
         if part:
             parts.append(part)
     return Ready(",".join(parts))
@@ -117,12 +117,12 @@ def _wanted(obj: Object) -> Iterator[tuple[str, str]]:
 def _part(kind: str, name: str, other: Object | None, own: Object) -> str | Wait:
     """One dependency in Slurm's notation; empty if it has been met."""
     if other is None:
-        return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"spec.dependsOn: there is no SlurmJob {name} yet")
+        return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"spec.dependsOn: SlurmJob {name} does not exist yet")
     spec, status = other.get("spec") or {}, other.get("status") or {}
     if _cluster(other) != _cluster(own):
         return Wait(
             Reason.DEPENDENCY_NOT_SUBMITTED,
-            f"spec.dependsOn: SlurmJob {name} is for another Cluster, and Slurm cannot wait for it",
+            f"spec.dependsOn: SlurmJob {name} belongs to another Cluster, so Slurm cannot wait for it",
         )
     number = status.get("jobId")
     if not isinstance(number, int):
@@ -132,8 +132,8 @@ def _part(kind: str, name: str, other: Object | None, own: Object) -> str | Wait
         if attempt < limit:
             return Wait(
                 Reason.DEPENDENCY_NOT_FINISHED,
-                f"waits until SlurmJob {name} has ended: its job {number} is submission {attempt + 1} of {limit + 1}, "
-                "and another follows if it fails",
+                f"waits for the end of SlurmJob {name}: its job {number} is submission {attempt + 1} of {limit + 1}, "
+                "and another one follows if it fails",
             )
     state = status.get("state")
     met = {"afterok": state == "Succeeded", "afternotok": state == "Failed"}
@@ -149,14 +149,14 @@ def _without_number(kind: str, name: str, other: Object) -> str | Wait:
     if (other.get("spec") or {}).get("dryRun"):
         why = "is a dry run"
     elif not has_ended(other):
-        return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"waits until SlurmJob {name} has been submitted")
+        return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"waits for the submission of SlurmJob {name}")
     elif kind in {"after", "afterany"} or (kind == "afternotok" and state == "Failed"):
         return ""
     elif state == "Failed":
         why = "was cancelled before it was submitted"
     else:
         why = "was cancelled, and it is not known whether it ran"
-    words = f"spec.dependsOn: {kind} never comes true, since SlurmJob {name} {why}; delete this SlurmJob"
+    words = f"spec.dependsOn: {kind} can never be satisfied: SlurmJob {name} {why}; delete this SlurmJob"
     return Wait(Reason.DEPENDENCY_NEVER_SATISFIED, words)
 
 

@@ -70,12 +70,12 @@ def without_history(snapshot: Snapshot, away_since: datetime) -> Plan:
     number = snapshot.job.status.job_id
     if number is None:
         words = (
-            "the answer to the submission is not known, slurmctld does not have the job, and slurmdbd does not answer"
+            "Slurm's answer to the submission was lost, slurmctld does not list the job, and slurmdbd does not answer"
         )
-        note = Note(Reason.SUBMITTING, f"{words}; it is asked again")
+        note = Note(Reason.SUBMITTING, f"{words}; the operator asks again")
         return unanswered.unless_unknown(snapshot, Plan(news=note, wake=wake))
     seen = snapshot.looked.seen if snapshot.looked is not None else None
     what = f"job {number}" if seen is None else f"tasks of job {number}"
     words = f"slurmctld has forgotten {what}, and slurmdbd, which knows how it ended, does not answer"
-    note = Note(Reason.ACCOUNTING_DOWN, f"{words}; it is asked again")
+    note = Note(Reason.ACCOUNTING_DOWN, f"{words}; the operator asks again")
     return Plan(news=note if seen is None else Record(arrays.awaited(seen), note), wake=wake)

@@ -19,9 +19,9 @@ WAITING: Final = "Waiting"
 """State of a job that Slurm does not have yet."""
 
 _HINTS: Final = (
-    ("PartitionDown", "its partition starts no jobs until an administrator sets it UP"),
-    ("PartitionInactive", "its partition starts no jobs until an administrator sets it UP"),
-    ("PartitionTimeLimit", "it asks for more time than its partition allows"),
+    ("PartitionDown", "its partition is not UP and starts no jobs"),
+    ("PartitionInactive", "its partition is not UP and starts no jobs"),
+    ("PartitionTimeLimit", "it requests more time than its partition allows"),
     ("Assoc", "a limit of its account or user is reached"),
     ("QOS", "a limit of its QOS is reached"),
     ("ReqNodeNotAvail", "nodes that it needs are not available"),
@@ -92,7 +92,7 @@ def _over(snapshot: Snapshot, news: Conclusion) -> SlurmJobStatus:
         said.append((SlurmJobCondition.SUBMITTED, "Unknown" if note.reason in _UNKNOWN else "False", *note))
     else:
         # What was said while its end was looked for is over too.
-        words = f"Slurm had the job as {job.status.job_id}"
+        words = f"Slurm had accepted it as job {job.status.job_id}"
         said.append((SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, words))
     prepared = find(job.status.conditions, SlurmJobCondition.PREPARED)
     if prepared is not None and prepared.status != "True":
@@ -107,7 +107,7 @@ def _over(snapshot: Snapshot, news: Conclusion) -> SlurmJobStatus:
 
 def submitted(job: SlurmJob, job_id: int, now: datetime) -> tuple[Condition, ...]:
     """Conditions of a job that Slurm has just taken."""
-    words = f"Slurm has the job as {job_id}"
+    words = f"Slurm has accepted it as job {job_id}"
     status = _update(
         job,
         now,
@@ -166,7 +166,7 @@ def _seen(job: SlurmJob, news: Record, now: datetime) -> SlurmJobStatus:
         "held": _held(job, news),
     }
     message = cut(shown.message, LONGEST_MESSAGE)
-    submitted = (SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, f"Slurm has the job as {seen.job_id}")
+    submitted = (SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, f"Slurm has accepted it as job {seen.job_id}")
     running = "True" if shown.phase is Phase.RUNNING else "False"
     finished = ("True" if is_over else "False", shown.reason.value, message)
     if news.is_followed and job.status.submission is not None:
@@ -228,7 +228,7 @@ def with_logs(job: SlurmJob, status: SlurmJobStatus, told: LogsReport | None, no
         value, reason, message = told.condition
         logs = status.logs
         if reason is Reason.OUTPUT_OUT_OF_REACH and logs is not None and logs.not_served:
-            message = f"{message}; the operator has not named a file for the job, since {logs.not_served}"
+            message = f"{message}; the operator set no output file for the job: {logs.not_served}"
         known = _condition(job, (kind, value, reason, message))
         if logs is not None and told.is_complete:
             status = status.model_copy(update={"logs": logs.model_copy(update={"is_complete": True})})
@@ -280,4 +280,6 @@ def left_behind(status: SlurmJobStatus) -> str:
     """What the Event about a job says that nobody can cancel."""
     if status.job_id is not None:
         return f"job {status.job_id} was not cancelled: its Cluster is gone"
-    return "the answer to the submission was lost, and the Cluster is gone: a job of it may run, and was not cancelled"
+    return (
+        "Slurm's answer to the submission was lost and the Cluster is gone: a job may still run and was not cancelled"
+    )

@@ -63,7 +63,7 @@ def shown(request: SubmissionRequest) -> JobRequest:
 def ended(request: JobRequest, submission: Submission) -> Plan:
     """The end of a dry run, with what an Event about a submission would say."""
     what = f"{request.method} {request.path}"
-    words = f"nothing is submitted, since spec.dryRun is set: status.request is what would be sent, {what}"
+    words = f"dry run: nothing is submitted; status.request has the request that would be sent, {what}"
     if request.body is None:
         words += f", without its body, which has {request.size} bytes, more than {MAX_REQUEST} also without the script"
     elif request.script_size is not None:

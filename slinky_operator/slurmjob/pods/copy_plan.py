@@ -107,7 +107,7 @@ def plan(snapshot: Snapshot) -> Plan:
     if not pending:
         return _complete(before)
     if _is_past(snapshot, DEADLINE):
-        return _complete(_given_up(before, pending, "it could not be copied within a day after the end of the job"))
+        return _complete(_given_up(before, pending, "not copied within 24 hours after the job ended"))
     if pod is not None:
         return _while(snapshot, pod, pending)
     return _start(snapshot, pending)
@@ -137,7 +137,7 @@ def _start(snapshot: Snapshot, pending: Sequence[Item]) -> Plan:
         return _complete(status)
     if before.retry_time is not None and snapshot.now < before.retry_time:
         left = (before.retry_time - snapshot.now).total_seconds()
-        return Plan(("False", Reason.COPY_FAILED, "the copy failed, and is tried again"), before, wake=left)
+        return Plan(("False", Reason.COPY_FAILED, "the copy failed; the operator tries again"), before, wake=left)
     words = f"{len(copies)} to be copied"
     return Plan(("Unknown", Reason.COPYING, words), status, copies, wake=1.0)
 
@@ -154,11 +154,11 @@ def _while(snapshot: Snapshot, pod: Object, pending: Sequence[Item]) -> Plan:
     is_same = set(items_of(pod)) == {one.name for one in copies}
     orders = copies if is_same else None
     if snapshot.lacking:
-        words = f"{snapshot.lacking}; pod {name} waits for it: create it"
+        words = f"{snapshot.lacking}; pod {name} waits: create what is missing"
         return Plan(("False", Reason.VOLUME_NOT_FOUND, words), snapshot.before, orders, wake)
     if waits:
         return Plan(("False", Reason.COPY_POD_WAITS, f"pod {name} waits: {waits}"), snapshot.before, orders, wake)
-    return Plan(("Unknown", Reason.COPYING, f"pod {name} is started"), snapshot.before, orders, wake)
+    return Plan(("Unknown", Reason.COPYING, f"pod {name} is starting"), snapshot.before, orders, wake)
 
 
 def _poll(snapshot: Snapshot, pod: Object) -> float:
@@ -191,17 +191,17 @@ def _after(snapshot: Snapshot, end: pod_state.CopiesEnded) -> Plan:
     if not pending:
         return _complete(status)
     if status.attempts >= MAX_ATTEMPTS:
-        return _complete(_given_up(status, pending, f"it failed {status.attempts} times, at last: {trouble}"))
+        return _complete(_given_up(status, pending, f"{status.attempts} attempts failed, the last one: {trouble}"))
     pause = PAUSES[min(before.attempts, len(PAUSES) - 1)]
     status = status.model_copy(update={"retry_time": snapshot.now + pause})
-    words = cut(f"it is tried again in {pause.total_seconds():g} s: {trouble}", LONGEST_MESSAGE)
+    words = cut(f"next attempt in {pause.total_seconds():g} s: {trouble}", LONGEST_MESSAGE)
     return Plan(("False", Reason.COPY_FAILED, words), status, wake=pause.total_seconds())
 
 
 def _copied(name: str, report: Report) -> JobCopy:
     message = ""
     if report.left_out:
-        message = f"{report.left_out} links, or what is no file, were left out: {report.example}"
+        message = f"{report.left_out} links and special files were left out: {report.example}"
         message += " and others" if report.left_out > 1 else ""
     return JobCopy(name=name, is_copied=True, files=report.files, size=report.size, message=message)
 
@@ -216,7 +216,7 @@ def _complete(status: JobCopies) -> Plan:
     ordered = tuple(sorted(status.copies, key=lambda one: one.name))
     status = status.model_copy(update={"copies": ordered, "is_complete": True, "retry_time": None})
     if not ordered:
-        return Plan(("True", Reason.NOTHING_TO_COPY, "nothing is to be copied after such an end of the job"), status)
+        return Plan(("True", Reason.NOTHING_TO_COPY, "no result is configured for this end of the job"), status)
     failed = [one for one in ordered if not one.is_copied]
     if failed:
         words = "; ".join(f"{one.name}: {one.message}" for one in failed)

@@ -117,11 +117,11 @@ def _result(job: SlurmJob, index: int, result: JobResults, around: CopyContext) 
     if not path:
         return Item(name, index, why=_unnamed(result))
     if not known.uid or known.gid is None:
-        return Item(name, index, why="Slurm does not say whose job it is, or it is root's, whose files are not copied")
+        return Item(name, index, why="Slurm names no user of the job, or names root: files of root are not copied")
     source = _source(job, index, path, result, around)
     if isinstance(source, Route):
         logs = job.status.logs if result.path is None else None
-        more = f"; the operator has not named a file, since {logs.not_served}" if logs and logs.not_served else ""
+        more = f"; the operator set no output file: {logs.not_served}" if logs and logs.not_served else ""
         return Item(name, index, why=f"{source.why}{more}", may_come=source.may_come)
     into = f"{result.to or job.name}/{_name_there(job, path)}"
     target = Place(folder=volume_folder(index), path=_plain(into))
@@ -138,8 +138,8 @@ def _name_there(job: SlurmJob, path: str) -> str:
 
 def _unnamed(result: JobResults) -> str:
     if result.path is None:
-        return "the job has no file of standard output of its own: name a path"
-    return f"{result.path} is relative, and Slurm does not say where the job started: write an absolute path"
+        return "the job has no output file of its own: set path"
+    return f"{result.path} is relative, and Slurm does not name the job's working directory: write an absolute path"
 
 
 def limits(size: str, files: int) -> Limits:
@@ -182,7 +182,7 @@ def _preparation(
     if not asked.path.startswith("/") and not (wanted.working_directory or "").startswith("/"):
         return Item(name, index, why=f"{asked.path} is relative: write an absolute path, or set workingDirectory")
     if JOB_ID in path:
-        return Item(name, index, why=f"{asked.path} has {JOB_ID}, and the job has no number before it is submitted")
+        return Item(name, index, why=f"{asked.path} has {JOB_ID}, and a job has no id before it is submitted")
     path, bounds = _plain(path), limits(asked.max_size, asked.max_files)
     target: Place | Route | None = shared(job, path)
     if target is None:
@@ -256,9 +256,11 @@ def _source(job: SlurmJob, index: int, path: str, result: JobResults, around: Co
     if not below(naming.JOB_OUTPUT_FOLDER, path):
         return _beyond(job, path)
     if job.status.array is not None or not known.node:
-        return Route(why=f"{path} is on the nodes of several tasks, or Slurm does not say where: use spec.sharedVolume")
+        return Route(
+            why=f"{path} is on the nodes of several tasks, or on a node that Slurm does not name: use spec.sharedVolume"
+        )
     if cluster is None or cluster.spec.external:
-        return Route(why=f"{path} is on a node whose Slurm runs elsewhere")
+        return Route(why=f"{path} is on a node that the operator cannot reach: the Cluster is external or gone")
     url = server_of(around.pod, known.node, cluster)
     if isinstance(url, Route):
         return url
@@ -279,7 +281,7 @@ def _source(job: SlurmJob, index: int, path: str, result: JobResults, around: Co
 def _beyond(job: SlurmJob, path: str) -> Route:
     volume = shared_volume(job)
     where = f", nor on spec.sharedVolume below {volume.mount_path}" if volume else ""
-    more = "" if volume else "; spec.sharedVolume can name a claim with it"
+    more = "" if volume else "; to read it there, name its claim in spec.sharedVolume"
     return Route(why=f"{path} is not below {naming.JOB_OUTPUT_FOLDER}{where}{more}")
 
 
@@ -289,7 +291,7 @@ def with_token(url: str, permit: Permit, key: bytes) -> Place | Route:
         token = permits.sign(permit, key)
         return Place(url=url, token=token, proof_key=permits.proof_key(token, key))
     except tokens.UnusableKey:
-        return Route(why="the key of the job log servers is not known yet", may_come=True)
+        return Route(why="the operator does not have the key of the job log servers yet", may_come=True)
     except ValueError as error:
         return Route(why=f"{permit.path} cannot be copied: {error}")
 

@@ -112,7 +112,7 @@ def plan(snapshot: Snapshot, reached: Routes, retry: float | None) -> LogPlan:
     else:
         file = _file(snapshot, facts, reached)
     if written is None and not file.streams:
-        why = _unreached(reached) or "the job writes its output nowhere"
+        why = _unreached(reached) or "the job writes no output to a file"
         is_complete = facts.end is not None and retry is None
         return LogPlan(LogsReport(("False", Reason.OUTPUT_OUT_OF_REACH, why), retry, is_complete))
     if file.state is JobState.ENDED:
@@ -128,7 +128,7 @@ def _without_record(snapshot: Snapshot) -> LogPlan:
             return LogPlan(LogsReport(("True", Reason.LOGS_SHOWN, _command(snapshot.job))))
         return LogPlan(LogsReport(("Unknown", Reason.JOB_NOT_STARTED, "the job has not started")))
     if written is None:
-        words = "the job has ended, and Slurm does not say where it ran"
+        words = "the job has ended, and Slurm has no record of its node"
         return LogPlan(LogsReport(("False", Reason.JOB_NOT_STARTED, words), is_complete=True))
     ended = replace(written, state=JobState.ENDED, exit_code=end.exit_code, signal=end.signal)
     return _complete(snapshot, ended, ())
@@ -139,7 +139,7 @@ def _complete(snapshot: Snapshot, file: Job, reached: Routes) -> LogPlan:
     why = _unreached(reached)
     status = "False" if why or not file.streams else "True"
     reason = Reason.OUTPUT_OUT_OF_REACH if status == "False" else Reason.LOGS_SHOWN
-    shown = _command(snapshot.job) if file.streams else "the output could not be read before the job ended"
+    shown = _command(snapshot.job) if file.streams else "no output could be read before the job ended"
     return LogPlan(LogsReport((status, reason, why or shown), is_complete=True), file)
 
 
@@ -163,16 +163,16 @@ def _shown(snapshot: Snapshot, reached: Routes, retry: float | None) -> LogsRepo
 
 def pod_ended(pod: Object, pause: float) -> LogsReport:
     """What is shown of a pod that has ended before its job, until another takes its place."""
-    words = f"pod {pod['metadata']['name']} has ended before its job: {pod_state.end_message(pod)}"
+    words = f"pod {pod['metadata']['name']} ended before its job: {pod_state.end_message(pod)}"
     is_there = pod["metadata"].get("deletionTimestamp")
-    words += f"; another one is made {'once it is gone' if is_there else 'within 10 min'}"
+    words += f"; the operator creates another one {'once it is gone' if is_there else 'within 10 min'}"
     return LogsReport(("False", Reason.LOG_POD_ENDED, words), pause)
 
 
 def pod_gone(job: SlurmJob) -> LogsReport:
     """What is shown once somebody has deleted the pod of a job that has ended: it is not made again."""
     status = job.status
-    words = f"pod {log_pod.name_of(job.name)} was deleted after the end of the job, and is not made again"
+    words = f"pod {log_pod.name_of(job.name)} was deleted after the job ended; the operator does not create it again"
     where = f"; the output was in {status.output} on node {status.nodes}" if status.output and status.nodes else ""
     return LogsReport(("False", Reason.LOG_POD_GONE, words + where), is_complete=True)
 

@@ -52,7 +52,7 @@ async def find(kube: Kube, resource: Resource, job: SlurmJob, name: str) -> Obje
     except errors.NotFound:
         return None
     if not is_owned(found, job):
-        raise NotOurs(f"there is a {resource.kind} {name} that is not of this SlurmJob")
+        raise NotOurs(f"{resource.kind} {name} exists and does not belong to this SlurmJob")
     return found
 
 

@@ -129,7 +129,7 @@ def copies_ended(pod: Object) -> CopiesEnded | None:
     if found is not None:
         return CopiesEnded(dict(zip(names, found, strict=True)))
     words = [
-        str(status.get("reason") or state.get("reason") or "it has said nothing"),
+        str(status.get("reason") or state.get("reason") or "no message"),
         str(status.get("message") or ""),
     ]
     return CopiesEnded({}, cut(f"pod {pod['metadata']['name']} has ended: {': '.join(filter(None, words))}", LONGEST))
@@ -147,7 +147,7 @@ def lost(pod: Object, now: datetime) -> CopiesEnded | None:
     if now - since < LOST:
         return None
     node = (pod.get("spec") or {}).get("nodeName") or "its node"
-    return CopiesEnded({}, cut(f"pod {pod['metadata']['name']} was deleted, and {node} does not end it", LONGEST))
+    return CopiesEnded({}, cut(f"pod {pod['metadata']['name']} was deleted, but {node} has not removed it", LONGEST))
 
 
 def waiting_for(pod: Object, now: datetime) -> str | None:

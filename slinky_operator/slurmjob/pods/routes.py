@@ -141,14 +141,14 @@ def log_route(path: str, facts: Facts, around: LogContext) -> Route:
     """
     if _is_on(around.volume, path):
         if not facts.uid:
-            return Route(why="Slurm does not say whose job it is")
+            return Route(why="Slurm names no user of the job")
         return Route(Place(file=path))
     if not needs_server(path, around.volume):
         where = f", nor on spec.logs.volume below {around.volume.mount_path}" if around.volume else ""
-        more = "" if around.volume else "; spec.logs.volume can name a claim with it"
+        more = "" if around.volume else "; to read it there, name its claim in spec.logs.volume"
         return Route(why=f"{path} is not below {naming.JOB_OUTPUT_FOLDER}{where}{more}")
     if around.cluster is None or around.cluster.spec.external:
-        return Route(why=f"{path} is on a node whose Slurm runs elsewhere")
+        return Route(why=f"{path} is on a node that the operator cannot reach: the Cluster is external or gone")
     return _by_server(path, facts, around, around.cluster)
 
 
@@ -165,9 +165,9 @@ def server_of(pod: Object | None, node: str, cluster: Cluster) -> str | Route:
         Its Cluster.
     """
     if pod is None or not whose.is_slurmd(pod):
-        return Route(why=f"node {node} is no pod of Cluster {cluster.name}", may_come=True)
+        return Route(why=f"node {node} is not a pod of Cluster {cluster.name}", may_come=True)
     if not has_server(pod):
-        return Route(why=f"pod {pod['metadata']['name']} has no job log server: its NodeSet needs jobLogs")
+        return Route(why=f"pod {pod['metadata']['name']} has no job log server: set jobLogs in its NodeSet")
     address = _address(pod)
     if not address:
         return Route(why=f"pod {pod['metadata']['name']} has no address", may_come=True)
@@ -181,12 +181,12 @@ def _by_server(path: str, facts: Facts, around: LogContext, cluster: Cluster) ->
 
 def _with_token(path: str, facts: Facts, around: LogContext, url: str) -> Route:
     if not facts.uid or facts.gid is None:
-        return Route(why="Slurm does not say whose job it is")
+        return Route(why="Slurm names no user of the job")
     grant = Grant(facts.job, facts.uid, (facts.gid,), path, _expires(around, ended=facts.end is not None))
     try:
         token = tokens.sign(grant, around.key)
     except tokens.UnusableKey:
-        return Route(why="the key of the job log servers is not known yet", may_come=True)
+        return Route(why="the operator does not have the key of the job log servers yet", may_come=True)
     except ValueError as error:
         return Route(why=f"{path} cannot be served: {error}")
     return Route(Place(url, token))

@@ -323,7 +323,7 @@ class PodUpkeep:
         kind = SlurmJobCondition.RESULTS_COLLECTED
         if not status.nodes and not before.attempts:
             done = before.model_copy(update={"is_complete": True})
-            words = "the job has ended without having run"
+            words = "the job ended without having run"
             return FilesReport(
                 kind, ("True", Reason.NOTHING_TO_COPY, words), files.model_copy(update={"results": done})
             )

@@ -283,7 +283,7 @@ async def test_tasks_of_an_array_that_slurm_forgets(slurm: AccountingHost, world
     await world.kill()
     async with world.working():
         (slurm.shared / "task-3").touch()
-        await until(lambda: "its accounting is asked" in world.status("tasks")["summary"])
+        await until(lambda: "the operator asks slurmdbd about the other" in world.status("tasks")["summary"])
         world.ahead = HISTORY_PATIENCE
         await until(lambda: world.condition("Finished", "tasks")[0] == "True")
     assert world.says("tasks") == ("Failed", "NonZeroExitCode")
@@ -400,7 +400,7 @@ async def test_slurmrestd_ends_at_each_step(slurm: AccountingHost) -> None:
             await leaves(slurm, world.status("ends")["jobId"])
             assert world.says("ends") == ("Running", "Running")
             world.delete("goes")
-            await until(lambda: "is cancelled once Slurm answers" in world.status("goes")["summary"])
+            await until(lambda: "will be cancelled once Slurm answers" in world.status("goes")["summary"])
             await cut.start(before_answer_to=b"DELETE ")
             await cut.done()
             assert world.exists("goes")

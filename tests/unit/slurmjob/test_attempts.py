@@ -56,7 +56,7 @@ async def test_slurm_refuses_for_longer_than_it_remembers(world: JobWorld, monke
         assert world.condition("Finished") == (
             "False",
             "SubmittedAgain",
-            f"job {first} failed, and is submitted again (2 of 2): the script ended with exit code 3",
+            f"job {first} failed and is submitted again (2 of 2): the script ended with exit code 3",
         )
         assert world.events.reasons().count("SubmittedAgain") == 1
         await forgotten(world)

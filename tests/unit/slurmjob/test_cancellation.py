@@ -198,7 +198,7 @@ async def test_what_may_have_been_forgotten_ends_without_a_claim(world: JobWorld
     await world.until(lambda: world.condition("Submitted")[1] == "SubmissionUnknown")
     await world.clients.close("cluster-1")
     world.annotate(cancel="true")
-    await world.until(lambda: "is cancelled once Slurm answers" in world.status()["summary"])
+    await world.until(lambda: "will be cancelled once Slurm answers" in world.status()["summary"])
     await world.start()
     await world.until(lambda: is_over(world))
     assert says(world) == ("Unknown", "SubmissionUnknown")
@@ -298,7 +298,7 @@ async def test_without_an_answer_it_is_cancelled_once_there_is_one(world: JobWor
     await runs(world)
     await world.clients.close("cluster-1")
     world.annotate(cancel="true")
-    await world.until(lambda: "is cancelled once Slurm answers" in world.status()["summary"])
+    await world.until(lambda: "will be cancelled once Slurm answers" in world.status()["summary"])
     assert world.condition("Submitted")[1] == "ClusterNotReady"
     assert (world.status()["state"], is_over(world)) == ("Running", False)
     await world.start()
@@ -334,7 +334,7 @@ async def test_a_refused_cancellation_is_shown_and_tried_again(
         patched.setattr(holds_and_cancels, "REFUSED_S", (PAUSE.total_seconds(),))
         patched.setattr(slurm_calls, "cancel", refused)
         await world.until(lambda: world.condition("Submitted")[1] == "CancelRefused")
-        message = f"Slurm does not cancel job {number}, which is tried again: Access/permission denied"
+        message = f"Slurm did not cancel job {number}; the operator tries again: Access/permission denied"
         assert ("Warning", "CancelRefused", message) in world.events.told
         for _ in range(3):
             await world.step()
@@ -347,7 +347,7 @@ async def test_it_may_be_withdrawn_while_slurm_does_not_answer(world: JobWorld) 
     await runs(world)
     await world.clients.close("cluster-1")
     world.annotate(cancel="true")
-    await world.until(lambda: "is cancelled once Slurm answers" in world.status()["summary"])
+    await world.until(lambda: "will be cancelled once Slurm answers" in world.status()["summary"])
     world.annotate(cancel="false")
     await world.start()
     await world.until(lambda: world.condition("Submitted")[1] == "Submitted")

@@ -50,5 +50,5 @@ async def test_a_pod_on_a_lost_node_is_followed_by_another(files: FileWorld) -> 
     files.world.ahead += pod_state.LOST
     await files.world.until(lambda: files.files()["results"].get("attempts"))
     said = files.world.condition("ResultsCollected")[2]
-    assert "pod hello-results was deleted, and node-7 does not end it" in said
+    assert "pod hello-results was deleted, but node-7 has not removed it" in said
     await until_second(files)

@@ -38,10 +38,11 @@ async def test_the_submission_that_counts_is_named(world: JobWorld) -> None:
     world.job("second", dependsOn=[{"name": "hello"}])
     first = await running(world)
     await world.until(lambda: waits(world))
+    words = f"its job {first} is submission 1 of 2, and another one follows if it fails"
     assert world.condition("Submitted", "second") == (
         "False",
         "DependencyNotFinished",
-        f"waits until SlurmJob hello has ended: its job {first} is submission 1 of 2, and another follows if it fails",
+        f"waits for the end of SlurmJob hello: {words}",
     )
     assert next(event for event in world.events.told if event[1] == "DependencyNotFinished")[0] == "Normal"
     world.slurm.world.exit_job(first, 3)
@@ -60,7 +61,7 @@ async def test_the_namespace_of_a_cluster_need_not_be_named_by_both(world: JobWo
     for name in ("hello", "second"):
         world.job(name, clusterNamespace="team" if name == named else None, dependsOn=others.get(name))
     await world.until(lambda: world.condition("Submitted", "second")[0] == "False")
-    assert world.condition("Submitted", "second")[2] == "waits until SlurmJob hello has been submitted"
+    assert world.condition("Submitted", "second")[2] == "waits for the submission of SlurmJob hello"
 
 
 async def test_success_of_the_first_one_is_enough(world: JobWorld) -> None:
@@ -124,7 +125,7 @@ async def test_what_is_cancelled_before_it_is_submitted(world: JobWorld, kind: s
             return
         await until(lambda: world.condition("Submitted", "second")[1] == "DependencyNeverSatisfied")
     message = (
-        "spec.dependsOn: afterok never comes true, since SlurmJob hello was cancelled before it was submitted; delete "
+        "spec.dependsOn: afterok can never be satisfied: SlurmJob hello was cancelled before it was submitted; delete "
         "this SlurmJob"
     )
     assert ("Warning", "DependencyNeverSatisfied", message) in world.events.told

@@ -83,7 +83,7 @@ async def test_it_ends_without_a_job(world: JobWorld) -> None:
     for kind, value in {"Submitted": "False", "Running": "False", "Finished": "True"}.items():
         assert world.condition(kind)[:2] == (value, "RequestShown")
     assert world.condition("Finished")[2] == (
-        "nothing is submitted, since spec.dryRun is set: status.request is what would be sent, "
+        "dry run: nothing is submitted; status.request has the request that would be sent, "
         "POST /slurm/v0.0.45/job/submit"
     )
     status = world.status()

@@ -235,7 +235,7 @@ async def test_a_slurmdbd_that_was_away_is_not_named_beside_an_end_that_nobody_s
     world.ahead += HISTORY_PATIENCE
     await world.until(lambda: world.condition("Finished")[0] == "True")
     assert world.condition("Finished")[1] == "EndNotSeen"
-    assert world.condition("Submitted") == ("True", "Submitted", f"Slurm had the job as {number}")
+    assert world.condition("Submitted") == ("True", "Submitted", f"Slurm had accepted it as job {number}")
 
 
 async def test_what_may_be_in_slurm_is_not_said_to_be_missing_while_slurm_is_away(
@@ -297,7 +297,7 @@ async def test_jobs_of_a_cluster_that_is_gone_end_after_a_while(world: JobWorld)
     world.ahead += timedelta(seconds=31)
     await world.until(lambda: world.condition("Finished")[0] == world.condition("Finished", "failed")[0] == "True")
     assert (world.status()["state"], world.condition("Finished")[1]) == ("Unknown", "ClusterGone")
-    assert f"how job {number} ends is not known" in world.condition("Finished")[2]
+    assert f"the end of job {number} is not known" in world.condition("Finished")[2]
     assert (world.status("failed")["state"], world.status("failed")["exitCode"]) == ("Failed", 3)
     assert world.condition("Finished", "waits")[0] == "False"
     world.ahead += timedelta(seconds=61)

@@ -86,7 +86,7 @@ async def test_the_second_job_is_cancelled_and_the_noted_one_goes_on(world: JobW
     assert (states(world)[number], world.status()["jobId"]) == ("RUNNING", number)
     (told,) = [words for _, reason, words in world.events.told if reason == "LateJobCancelled"]
     assert f"job {second} was cancelled" in told
-    assert f"job {number} is that of the SlurmJob" in told
+    assert f"the SlurmJob has job {number}" in told
     world.delete()
     world.ahead += 2 * MARGIN
     await world.until(lambda: not world.exists())
@@ -280,10 +280,10 @@ async def test_what_a_deletion_waits_for_is_shown(world: JobWorld, late: LateCal
     number = await submitted_again(world, late)
     world.delete()
     await world.until(lambda: states(world)[number] == "CANCELLED")
-    await world.until(lambda: "an earlier call to Slurm whose answer was lost" in world.condition("Submitted")[2])
-    assert "may still arrive: the SlurmJob stays until" in world.status()["summary"]
+    await world.until(lambda: "an earlier submission whose answer was lost" in world.condition("Submitted")[2])
+    assert "may still reach Slurm: the SlurmJob stays until" in world.status()["summary"]
     await world.clients.close_all()
-    await world.until(lambda: "a second job of the SlurmJob is looked for" in world.condition("Submitted")[2])
+    await world.until(lambda: "looks for a second job of the SlurmJob" in world.condition("Submitted")[2])
     assert world.exists()
 
 

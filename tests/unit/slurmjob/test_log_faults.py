@@ -113,7 +113,7 @@ def old_pod(logs: LogWorld) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (external, "runs elsewhere"),
+        (external, "Cluster ns/slurm is external"),
         (without_servers, "NodeSet other of Cluster ns/slurm has no jobLogs"),
         (outside, "outside Kubernetes"),
         (old_pod, "pod w-2 has no job log server yet"),
@@ -155,7 +155,7 @@ async def test_a_pod_that_only_says_so_is_no_node(logs: LogWorld, owners: list[d
         logs.kube.put(PODS, forged)
     await logs.start()
     assert logs.condition[:2] == ("False", "OutputOutOfReach")
-    assert "is no pod of Cluster slurm" in logs.condition[2]
+    assert "is not a pod of Cluster slurm" in logs.condition[2]
     assert logs.find(SECRETS) is None
 
 
@@ -174,7 +174,7 @@ async def test_a_key_of_another_cluster_signs_nothing_and_the_right_one_is_waite
     about = {**stored["metadata"], "labels": {labels.LABEL_CLUSTER_UID: "cluster-0"}}
     logs.kube.put(SECRETS, {**stored, "metadata": about})
     await logs.start()
-    assert "the key of the job log servers is not known yet" in logs.condition[2]
+    assert "the operator does not have the key of the job log servers yet" in logs.condition[2]
     assert logs.find(SECRETS) is None
     logs.kube.put(SECRETS, stored)
     await logs.world.kill()
@@ -187,7 +187,7 @@ async def test_a_node_that_is_no_pod_is_looked_for_ever_more_rarely(logs: LogWor
         assert pod is not None
         logs.kube.forget(PODS, pod)
     await logs.start(output="/var/spool/job-output/mine-%j.out")
-    assert "is no pod of Cluster slurm" in logs.condition[2]
+    assert "is not a pod of Cluster slurm" in logs.condition[2]
     first, last = routes.LOOKS_S
     result = await logs.world.step()
     assert result.requeue_after is not None

@@ -63,8 +63,12 @@ async def test_each_further_one_comes_later(logs: LogWorld) -> None:
         result = await logs.world.step()
         if pause:
             assert logs.pod["metadata"]["uid"] == old
-            words = "pod hello-logs has ended before its job: Evicted: The node was low on resource: memory."
-            assert logs.condition == ("False", "LogPodEnded", f"{words}; another one is made within 10 min")
+            words = "pod hello-logs ended before its job: Evicted: The node was low on resource: memory."
+            assert logs.condition == (
+                "False",
+                "LogPodEnded",
+                f"{words}; the operator creates another one within 10 min",
+            )
             assert pause - 5 < (result.requeue_after or 0) <= pause
         logs.world.ahead += timedelta(seconds=pause)
         await logs.world.step()
@@ -122,7 +126,7 @@ async def test_one_that_somebody_keeps_is_waited_for(logs: LogWorld, monkeypatch
     why = pod_state.end_message(logs.pod)
     assert logs.condition[1:] == (
         "LogPodEnded",
-        f"pod hello-logs has ended before its job: {why}; another one is made once it is gone",
+        f"pod hello-logs ended before its job: {why}; the operator creates another one once it is gone",
     )
     logs.kube.forget(PODS, logs.pod)
     await logs.world.step()
@@ -198,7 +202,7 @@ async def test_a_pod_that_is_deleted_after_the_end_is_said_to_be_gone(logs: LogW
     await logs.kube.delete(PODS, "hello-logs", "team")
     await logs.world.until(lambda: logs.condition[0] == "False")
     assert logs.condition[1] == "LogPodGone"
-    assert "pod hello-logs was deleted after the end of the job, and is not made again" in logs.condition[2]
+    assert "pod hello-logs was deleted after the job ended; the operator does not create it again" in logs.condition[2]
     for _ in range(3):
         await logs.world.step()
     assert logs.find(PODS) is None

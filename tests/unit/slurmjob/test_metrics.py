@@ -204,7 +204,7 @@ async def test_a_job_whose_cluster_is_gone_is_left_behind(world: JobWorld, *, is
         words = f"job {await world.submitted()} was not cancelled"
     else:
         await gone(world)
-        words = "the answer to the submission was lost"
+        words = "Slurm's answer to the submission was lost"
     world.kube.forget(CLUSTERS, world.kube.objects["clusters", "ns", "slurm"])
     world.delete()
     await world.until(lambda: not world.exists())

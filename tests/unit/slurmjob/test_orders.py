@@ -121,7 +121,7 @@ def test_a_refused_order_is_given_ever_more_rarely() -> None:
         pauses.append((order.again - order.at).total_seconds())
         planned = plan_hold(replace(snapshot(suspend=False, held=True, seen=job), order=order), job)
         assert (planned.step, planned.wake) == (Nothing(), pauses[-1])
-        words = "Slurm does not release job 7, which is tried again: no"
+        words = "Slurm did not release job 7; the operator tries again: no"
         assert planned.news == Record(job, Note(Reason.RELEASE_REFUSED, words))
     assert pauses == [5, 10, 30, 60, 300, 300, 300]
     # A spec that was changed since is tried at once.
@@ -146,7 +146,7 @@ async def waiting(world: JobWorld) -> int:
 
 
 def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
-    """Let Slurm refuse; it is asked again as often as the clock is set ahead, however long passes take."""
+    """Let Slurm refuse; the operator asks again as often as the clock is set ahead, however long passes take."""
     monkeypatch.setattr(holds_and_cancels, "REFUSED_S", (PAUSE.total_seconds(),))
     calls: list[Any] = []
 
@@ -167,7 +167,7 @@ async def test_a_refused_release_is_shown_and_tried_again(world: JobWorld, monke
         calls = refusing(patched, "hold")
         await world.until(lambda: world.condition("Submitted")[1] == "ReleaseRefused")
         assert world.condition("Submitted")[0] == "True"
-        message = f"Slurm does not release job {number}, which is tried again: Access/permission denied"
+        message = f"Slurm did not release job {number}; the operator tries again: Access/permission denied"
         assert world.condition("Submitted")[2] == world.status()["summary"] == message
         assert ("Warning", "ReleaseRefused", message) in world.events.told
         assert world.status()["held"] is True
@@ -202,7 +202,7 @@ async def test_a_refused_cancellation_is_shown_and_tried_again(
         _ = refusing(patched, "cancel")
         await world.until(lambda: world.condition("Submitted")[1] == "CancelRefused")
     assert world.exists()
-    assert "does not cancel" in world.status()["summary"]
+    assert "did not cancel" in world.status()["summary"]
     world.ahead += PAUSE
     await world.until(lambda: not world.exists())
 

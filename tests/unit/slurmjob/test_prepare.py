@@ -178,7 +178,7 @@ async def test_without_a_uid_nothing_is_copied(files: FileWorld) -> None:
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("given", "relative"), ("/home/alice/given", "not below"), ("/data/%j", "no number before")],
+    [("given", "relative"), ("/home/alice/given", "not below"), ("/data/%j", "no id before")],
 )
 async def test_paths_that_cannot_be_reached_are_named(files: FileWorld, path: str, words: str) -> None:
     files.world.job(sharedVolume=SHARED, prepare=[asked(path=path)])

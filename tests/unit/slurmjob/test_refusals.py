@@ -164,7 +164,7 @@ async def test_a_job_that_is_refused_again_and_again_is_tried_ever_more_rarely(
         assert wake is not None
         assert 0.7 * pause < wake < 1.3 * pause
         assert len(tried) == count
-        assert f"Slurm refuses the job ({count}), next try 20" in world.condition("Submitted")[2]
+        assert f"Slurm refused the job ({count}), next attempt 20" in world.condition("Submitted")[2]
         # What comes meanwhile brings no other submission.
         await world.step()
         assert len(tried) == count

@@ -312,7 +312,7 @@ async def test_a_failure_that_may_mend_is_tried_by_other_pods_a_few_times(files:
         await files.world.until(lambda attempts=attempts: files.files()["results"]["attempts"] == attempts)  # type: ignore[misc]
     assert files.files()["results"]["isComplete"]
     assert collected(files)[:2] == ("False", "CopyFailed")
-    assert "4 times" in collected(files)[2]
+    assert "4 attempts failed" in collected(files)[2]
 
 
 async def test_what_is_out_of_reach_is_said(files: FileWorld) -> None:
@@ -479,7 +479,7 @@ async def test_a_pod_of_somebody_else_is_left_alone(files: FileWorld) -> None:
     files.kube.put(PODS, {"metadata": {"name": "hello-results", "namespace": "team"}})
     await files.ended(results=[result()])
     await files.world.until(lambda: collected(files)[1] == "CopyPodRefused")
-    assert "not of this SlurmJob" in collected(files)[2]
+    assert "does not belong to this SlurmJob" in collected(files)[2]
     assert files.find(SECRETS, "hello-results") is None
 
 

@@ -83,4 +83,4 @@ async def test_what_slurm_says_twice_is_said_once(world: JobWorld, monkeypatch: 
     world.job()
     await world.submitted()
     (told,) = [message for _, reason, message in world.events.told if reason == "JobSubmitted"]
-    assert told == f"Slurm has taken it as job {world.status()['jobId']}; non-zero return code: {held}"
+    assert told == f"Slurm accepted job {world.status()['jobId']}; non-zero return code: {held}"

@@ -27,7 +27,7 @@ def is_lacking(seen: Seen | None) -> bool:
 
 def awaited(seen: Seen) -> Seen:
     """What is shown until slurmdbd has told of the other tasks."""
-    words = f"all tasks that Slurm lists have ended; of the other {seen.unseen} its accounting is asked"
+    words = f"all tasks that slurmctld lists have ended; the operator asks slurmdbd about the other {seen.unseen}"
     return replace(seen, shown=Shown(Phase.ENDING, ShownReason.COMPLETING, words), end_time=None)
 
 

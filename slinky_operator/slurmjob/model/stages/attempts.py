@@ -62,5 +62,5 @@ def words(job: SlurmJob, seen: Seen) -> tuple[Reason, str]:
     last = job.spec.backoff_limit + 1
     return (
         Reason.SUBMITTED_AGAIN,
-        f"job {seen.job_id} failed, and is submitted again ({attempt + 2} of {last}): {seen.shown.message}",
+        f"job {seen.job_id} failed and is submitted again ({attempt + 2} of {last}): {seen.shown.message}",
     )

@@ -30,7 +30,7 @@ def awaiting(job: SlurmJob, why: Note) -> Note:
     """What is shown while Slurm cannot be asked about a job that it may have."""
     if not (job.deleting or is_asked(job)):
         return why
-    return why._replace(message=f"the job is cancelled once Slurm answers: {why.message}")
+    return why._replace(message=f"the job will be cancelled once Slurm answers: {why.message}")
 
 
 def done(job: SlurmJob, number: int) -> str:

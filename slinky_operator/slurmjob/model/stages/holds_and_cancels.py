@@ -88,7 +88,7 @@ def due(snapshot: Snapshot, kind: OrderKind, seen: Seen) -> Plan:
 def refused(order: Order) -> Note:
     """What is shown of an order that Slurm has not carried out."""
     reason, verb = _REFUSED[order.kind]
-    return Note(reason, f"Slurm does not {verb} job {order.job_id}, which is tried again: {order.refusal}")
+    return Note(reason, f"Slurm did not {verb} job {order.job_id}; the operator tries again: {order.refusal}")
 
 
 def answered(

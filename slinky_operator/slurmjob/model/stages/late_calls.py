@@ -175,9 +175,9 @@ def why_kept(snapshot: Snapshot, obstacle: Note | None) -> Note | None:
     if not snapshot.job.deleting or snapshot.job.status.job_id is None or until is None:
         return None
     if obstacle is not None:
-        words = f"a second job of the SlurmJob is looked for once Slurm answers: {obstacle.message}"
+        words = f"the operator looks for a second job of the SlurmJob once Slurm answers: {obstacle.message}"
         return Note(obstacle.reason, words)
-    words = "an earlier call to Slurm whose answer was lost may still arrive"
+    words = "an earlier submission whose answer was lost may still reach Slurm"
     return Note(Reason.SUBMITTING, f"{words}: the SlurmJob stays until {until:%H:%M:%S} UTC")
 
 
@@ -193,7 +193,7 @@ def _until(snapshot: Snapshot) -> datetime | None:
 
 def looking(until: datetime) -> Note:
     """What is shown while a job is looked for whose number is not known."""
-    words = "the answer to the submission is not known: Slurm's jobs are looked through"
+    words = "Slurm's answer to the submission was lost: the operator looks for the job in Slurm's list"
     return Note(Reason.SUBMITTING, f"{words} until {until:%H:%M:%S} UTC, since the call may still arrive")
 
 
@@ -211,7 +211,7 @@ def unknown(name: str, started: datetime, candidates: Sequence[int] = ()) -> str
     """
     words = (
         f"it is not known whether the submission of {started:%Y-%m-%dT%H:%M:%SZ} reached Slurm, which may have "
-        "forgotten the job by now; it is not repeated. "
+        "forgotten the job; the operator does not repeat it. "
     )
     if candidates:
         numbers = named([str(one) for one in candidates])
@@ -227,5 +227,5 @@ def unknown(name: str, started: datetime, candidates: Sequence[int] = ()) -> str
 def words(seen: Seen, job: SlurmJob) -> str:
     """What an Event says of a late job that was cancelled."""
     number = job.status.job_id
-    counts = f"; job {number} is that of the SlurmJob" if number is not None else ""
-    return f"job {seen.job_id} was cancelled: it came of a call to Slurm whose answer was lost, too late{counts}"
+    counts = f"; the SlurmJob has job {number}" if number is not None else ""
+    return f"job {seen.job_id} was cancelled: it comes from a submission whose answer was lost{counts}"

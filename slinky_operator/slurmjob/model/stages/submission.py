@@ -40,7 +40,7 @@ def before(snapshot: Snapshot) -> Plan:
         # Labels of namespaces are read, not watched: what they grant may have changed.
         return Plan(news=Note(Reason.JOBS_NOT_ALLOWED, snapshot.granted.message), wake=LABELS_S)
     if job.spec.suspend:
-        return Plan(news=Note(Reason.SUSPENDED, "spec.suspend is set: the job is submitted when it is no longer"))
+        return Plan(news=Note(Reason.SUSPENDED, "spec.suspend is true: the job is submitted once it is false"))
     if isinstance(snapshot.dependency, dependencies.Wait):
         return Plan(news=Note(snapshot.dependency.reason, snapshot.dependency.message))
     obstacle = obstacles.of(snapshot)
@@ -71,7 +71,7 @@ def _request(snapshot: Snapshot) -> Request | Plan:
     if pause is not None:
         return pause
     if snapshot.submission is None or isinstance(snapshot.submission, InvalidJob):
-        words = str(snapshot.submission or "it cannot be submitted again as it is")
+        words = str(snapshot.submission or "the spec has no job to submit again")
         return Plan(news=Note(Reason.INVALID_SPEC, words))
     if isinstance(snapshot.granted, tenants.Refused):
         return Plan(news=Note(Reason.JOBS_NOT_ALLOWED, snapshot.granted.message), wake=LABELS_S)
@@ -85,7 +85,7 @@ def _request(snapshot: Snapshot) -> Request | Plan:
 def _pause(snapshot: Snapshot) -> Plan | None:
     """What is done while the user wants no submission, or Slurm has refused one a moment ago."""
     if snapshot.job.spec.suspend:
-        words = "spec.suspend is set: the job is submitted again when it is no longer"
+        words = "spec.suspend is true: the job is submitted again once it is false"
         return Plan(news=Note(Reason.SUSPENDED, words))
     if snapshot.refused_until is not None and snapshot.now < snapshot.refused_until:
         return Plan(wake=(snapshot.refused_until - snapshot.now).total_seconds())

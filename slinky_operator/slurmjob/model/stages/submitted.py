@@ -66,7 +66,7 @@ def _is_gone(snapshot: Snapshot) -> bool:
 
 def _left_behind(snapshot: Snapshot) -> Plan:
     namespace, name = snapshot.job.cluster_key
-    words = f"Cluster {namespace}/{name} is gone: how job {snapshot.job.status.job_id} ends is not known"
+    words = f"Cluster {namespace}/{name} is gone: the end of job {snapshot.job.status.job_id} is not known"
     return Plan(news=Conclusion(Phase.UNKNOWN.value, Note(Reason.CLUSTER_GONE, words)))
 
 
@@ -92,8 +92,8 @@ def _forgotten(snapshot: Snapshot) -> Plan:
         since = snapshot.missing_since or snapshot.now
         if snapshot.now - since < HISTORY_PATIENCE:
             return Plan(wake=RETRY_S)
-    message = "Slurm has forgotten the job before its end was seen"
-    message += "" if snapshot.keeps_history else ", and keeps no history: the Cluster has no accounting"
+    message = "Slurm forgot the job before the operator saw its end"
+    message += "" if snapshot.keeps_history else "; the Cluster has no accounting that would have recorded it"
     return Plan(news=Conclusion(Phase.UNKNOWN.value, Note(Reason.END_NOT_SEEN, message)))
 
 

@@ -27,7 +27,7 @@ SLURMD_OCI_SETS = ("slurmd-oci-24.11", "slurmd-oci-26.05")
 Build = Callable[[], object]
 
 PROMETHEUS: Final = {"prometheus": "prometheus", "promtool": "prometheus"}
-"""Program and Debian package: it scrapes the operator in end-to-end tests, and tests the alerts of the chart."""
+"""Program and Debian package: it scrapes the operator in e2e tests, and promtool tests the alerts of the chart."""
 
 
 def programs(suites: Collection[str]) -> list[tuple[str, Build]]:
@@ -48,9 +48,10 @@ def image_sets(suites: Collection[str]) -> list[tuple[str, Build]]:
         # MariaDB is built beside the Slurm that takes longest.
         sets = [*SLURM_SETS, *SLURMD_OCI_SETS, "mariadb"] if "integration" in suites else SLURM_SETS
         found.append(("integration", lambda: images.ensure(sets, say)))
+        found.append(("integration", lambda: debian.ensure(PROMETHEUS)))
     if "e2e" in suites:
         found.append(("e2e", lambda: images.ensure(["busybox", "operator", "identity", "slurmd-oci-26.05"], say)))
-        found.append(("e2e", lambda: debian.ensure({**debian.NODE_PACKAGES, **PROMETHEUS})))
+        found.append(("e2e", debian.ensure))
     return found
 
 

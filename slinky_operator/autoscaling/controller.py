@@ -36,6 +36,7 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
@@ -64,18 +65,6 @@ REWRITE_S: Final = 30.0
 
 SMALL: Final = 200
 """Jobs and nodes that are counted at once; more are in a thread."""
-
-
-class Recorder(Protocol):
-    """What is used of `kube.events.Recorder`."""
-
-    def normal(self, obj: Object, reason: str, message: str) -> None:
-        """Emit a Normal Event."""
-        ...
-
-    def warning(self, obj: Object, reason: str, message: str) -> None:
-        """Emit a Warning Event."""
-        ...
 
 
 class Client(Protocol):
@@ -157,7 +146,7 @@ class AutoscalingReconciler(Reconciler[Cluster]):
 
     def __init__(
         self,
-        kube: writes.Kube,
+        kube: Kube,
         recorder: Recorder,
         clusters: Store,
         nodesets: Store,

@@ -6,24 +6,15 @@ never overwritten unseen, and a process that ends after the patch leaves nothing
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import NODESETS, Resource
-from slinky_operator.reconcile.failures import StatusPatcher
-from slinky_operator.reconcile.writes.finalizers import Patcher
+from slinky_operator.kube.ports import Patcher
+from slinky_operator.kube.resources import NODESETS
 
 HPA_MANAGERS: Final = frozenset({"kube-controller-manager", "horizontal-pod-autoscaler"})
 """Field managers under which a HorizontalPodAutoscaler writes to the scale subresource."""
-
-
-class Kube(Patcher, StatusPatcher, Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        """Read an object."""
-        ...
 
 
 async def set_replicas(kube: Patcher, obj: Object, replicas: int) -> None:

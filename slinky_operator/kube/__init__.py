@@ -10,6 +10,7 @@ room             concern
 `errors`         what an API call can raise
 `objects`        objects, collections and changes as dictionaries
 `resources`      names of the API resources in use
+`ports`          what controllers use of the API server and of Events, as protocols
 `events`         Events on objects, aggregated and rate-limited
 `domain`         the DNS domain of the Kubernetes cluster
 `calls`          where the API server is, how a request is sent and repeated, reads and writes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -15,22 +15,18 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.loginset import LoginSet, LoginSetStatus
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube, Warner
 from slinky_operator.kube.resources import LOGINSETS
 from slinky_operator.loginset import report
-from slinky_operator.loginset.execute import Kube, act
+from slinky_operator.loginset.execute import act
 from slinky_operator.loginset.observe import Caches, Snapshot, observe, wanted_secrets
 from slinky_operator.loginset.plan import Defaults, plan
-from slinky_operator.reconcile.failures import Recorder, StatusPatcher
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.secrets import OLD, OLD_IN_TROUBLE, SecretReader
 from slinky_operator.runtime.controller import Result
 
 ROUNDS: Final = 3
 """Rounds within one pass, each after something was learned."""
-
-
-class KubeAndStatus(Kube, StatusPatcher, Protocol):
-    """What is used of `kube.client.KubeClient`."""
 
 
 class LoginSetReconciler(Reconciler[LoginSet]):
@@ -50,8 +46,8 @@ class LoginSetReconciler(Reconciler[LoginSet]):
 
     def __init__(
         self,
-        kube: KubeAndStatus,
-        recorder: Recorder,
+        kube: Kube,
+        recorder: Warner,
         caches: Caches,
         secrets: SecretReader,
         defaults: Defaults,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import logging
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from slinky_api.v1alpha1.loginset import LoginSet
 from slinky_operator.kube import errors
-from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PODS, SECRETS, Resource
+from slinky_operator.kube.ports import Kube
+from slinky_operator.kube.resources import PODS, SECRETS
 from slinky_operator.loginset import needs
 from slinky_operator.loginset.bodies import host_keys, objects
 from slinky_operator.loginset.plan import Action, Create, MakeHostKeys, Remove, Write
@@ -17,26 +17,6 @@ from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime import threads
 
 logger = logging.getLogger(__name__)
-
-
-class Kube(Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
-        """Create an object."""
-        ...
-
-    async def apply(self, resource: Resource, body: Object, *, force: bool = True) -> Object:
-        """Apply an object."""
-        ...
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        """Read an object."""
-        ...
-
-    async def delete(self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None) -> object:
-        """Delete an object."""
-        ...
 
 
 async def act(actions: tuple[Action, ...], loginset: LoginSet, kube: Kube, secrets: SecretReader) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from slinky_api.events import EventReason
 from slinky_operator.kube.cache.informer import Informer
@@ -15,24 +15,13 @@ from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Recorder
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.node_labels.config_format import LONGEST_TEXT, ConfigError, parse
 from slinky_operator.node_labels.model import Wanted
 
 CONFIG: Final = "config"
 """Key of the ConfigMap; others are not read."""
-
-
-class Recorder(Protocol):
-    """What is used of `kube.events.Recorder`."""
-
-    def normal(self, obj: Object, reason: str, message: str) -> None:
-        """Emit a Normal Event."""
-        ...
-
-    def warning(self, obj: Object, reason: str, message: str) -> None:
-        """Emit a Warning Event."""
-        ...
 
 
 class LabelConfig:

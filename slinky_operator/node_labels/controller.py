@@ -17,13 +17,13 @@ from slinky_api.events import EventReason
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import NODES, Resource
 from slinky_operator.node_labels import slurm_nodes
 from slinky_operator.node_labels.config_format import MOST_LABELS
 from slinky_operator.node_labels.model import LONGEST_NAME, Found, Wanted, found_on
 from slinky_operator.node_labels.plan import plan
 from slinky_operator.node_labels.slurm_labels import slurm_labels
-from slinky_operator.reconcile.failures import Recorder, StatusPatcher
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.text import named
 from slinky_operator.runtime.controller import Result
@@ -104,7 +104,7 @@ class NodeLabelsReconciler(Reconciler[Found]):
     def __init__(
         self,
         kube: Kube,
-        recorder: Recorder,
+        recorder: Warner,
         nodes: Store,
         config: Config,
         records: SlurmRecords | None = None,

@@ -20,7 +20,7 @@ room              concern
 `controller`      one pass
 `triggers`        which NodeSets an event is about
 `memory`          what is kept between two passes
-`ports`           what is used of the API server and of a Cluster's Slurm
+`ports`           what is used of a Cluster's Slurm
 `reserved_names`  names of Slurm nodes that a NodeSet is about to use
 ================  ===========================================================================================
 

@@ -24,6 +24,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import slurm_queries
@@ -39,7 +40,7 @@ from slinky_operator.nodeset.observation.observe import Observer, blinded, with_
 from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.planning.requeue import LATER, SOON
 from slinky_operator.nodeset.pod_spec.generated import Defaults
-from slinky_operator.nodeset.ports import AskVolumes, Kube, Recorder, Slurm, SlurmByCluster
+from slinky_operator.nodeset.ports import AskVolumes, Slurm, SlurmByCluster
 from slinky_operator.nodeset.report import status, trouble_events
 from slinky_operator.nodeset.reserved_names import ReservedNames
 from slinky_operator.nodeset.slurm_nodes import identity, running_steps

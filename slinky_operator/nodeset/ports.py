@@ -1,4 +1,4 @@
-"""The parts of the Kubernetes facade and of a Cluster's Slurm that this controller uses."""
+"""The parts of a Cluster's Slurm that this controller uses; those of the API server are in `kube.ports`."""
 
 # ruff: noqa: D102 - each is documented where it is implemented
 
@@ -7,61 +7,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from slinky_operator.kube.objects import Listing, Object
-from slinky_operator.kube.resources import Resource
 from slinky_operator.slurm.connection.contact import Contact
 from slinky_operator.slurm.connection.slurmd_status import SlurmdStatus
 from slinky_operator.slurm.volumes.query import Looker
 from slinky_operator.slurm.volumes.room import Volumes
 from slurm_client.models import Diag, Job, Node, Reservation
 from slurm_client.models.database.history import JobRecord
-
-
-class Kube(Protocol):
-    """The calls of `slinky_operator.kube.client.KubeClient` that are used here."""
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object: ...
-
-    async def list(
-        self, resource: Resource, namespace: str | None = None, *, label_selector: str | None = None
-    ) -> Listing: ...
-
-    async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object: ...
-
-    async def delete(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str | None = None,
-        *,
-        uid: str | None,
-        resource_version: str | None = None,
-    ) -> Object: ...
-
-    async def merge_patch(
-        self,
-        resource: Resource,
-        name: str,
-        patch: Object,
-        namespace: str | None = None,
-        *,
-        resource_version: str | None = None,
-        uid: str | None = None,
-    ) -> Object: ...
-
-    async def apply(
-        self,
-        resource: Resource,
-        body: Object,
-        *,
-        subresource: str | None = None,
-        field_manager: str | None = None,
-        force: bool = True,
-    ) -> Object: ...
-
-    async def patch_status(
-        self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
-    ) -> Object: ...
 
 
 class DatabaseCalls(Protocol):
@@ -149,11 +100,3 @@ class SlurmByCluster(Protocol):
     """`slinky_operator.slurm.connection.clients.ClientMap`."""
 
     def get(self, uid: str) -> Slurm | None: ...
-
-
-class Recorder(Protocol):
-    """`slinky_operator.kube.events.Recorder`."""
-
-    def normal(self, obj: Object, reason: str, message: str) -> None: ...
-
-    def warning(self, obj: Object, reason: str, message: str) -> None: ...

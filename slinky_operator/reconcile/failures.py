@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -31,6 +31,7 @@ from slinky_api.v1alpha1.common import Condition
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.budget import OverBudgetError
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.logging import redact
@@ -93,24 +94,6 @@ class Failure:
     """The original messages, to find out whether they are reported already."""
 
 
-class StatusPatcher(Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def patch_status(
-        self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
-    ) -> Object:
-        """Merge into the status of an object."""
-        ...
-
-
-class Recorder(Protocol):
-    """What is used of `kube.events.Recorder`."""
-
-    def warning(self, obj: Object, reason: str, message: str) -> None:
-        """Emit a Warning Event."""
-        ...
-
-
 @dataclass(slots=True)
 class _Row:
     """Consecutive failures of one object."""
@@ -141,7 +124,7 @@ class Failures:
         self,
         resource: Resource,
         kube: StatusPatcher,
-        recorder: Recorder,
+        recorder: Warner,
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from slinky_api import labels
 from slinky_operator.kube import errors
-from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import NAMESPACES, Resource
+from slinky_operator.kube.ports import Getter
+from slinky_operator.kube.resources import NAMESPACES
 from slinky_operator.reconcile.text import cut
 
 VALID_S: Final = 30.0
@@ -18,14 +18,6 @@ VALID_S: Final = 30.0
 
 _LONGEST: Final = 320
 """Characters of an annotation: a namespace, a slash and a name."""
-
-
-class Getter(Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        """Read one object."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from typing import Any, Generic, TypeVar
 from slinky_api.errors import InvalidObjectError
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import Resource
-from slinky_operator.reconcile.failures import Failures, Recorder, StatusPatcher
+from slinky_operator.reconcile.failures import Failures
 from slinky_operator.reconcile.writes.status_writer import StatusWriter
 from slinky_operator.runtime.controller import Result
 
@@ -48,7 +49,7 @@ class Reconciler(ABC, Generic[T_co]):
         resource: Resource,
         objects: Store,
         kube: StatusPatcher,
-        recorder: Recorder,
+        recorder: Warner,
         *,
         clock: Callable[[], float],
         now: Callable[[], datetime],

@@ -16,8 +16,8 @@ from slinky_operator.kube.cache.informer import prune_managed_fields
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Getter
 from slinky_operator.kube.resources import SLURMJOBS, Resource
-from slinky_operator.reconcile.namespaces import Getter
 
 LONG: Final = 1024
 """Characters of a script from which on it is left out."""

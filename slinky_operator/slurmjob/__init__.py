@@ -12,7 +12,6 @@ module          concern
 `nodes`         where a job can run: NodeSets and slurmd pods of a Cluster, from caches
 `execute`       carries out a step: submission, dry run, holds and cancellations, questions to slurmdbd, status
 `pods`          the pods of a SlurmJob: the one with its output, and those that copy its files
-`ports`         what the controller needs of the API server
 `triggers`      what wakes a SlurmJob
 `spec`          what the controller exports to the process
 ==============  =======================================================================================

@@ -23,6 +23,7 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store, version_of
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
@@ -55,7 +56,6 @@ from slinky_operator.slurmjob.model.steps import (
 )
 from slinky_operator.slurmjob.observation import Observer
 from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
-from slinky_operator.slurmjob.ports import Kube, Recorder
 from slinky_operator.slurmjob.queues import Queues
 
 OVERTAKEN_S: Final = 0.2

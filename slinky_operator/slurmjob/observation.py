@@ -19,7 +19,8 @@ from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.reconcile.namespaces import Getter, NamespaceReader
+from slinky_operator.kube.ports import Getter
+from slinky_operator.reconcile.namespaces import NamespaceReader
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import ContactState

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pydantic import ValidationError
 from typing_extensions import override
@@ -19,12 +19,12 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.reconcile import scripts
-from slinky_operator.reconcile.failures import StatusPatcher
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.text import cut
-from slinky_operator.reconcile.writes.create_or_adopt import Creator, NameTaken, create_or_adopt
+from slinky_operator.reconcile.writes.create_or_adopt import NameTaken, create_or_adopt
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Result
 from slinky_operator.sylabs.clusters import Chosen
@@ -47,22 +47,6 @@ OVERTAKEN_S: Final = 0.5
 
 OldJob = wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob
 """An object of an old kind."""
-
-
-class Kube(Creator, StatusPatcher, Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-
-class Recorder(Protocol):
-    """What is used of `kube.events.Recorder`."""
-
-    def normal(self, obj: Object, reason: str, message: str) -> None:
-        """Emit a Normal Event."""
-        ...
-
-    def warning(self, obj: Object, reason: str, message: str) -> None:
-        """Emit a Warning Event."""
-        ...
 
 
 class OldJobReconciler(Reconciler[OldJob]):

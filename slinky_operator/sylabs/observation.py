@@ -18,7 +18,8 @@ from slinky_operator.jobs import tenants
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.reconcile.namespaces import Getter, NamespaceReader
+from slinky_operator.kube.ports import Getter
+from slinky_operator.reconcile.namespaces import NamespaceReader
 from slinky_operator.sylabs import clusters, plan
 from slinky_operator.sylabs.kinds import OldKind
 from slinky_operator.sylabs.partitions import Clients, PartitionReader

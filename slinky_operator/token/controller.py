@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -16,23 +16,19 @@ from slinky_api.v1alpha1.token import Token, TokenStatus
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube, Warner
 from slinky_operator.kube.resources import TOKENS
-from slinky_operator.reconcile.failures import Recorder, StatusPatcher
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.tokens.signing_keys import UnusableKey
 from slinky_operator.token import report, writes
-from slinky_operator.token.observation import Getter, Observer
+from slinky_operator.token.observation import Observer
 from slinky_operator.token.plan import CHECK_EACH_S, CHECK_S, Plan, Problem, plan
 from slinky_operator.token.triggers import TokenTriggers
 
 OVERTAKEN_S: Final = 0.5
 """Seconds until the pass after one that found the Secret changed while it planned."""
-
-
-class Kube(writes.Kube, Getter, StatusPatcher, Protocol):
-    """What is used of `kube.client.KubeClient`."""
 
 
 class TokenReconciler(Reconciler[Token]):
@@ -56,7 +52,7 @@ class TokenReconciler(Reconciler[Token]):
         self,
         kube: Kube,
         secrets: SecretReader,
-        recorder: Recorder,
+        recorder: Warner,
         tokens: Store,
         clusters: Store,
         *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
@@ -14,7 +14,8 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import SECRETS, Resource
+from slinky_operator.kube.ports import Getter
+from slinky_operator.kube.resources import SECRETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.signing_key import signing_key
 from slinky_operator.slurm import naming
@@ -53,14 +54,6 @@ def _by_neighbours(obj: Object) -> list[str]:
 
 INDEXES_OF_TOKENS: Final[Mapping[str, Indexer]] = {CLUSTER_OF_TOKEN: _by_cluster, NEIGHBOURS: _by_neighbours}
 """Indexes the Token cache must have."""
-
-
-class Getter(Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        """Read one object."""
-        ...
 
 
 class Observer:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import base64
 import logging
-from typing import Final, Protocol
+from typing import Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.token import TOKEN, Token
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import SECRETS, Resource
+from slinky_operator.kube.ports import Kube
+from slinky_operator.kube.resources import SECRETS
 from slinky_operator.token import jwts
 from slinky_operator.token.plan import Plan, Write
 from slinky_operator.token.snapshot import Snapshot
@@ -24,39 +25,6 @@ from slinky_operator.token.snapshot import Snapshot
 logger = logging.getLogger(__name__)
 
 _OVERTAKEN: Final = (errors.Conflict, errors.NotFound)
-
-
-class Kube(Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
-        """Create an object."""
-        ...
-
-    async def merge_patch(
-        self,
-        resource: Resource,
-        name: str,
-        patch: Object,
-        namespace: str | None = None,
-        *,
-        resource_version: str | None = None,
-        uid: str | None = None,
-    ) -> Object:
-        """Merge into an object."""
-        ...
-
-    async def delete(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str | None = None,
-        *,
-        uid: str | None,
-        resource_version: str | None = None,
-    ) -> Object:
-        """Delete an object."""
-        ...
 
 
 async def carry_out(kube: Kube, snapshot: Snapshot, plan: Plan) -> bool:

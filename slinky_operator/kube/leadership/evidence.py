@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.leadership.scope import Release, Shared
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Creator
 from slinky_operator.kube.resources import (
     LOCAL_SUBJECT_ACCESS_REVIEWS,
     NODESETS,
@@ -32,14 +33,6 @@ MANY: Final = 50
 
 KEPT: Final = 2000
 """Answers that are kept."""
-
-
-class Asker(Protocol):
-    """What is used of `kube.client.KubeClient`: the API server answers a review that is created."""
-
-    async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
-        """Create an object."""
-        ...
 
 
 class Evidence:
@@ -60,7 +53,7 @@ class Evidence:
     """
 
     def __init__(
-        self, kube: Asker, *, everywhere: bool, home: str, named: Collection[str], clock: Callable[[], float]
+        self, kube: Creator, *, everywhere: bool, home: str, named: Collection[str], clock: Callable[[], float]
     ) -> None:
         self._kube = kube
         self._everywhere = everywhere

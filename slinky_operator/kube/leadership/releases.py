@@ -24,11 +24,12 @@ from typing import Final, Protocol
 
 from slinky_api import labels
 from slinky_operator.kube import errors
-from slinky_operator.kube.leadership.evidence import Asker, Evidence
+from slinky_operator.kube.leadership.evidence import Evidence
 from slinky_operator.kube.leadership.legacy_operator import LOOK_EVERY, Lister, Observed
 from slinky_operator.kube.leadership.scope import Release, Shared, age, release_of, shared
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import LEASES, Resource
+from slinky_operator.kube.ports import Creator, Getter
+from slinky_operator.kube.resources import LEASES
 
 logger = logging.getLogger(__name__)
 
@@ -47,12 +48,8 @@ OF_A_NAMESPACE: Final = 3
 SELECTOR: Final = f"{labels.LABEL_OPERATOR}=true"
 
 
-class Kube(Asker, Lister, Protocol):
+class Kube(Creator, Getter, Lister, Protocol):
     """What is used of `kube.client.KubeClient`."""
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        """Read an object."""
-        ...
 
 
 class OwnLease(Protocol):

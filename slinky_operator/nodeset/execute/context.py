@@ -13,12 +13,13 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.model.claims import Claim
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.pod_spec.generated import Defaults
-from slinky_operator.nodeset.ports import AskVolumes, Kube, Recorder, Slurm
+from slinky_operator.nodeset.ports import AskVolumes, Slurm
 from slinky_operator.nodeset.reserved_names import ReservedNames
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen

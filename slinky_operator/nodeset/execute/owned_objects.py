@@ -12,6 +12,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS
 from slinky_operator.nodeset.execute import takeover
 from slinky_operator.nodeset.model import claims
@@ -19,7 +20,6 @@ from slinky_operator.nodeset.model.actions import DropRevisions, RecordRevision,
 from slinky_operator.nodeset.model.claims import Claim, Retention
 from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
-from slinky_operator.nodeset.ports import Kube
 from slinky_operator.reconcile.writes.create_or_adopt import NameTaken
 
 

@@ -18,12 +18,12 @@ from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.model.actions import PodStatusPatch
 from slinky_operator.nodeset.model.pods import guard
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.pod_spec import machine_autoscalers
-from slinky_operator.nodeset.ports import Kube
 from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.slurm import naming
 

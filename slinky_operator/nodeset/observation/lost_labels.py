@@ -14,11 +14,11 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube import errors
+from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.model.pods import guard, pod_facts, pod_names
 from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.ports import Kube
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.slurm import naming

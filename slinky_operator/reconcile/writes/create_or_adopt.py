@@ -7,6 +7,7 @@ from typing import Protocol
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Creator, Getter
 from slinky_operator.kube.resources import Resource
 
 
@@ -14,19 +15,13 @@ class NameTaken(Exception):
     """An object of the needed name belongs to somebody else; the text names it."""
 
 
-class Creator(Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def create(self, resource: Resource, body: Object) -> Object:
-        """Create an object."""
-        ...
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        """Read an object."""
-        ...
+class CreatorAndGetter(Creator, Getter, Protocol):
+    """Both calls that are made."""
 
 
-async def create_or_adopt(kube: Creator, resource: Resource, body: Object, is_ours: Callable[[Object], bool]) -> Object:
+async def create_or_adopt(
+    kube: CreatorAndGetter, resource: Resource, body: Object, is_ours: Callable[[Object], bool]
+) -> Object:
     """Create an object, or return the existing one of its name if it is the operator's.
 
     Safe to repeat: an earlier pass may have created the object and ended before it saw the answer.

@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Patcher
 from slinky_operator.kube.resources import Resource
-
-
-class Patcher(Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def merge_patch(
-        self,
-        resource: Resource,
-        name: str,
-        patch: Object,
-        namespace: str | None = None,
-        *,
-        resource_version: str | None = None,
-        uid: str | None = None,
-    ) -> Object:
-        """Merge into an object."""
-        ...
 
 
 async def set_finalizer(kube: Patcher, resource: Resource, obj: Object, finalizer: str, *, present: bool) -> Object:

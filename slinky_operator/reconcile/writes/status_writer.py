@@ -9,8 +9,8 @@ from typing import Any
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import StatusPatcher
 from slinky_operator.kube.resources import Resource
-from slinky_operator.reconcile.failures import StatusPatcher
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Recorder
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.execute.memory import Memory
@@ -20,7 +21,6 @@ from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import cancellation, holds_and_cancels, late_calls
 from slinky_operator.slurmjob.model.steps import GiveOrder, OrderKind, Plan
-from slinky_operator.slurmjob.ports import Recorder
 from slinky_operator.slurmjob.queues import Queues
 from slurm_client.errors import SlurmError
 

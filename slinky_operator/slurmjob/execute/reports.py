@@ -11,6 +11,7 @@ from slinky_api.events import EventReason
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.kube.cache.store import version_of
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.text import cut
@@ -21,7 +22,6 @@ from slinky_operator.slurmjob.model.news import Conclusion, FilesReport, News, R
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import attempts
 from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
-from slinky_operator.slurmjob.ports import Kube, Recorder
 
 LONGEST: Final = 1000
 """Characters of Slurm's words in a condition or an Event."""

@@ -16,6 +16,7 @@ from slinky_api.events import EventReason
 from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob, SlurmJobStatus
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Recorder
 from slinky_operator.metrics.job_changes import ACCEPTED, NOT_SENT, REFUSED, UNANSWERED, JobChanges
 from slinky_operator.reconcile.text import cut
 from slinky_operator.runtime.controller import Result
@@ -32,7 +33,6 @@ from slinky_operator.slurmjob.model.stages import late_calls
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import DryRun, Prepare, Request, Submit
 from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
-from slinky_operator.slurmjob.ports import Recorder
 from slinky_operator.slurmjob.queues import Queues
 from slurm_client.errors import SlurmError
 

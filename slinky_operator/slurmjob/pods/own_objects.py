@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import SECRETS, Resource
 from slinky_operator.slurmjob.pods.bodies import is_owned
-
-
-class Kube(Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        """Read one object."""
-        ...
-
-    async def create(self, resource: Resource, body: Object) -> Object:
-        """Create an object."""
-        ...
-
-    async def merge_patch(
-        self, resource: Resource, name: str, patch: Object, namespace: str | None = None, *, uid: str | None = None
-    ) -> Object:
-        """Change an object."""
-        ...
-
-    async def delete(self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None) -> Object:
-        """Delete an object."""
-        ...
 
 
 class NotOurs(Exception):

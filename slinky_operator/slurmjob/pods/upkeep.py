@@ -19,6 +19,7 @@ from slinky_operator.jobs.tenants import Grant
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
 from slinky_operator.pod_programs.joblogs.copies import orders
 from slinky_operator.pod_programs.joblogs.copies.orders import Copy
@@ -43,7 +44,7 @@ from slinky_operator.slurmjob.pods.copy_plan import DEADLINE, Plan, Snapshot, pl
 from slinky_operator.slurmjob.pods.copy_routes import CopyContext
 from slinky_operator.slurmjob.pods.log_facts import End, Facts, end_of, of
 from slinky_operator.slurmjob.pods.log_writer import LogMemory, LogWriter
-from slinky_operator.slurmjob.pods.own_objects import Kube, NotOurs
+from slinky_operator.slurmjob.pods.own_objects import NotOurs
 from slinky_operator.slurmjob.pods.routes import Route
 from slurm_client import JobSpec
 from slurm_client.models import Job as SlurmRecord

@@ -18,9 +18,9 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.failures import Recorder, StatusPatcher
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX, INDEXES_OF_NODESETS
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
@@ -35,7 +35,7 @@ class CensusReconciler(Reconciler[Cluster]):
     def __init__(
         self,
         kube: StatusPatcher,
-        recorder: Recorder,
+        recorder: Warner,
         clusters: Store,
         nodesets: Store,
         *,

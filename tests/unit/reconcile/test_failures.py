@@ -39,11 +39,18 @@ class Api:
         self.refuses: Exception | None = None
 
     async def patch_status(
-        self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
+        self,
+        resource: Resource,
+        name: str,
+        status: Object,
+        namespace: str | None = None,
+        *,
+        resource_version: str | None = None,
+        uid: str | None = None,
     ) -> Object:
         if self.refuses is not None:
             raise self.refuses
-        assert (name, namespace, uid) == ("a", "here", "u")
+        assert (name, namespace, uid, resource_version) == ("a", "here", "u", None)
         self.patches.append(json.loads(json.dumps(status)))
         return {}
 

@@ -9,10 +9,10 @@ import pytest
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.errors import Target
+from slinky_operator.kube.ports import Kube
 from slinky_operator.nodeset.execute import owned_objects
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.claims import Retention
-from slinky_operator.nodeset.ports import Kube
 
 
 class Claims:

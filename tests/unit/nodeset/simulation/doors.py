@@ -200,8 +200,16 @@ class KubeDoor:
         return self.world.told(obj)
 
     async def patch_status(
-        self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
+        self,
+        resource: Resource,
+        name: str,
+        status: Object,
+        namespace: str | None = None,
+        *,
+        resource_version: str | None = None,
+        uid: str | None = None,
     ) -> Object:
+        assert resource_version is None
         target = Target("patch", str(resource), namespace, name)
         self._fail(target)
         obj = self._find(target, resource, name)

@@ -78,10 +78,14 @@ format: venv ## Format and fix what ruff can
 lock: venv ## Pin dependencies again, with hashes
 	$(COMPILE) --output-file=requirements/runtime.txt pyproject.toml
 	$(COMPILE) --extra=dev --constraint=requirements/runtime.txt --output-file=requirements/dev.txt pyproject.toml
-manifests: venv ## Write the CRDs from the API types, the kustomize base and docs/helm-values.md from the chart
+manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/helm-values.md, and tables of docs
 	$(RUN) slinky_api.crd write
 	$(RUN) hack.packaging write
 	$(RUN) hack.dashboards write
+	$(RUN) hack.key_rules
+	$(RUN) hack.limits_table
+	$(RUN) hack.metrics_table
+	$(RUN) hack.operator_metrics_table
 generate: venv ## Generate the wire code of slurm_client from Slurm's own specification, and its blocking calls
 	$(RUN) hack.generate_slurm_client
 	$(RUN) hack.client_package

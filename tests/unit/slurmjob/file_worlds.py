@@ -79,3 +79,8 @@ class FileWorld(LogWorld):
 async def file_world() -> AsyncIterator[FileWorld]:
     async with job_world() as world:
         yield FileWorld(world)
+
+
+def collected(files: FileWorld) -> tuple[str, str, str]:
+    """What is shown of the results of the job."""
+    return files.world.condition("ResultsCollected")

@@ -6,34 +6,12 @@ Jobs are polled (`controller`): no event of Kubernetes says that one has been su
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from slinky_operator.kube.cache.store import Key, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
-from slinky_operator.reconcile.triggers import Triggers
-
-
-class Named(Protocol):
-    """What is used of the Slurm of a Cluster."""
-
-    @property
-    def namespace(self) -> str:
-        """Namespace of the Cluster."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Name of the Cluster."""
-        ...
-
-
-class SlurmByUid(Protocol):
-    """What is used of `slinky_operator.slurm.connection.clients.ClientMap`."""
-
-    def get(self, uid: str) -> Named | None:
-        """The Slurm of a Cluster."""
-        ...
+from slinky_operator.reconcile.triggers import SlurmByUid, Triggers, cluster_of, is_same, written_by_users
 
 
 class AutoscalingTriggers:
@@ -53,7 +31,6 @@ class AutoscalingTriggers:
         return Triggers(
             objects={CLUSTERS: self.cluster, NODESETS: self.nodeset},
             contact=self.contact,
-            node=lambda _uid, _event: (),
         )
 
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
@@ -64,7 +41,7 @@ class AutoscalingTriggers:
 
     def nodeset(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of NodeSets: the Cluster of one with autoscaling, unless only its status has changed."""
-        if old is not None and new is not None and _of_interest(old) == _of_interest(new):
+        if is_same(old, new, _of_interest):
             return
         for obj in (old, new):
             spec = (obj or {}).get("spec")
@@ -78,9 +55,7 @@ class AutoscalingTriggers:
 
     def contact(self, cluster_uid: str) -> Iterable[Key]:
         """Handler of connections to Slurm."""
-        slurm = self._slurm.get(cluster_uid)
-        if slurm is not None:
-            yield slurm.namespace, slurm.name
+        return cluster_of(self._slurm, cluster_uid)
 
 
 def is_scaled(obj: Object) -> bool:
@@ -90,5 +65,4 @@ def is_scaled(obj: Object) -> bool:
 
 
 def _of_interest(obj: Object) -> tuple[Any, ...]:
-    metadata = obj["metadata"]
-    return tuple(metadata.get(field) for field in ("uid", "generation", "deletionTimestamp", "annotations"))
+    return written_by_users(obj, "annotations")

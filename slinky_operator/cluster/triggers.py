@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from slinky_api import labels
 from slinky_operator.cluster.observe import CHILDREN
 from slinky_operator.kube.cache.store import Key, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS
-from slinky_operator.reconcile.triggers import Subscribe, Triggers
+from slinky_operator.reconcile.triggers import (
+    SlurmByUid,
+    Subscribe,
+    Triggers,
+    cluster_of,
+    is_same,
+    own_key,
+    written_by_users,
+)
 
 NODE_EVENT_DELAY: Final = 0.5
 """Seconds for which node events are batched: they change only counts here."""
-
-
-class Named(Protocol):
-    """What is used of the Slurm of a Cluster."""
-
-    @property
-    def namespace(self) -> str:
-        """Namespace of the Cluster."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Name of the Cluster."""
-        ...
-
-
-class SlurmByUid(Protocol):
-    """What is used of `slinky_operator.slurm.connection.clients.ClientMap`."""
-
-    def get(self, uid: str) -> Named | None:
-        """The Slurm of a Cluster."""
-        ...
 
 
 class ClusterTriggers:
@@ -60,7 +46,7 @@ class ClusterTriggers:
         """
         return Triggers(
             objects={
-                CLUSTERS: self.cluster,
+                CLUSTERS: own_key,
                 NODESETS: self.nodeset,
                 PODS: self.pod,
                 **dict.fromkeys(CHILDREN, self.child),
@@ -73,19 +59,11 @@ class ClusterTriggers:
 
     def slurm(self, cluster_uid: str) -> Iterable[Key]:
         """Change of the connection to a Cluster's Slurm, or event of one of its nodes: that Cluster."""
-        client = self._slurm.get(cluster_uid)
-        if client is not None:
-            yield client.namespace, client.name
-
-    def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of Clusters: their own key."""
-        obj = new or old
-        if obj is not None:
-            yield key_of(obj)
+        return cluster_of(self._slurm, cluster_uid)
 
     def nodeset(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of NodeSets: the Cluster that one names, or named, unless only its status has changed."""
-        if old is not None and new is not None and _of_interest(old) == _of_interest(new):
+        if is_same(old, new, _of_interest):
             return
         for obj in (old, new):
             name = ((obj or {}).get("spec") or {}).get("clusterName")
@@ -111,5 +89,4 @@ def _labels(obj: Object | None) -> dict[str, str]:
 
 def _of_interest(obj: Object) -> tuple[Any, ...]:
     """What slurm.conf and the finalizers depend on: the status changes all the time."""
-    metadata = obj["metadata"]
-    return tuple(metadata.get(field) for field in ("uid", "generation", "deletionTimestamp", "finalizers"))
+    return written_by_users(obj, "finalizers")

@@ -18,7 +18,7 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.loginset.observe import by_loginset
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
-from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.reconcile.triggers import Triggers, is_same, own_key, written_by_users
 
 
 class LoginSetTriggers:
@@ -37,24 +37,16 @@ class LoginSetTriggers:
         """All handlers, by their source."""
         return Triggers(
             objects={
-                LOGINSETS: self.loginset,
+                LOGINSETS: own_key,
                 CLUSTERS: self.cluster,
                 **dict.fromkeys((PODS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS), self.child),
             },
-            contact=lambda _uid: (),
-            node=lambda _uid, _event: (),
         )
-
-    def loginset(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of LoginSets: their own key."""
-        obj = new or old
-        if obj is not None:
-            yield key_of(obj)
 
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Clusters: the LoginSets that name one, unless nothing of interest to them has changed."""
         obj = new or old
-        if obj is None or (old is not None and new is not None and _of_interest(old) == _of_interest(new)):
+        if obj is None or is_same(old, new, _of_interest):
             return
         namespace, name = key_of(obj)
         for one in self._loginsets.find(CLUSTER_INDEX, f"{namespace}/{name}"):
@@ -70,10 +62,9 @@ class LoginSetTriggers:
 
 def _of_interest(obj: Object) -> tuple[Any, ...]:
     """What login pods depend on: the rest of a Cluster's status changes all the time."""
-    about, status = obj["metadata"], obj.get("status") or {}
-    fixed = tuple(about.get(field) for field in ("uid", "generation", "deletionTimestamp"))
+    status = obj.get("status") or {}
     return (
-        *fixed,
+        *written_by_users(obj),
         status.get("slurmdImage"),
         status.get("slurmVersion"),
         status.get("slurmKeyFile"),

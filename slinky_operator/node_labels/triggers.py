@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from slinky_operator.kube.cache.store import Key, Store, key_of
+from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODES, PODS
 from slinky_operator.node_labels.model import found_on
 from slinky_operator.node_labels.slurm_nodes import SlurmNodes
-from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.reconcile.triggers import Triggers, is_same, own_key
 
 
 class NodeLabelsTriggers:
@@ -38,8 +38,6 @@ class NodeLabelsTriggers:
         if records is None:
             return Triggers(
                 objects={NODES: self.node},
-                contact=lambda _uid: (),
-                node=lambda _uid, _event: (),
                 others=(self.config_map,),
             )
         return Triggers(
@@ -51,10 +49,7 @@ class NodeLabelsTriggers:
 
     def node(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Nodes: a kubelet that starts again may have removed resources; heartbeats do not matter."""
-        obj = new or old
-        if obj is None or (old is not None and new is not None and _of_interest(old) == _of_interest(new)):
-            return
-        yield key_of(obj)
+        return () if is_same(old, new, _of_interest) else own_key(old, new)
 
     def config_map(self, add: Callable[[Key], None]) -> None:
         """Let a change of the ConfigMap trigger all Nodes: those that it does not name any longer too."""

@@ -9,14 +9,14 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.kube.cache.informer import Handler
-from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS, PERSISTENTVOLUMECLAIMS, PODS
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX, HOST_INDEX, NODE_INDEX
-from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.reconcile.triggers import Triggers, is_same
 from slinky_operator.slurm import whose
 from slurm_client.models import Node
 
@@ -84,21 +84,21 @@ class NodeSetTriggers:
             return
         if new is None or (old is not None and old["metadata"]["uid"] != new["metadata"]["uid"]):
             self._forget((old or obj)["metadata"]["uid"])
-        yield _key(obj)
+        yield key_of(obj)
         if new is None:
-            namespace, name = _key(obj)
+            namespace, name = key_of(obj)
             neighbour = namespace, name.rpartition("-")[0]
             if neighbour in self._nodesets:
                 yield neighbour
 
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Clusters: all NodeSets that name it, unless nothing has changed that they read."""
-        if old is not None and new is not None and _relevant(old) == _relevant(new):
+        if is_same(old, new, _relevant):
             return
         for obj in filter(None, (new if new is not None else old,)):
-            namespace, name = _key(obj)
+            namespace, name = key_of(obj)
             for nodeset in self._nodesets.find(CLUSTER_INDEX, f"{namespace}/{name}"):
-                yield _key(nodeset)
+                yield key_of(nodeset)
 
     def pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of pods: their NodeSet. Records when they were gone, and which of them had ended."""
@@ -150,7 +150,7 @@ class NodeSetTriggers:
             if old is None or new is None:
                 # A name that somebody else owned may be free, or one that was free is not.
                 of_cluster = frozenset(self.contact(cluster_uid))
-                on_hosts = {_key(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset)}
+                on_hosts = {key_of(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset)}
                 found.update(on_hosts & of_cluster)
         yield from found
 
@@ -163,18 +163,18 @@ class NodeSetTriggers:
         if host is None:
             return
         found = {_key_of_owner(pod) for pod in self._pods.find(HOST_INDEX, host.name)}
-        found.update(_key(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset))
+        found.update(key_of(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset))
         yield from found
 
     def contact(self, cluster_uid: str) -> Iterable[Key]:
         """Change of the connection to a Cluster's Slurm: all NodeSets that name it."""
         for namespace, name in self._clusters_of(cluster_uid):
             for nodeset in self._nodesets.find(CLUSTER_INDEX, f"{namespace}/{name}"):
-                yield _key(nodeset)
+                yield key_of(nodeset)
 
     def _clusters_of(self, uid: str) -> Iterable[Key]:
         """Key of the Cluster with a uid, if it exists."""
-        return [_key(cluster) for cluster in self._clusters if cluster["metadata"]["uid"] == uid]
+        return [key_of(cluster) for cluster in self._clusters if cluster["metadata"]["uid"] == uid]
 
     def _by_name(self, cluster_uid: str, node: str) -> Iterable[Key]:
         """The NodeSet that would give a pod this name, among those of a Cluster."""
@@ -214,8 +214,3 @@ def _key_of_owner(pod: Mapping[str, Any]) -> Key:
     """Key of the NodeSet a pod belongs to."""
     metadata = pod["metadata"]
     return metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_NODESET_NAME) or ""
-
-
-def _key(obj: Mapping[str, Any]) -> Key:
-    metadata = obj["metadata"]
-    return metadata.get("namespace") or "", metadata["name"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from slinky_operator.kube.cache.informer import Handler
-from slinky_operator.kube.cache.store import Key
+from slinky_operator.kube.cache.store import Key, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.runtime.queue import WorkQueue
@@ -31,9 +31,9 @@ class Triggers:
 
     objects: Mapping[Resource, ObjectTrigger]
     """By the kind of the cache."""
-    contact: Callable[[str], Iterable[Key]]
+    contact: Callable[[str], Iterable[Key]] = lambda _uid: ()
     """Given the uid of a Cluster whose connection to Slurm has changed."""
-    node: Callable[[str, NodeEvent], Iterable[Key]]
+    node: Callable[[str, NodeEvent], Iterable[Key]] = lambda _uid, _event: ()
     """Given the uid of a Cluster and the change of one of its nodes."""
     node_delay: float = 0.0
     """Seconds for which events of nodes are batched before a pass."""
@@ -41,6 +41,56 @@ class Triggers:
     """Handlers that must see a change before any trigger of any controller: they track own writes."""
     others: Sequence[Subscribe] = ()
     """Other triggers."""
+
+
+USERS_WRITE: Final = ("uid", "generation", "deletionTimestamp")
+"""Fields of the metadata that differ after each change of a spec, and after a deletion: a status changes none."""
+
+
+def own_key(old: Object | None, new: Object | None) -> Iterable[Key]:
+    """Trigger of a controller's own kind: each event brings a pass over its object."""
+    obj = new or old
+    if obj is not None:
+        yield key_of(obj)
+
+
+def is_same(old: Object | None, new: Object | None, of_interest: Callable[[Object], object]) -> bool:
+    """Whether an object was changed in nothing of interest; never of one that was created or deleted."""
+    return old is not None and new is not None and of_interest(old) == of_interest(new)
+
+
+def written_by_users(obj: Object, *more: str) -> tuple[Any, ...]:
+    """What tells one spec from another: `USERS_WRITE`, and more fields of the metadata."""
+    return tuple(obj["metadata"].get(field) for field in (*USERS_WRITE, *more))
+
+
+class Named(Protocol):
+    """What triggers use of the Slurm of a Cluster."""
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the Cluster."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Name of the Cluster."""
+        ...
+
+
+class SlurmByUid(Protocol):
+    """What triggers use of `slinky_operator.slurm.connection.clients.ClientMap`."""
+
+    def get(self, uid: str) -> Named | None:
+        """The Slurm of a Cluster."""
+        ...
+
+
+def cluster_of(slurm: SlurmByUid, cluster_uid: str) -> Iterable[Key]:
+    """Trigger of a Cluster by its Slurm: its connection has changed, or one of its nodes."""
+    client = slurm.get(cluster_uid)
+    if client is not None:
+        yield client.namespace, client.name
 
 
 class EventSource(Protocol):

@@ -9,7 +9,7 @@ from slinky_api import labels
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, JOB_LOG_PODS, SLURMJOBS
-from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.reconcile.triggers import Triggers, is_same, written_by_users
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurmjob.model.dependencies import has_ended
 from slinky_operator.slurmjob.observation import AWAITED, CLUSTER_OF_JOB, UID
@@ -53,7 +53,6 @@ class SlurmJobTriggers:
         return Triggers(
             objects={SLURMJOBS: self.job, CLUSTERS: self.cluster, JOB_LOG_PODS: self.log_pod},
             contact=self.contact,
-            node=lambda _uid, _event: (),
             others=(self._subscribe,),
         )
 
@@ -62,16 +61,16 @@ class SlurmJobTriggers:
         obj = new or old
         if obj is None:
             return
-        if old is None or new is None or _of_interest(old) != _of_interest(new):
+        if not is_same(old, new, _of_interest):
             yield key_of(obj)
-        if old is None or new is None or _of_others(old) != _of_others(new):
+        if not is_same(old, new, _of_others):
             namespace, name = key_of(obj)
             for waiting in self._jobs.find(AWAITED, f"{namespace}/{name}"):
                 yield key_of(waiting)
 
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Clusters: all SlurmJobs of one whose tenants, or whose being, has changed."""
-        if old is not None and new is not None and _generation(old) == _generation(new):
+        if is_same(old, new, written_by_users):
             return
         obj = new or old
         if obj is None:
@@ -115,17 +114,12 @@ def _has_ended(pod: Object) -> bool:
     return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
 
 
-def _generation(obj: Object) -> tuple[Any, ...]:
-    metadata = obj["metadata"]
-    return tuple(metadata.get(field) for field in ("uid", "generation", "deletionTimestamp"))
-
-
 def _of_interest(obj: Object) -> tuple[Any, ...]:
     """What others than the operator write, and what a step of its own leads on from."""
     status = obj.get("status") or {}
     known = status.get("submission"), status.get("jobId"), has_ended(obj)
     is_cancelled = labels.is_true(obj["metadata"].get("annotations"), labels.ANNOTATION_CANCEL)
-    return (*_generation(obj), obj["metadata"].get("finalizers"), is_cancelled, *known)
+    return (*written_by_users(obj), obj["metadata"].get("finalizers"), is_cancelled, *known)
 
 
 def _of_others(obj: Object) -> tuple[Any, ...]:

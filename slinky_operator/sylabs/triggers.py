@@ -8,7 +8,7 @@ from typing import Any
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, SLURMJOBS, Resource
-from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.reconcile.triggers import Triggers, is_same, own_key, written_by_users
 from slinky_operator.sylabs.observation import CHILD, WITHOUT_JOB
 
 
@@ -34,22 +34,18 @@ class OldJobTriggers:
         """All handlers, by their source."""
         return Triggers(
             objects={self._resource: self.old, SLURMJOBS: self.child, CLUSTERS: self.cluster},
-            contact=lambda _uid: (),
-            node=lambda _uid, _event: (),
         )
 
     def old(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of the kind: its own key, unless only the status has changed."""
-        obj = new or old
-        if obj is not None and (old is None or new is None or _generation(old) != _generation(new)):
-            yield key_of(obj)
+        return () if is_same(old, new, written_by_users) else own_key(old, new)
 
     def child(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of SlurmJobs: the object of this kind that a SlurmJob has the name for, if what it shows changes."""
         obj = new or old
         if obj is None:
             return
-        if old is not None and new is not None and _shown(old) == _shown(new):
+        if is_same(old, new, _shown):
             return
         namespace, name = key_of(obj)
         for found in self._objects.find(CHILD, f"{namespace}/{name}"):
@@ -57,17 +53,12 @@ class OldJobTriggers:
 
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Clusters: all objects whose job has no number, since another Cluster may be theirs now."""
-        if old is not None and new is not None and _generation(old) == _generation(new):
+        if is_same(old, new, written_by_users):
             return
         if new is None and old is not None:
             self._forget_cluster(old["metadata"].get("uid", ""))
         for found in self._objects.find(WITHOUT_JOB, ""):
             yield key_of(found)
-
-
-def _generation(obj: Object) -> tuple[Any, ...]:
-    metadata = obj["metadata"]
-    return tuple(metadata.get(field) for field in ("uid", "generation", "deletionTimestamp"))
 
 
 def _shown(obj: Object) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from slinky_api.conditions import Reason
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, TOKENS
-from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.reconcile.triggers import Triggers, is_same, own_key, written_by_users
 from slinky_operator.token.observation import CLUSTER_OF_TOKEN
 
 _KEY_REASONS: Final = frozenset({Reason.KEY_PENDING, Reason.KEY_LOST, Reason.SECRET_NOT_FOUND, Reason.DAEMONS_STARTING})
@@ -39,21 +39,15 @@ class TokenTriggers:
         """All handlers, by their source."""
         return Triggers(
             objects={TOKENS: self.token, CLUSTERS: self.cluster},
-            contact=lambda _uid: (),
-            node=lambda _uid, _event: (),
         )
 
     def token(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Tokens: their own key, unless only the status has changed."""
-        if old is not None and new is not None and _written_by_users(old) == _written_by_users(new):
-            return
-        obj = new or old
-        if obj is not None:
-            yield key_of(obj)
+        return () if is_same(old, new, _of_token) else own_key(old, new)
 
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Clusters: all Tokens of one whose grants or key may have changed."""
-        if old is not None and new is not None and _of_interest(old) == _of_interest(new):
+        if is_same(old, new, _of_interest):
             return
         obj = new or old
         if obj is None:
@@ -66,9 +60,8 @@ class TokenTriggers:
             yield key_of(token)
 
 
-def _written_by_users(obj: Object) -> tuple[Any, ...]:
-    metadata = obj["metadata"]
-    return tuple(metadata.get(field) for field in ("uid", "generation", "deletionTimestamp", "annotations", "labels"))
+def _of_token(obj: Object) -> tuple[Any, ...]:
+    return written_by_users(obj, "annotations", "labels")
 
 
 def _of_interest(obj: Object) -> tuple[Any, ...]:

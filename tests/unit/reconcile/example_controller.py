@@ -24,7 +24,7 @@ from slinky_operator.reconcile.caches import CacheSpec
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX, INDEXES_OF_NODESETS
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
-from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.reconcile.triggers import Triggers, own_key
 from slinky_operator.runtime.controller import Result
 from slinky_operator.settings import Settings
 
@@ -74,13 +74,6 @@ def summary(nodesets: Iterable[Object]) -> str:
     return "1 NodeSet" if count == 1 else f"{count} NodeSets"
 
 
-def cluster(old: Object | None, new: Object | None) -> Iterable[Key]:
-    """Handler of Clusters: their own key."""
-    obj = new or old
-    if obj is not None:
-        yield key_of(obj)
-
-
 def nodeset(old: Object | None, new: Object | None) -> Iterable[Key]:
     """Handler of NodeSets: the Clusters that one names and named."""
     for obj in filter(None, (old, new)):
@@ -88,9 +81,7 @@ def nodeset(old: Object | None, new: Object | None) -> Iterable[Key]:
 
 
 TRIGGERS: Final = Triggers(
-    objects={CLUSTERS: cluster, NODESETS: nodeset},
-    contact=lambda _uid: (),
-    node=lambda _uid, _event: (),
+    objects={CLUSTERS: own_key, NODESETS: nodeset},
 )
 
 

@@ -1,4 +1,4 @@
-"""One pass over a NodeSet: calls observe, plan, execute and report in turn.
+"""One pass over a NodeSet: observe, survey, ask what is missing, decide, execute and report, in turn.
 
 What it keeps between passes is kept by uid of the NodeSet, and may be lost: writes that the caches do not show yet,
 guards known to exist, and the names of nodes whose pods a kubelet has reported as ended. After a restart the caches
@@ -27,7 +27,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute import slurm_queries, survey_queries
 from slinky_operator.nodeset.execute.context import PassContext, PassOutcome
 from slinky_operator.nodeset.execute.executor import Executor
 from slinky_operator.nodeset.memory import Memory
@@ -35,10 +35,10 @@ from slinky_operator.nodeset.model.actions import RemoveFinalizer
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.observation import lost_labels
-from slinky_operator.nodeset.observation.observe import Observer, blinded, with_jobs
+from slinky_operator.nodeset.observation.observe import Observer
 from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.planning.requeue import LATER, SOON
+from slinky_operator.nodeset.planning.survey import Survey, survey
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import AskVolumes, Slurm, SlurmByCluster
 from slinky_operator.nodeset.report import status, trouble_events
@@ -47,7 +47,6 @@ from slinky_operator.nodeset.slurm_nodes import identity, running_steps
 from slinky_operator.nodeset.triggers import NodeSetTriggers
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.runtime.controller import Result
-from slurm_client import errors as slurm_errors
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -185,21 +184,20 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             guard=self._guards.get(uid, ""),
         )
         snapshot = replace(
-            await lost_labels.look_up(self._kube, snapshot),
+            snapshot,
             recorded=memory.recorded,
             steps=memory.steps,
             idle=running_steps.idle(memory.steps, self._now()),
             rooms=memory.rooms,
         )
-        snapshot, planned = await self._plan(snapshot, slurm, memory)
-        if slurm is not None and memory.needs_list(
-            snapshot.unlisted.intersection(planned.assessment.waiting_for_slurm)
-        ):
+        seen = await self._survey(snapshot, slurm, memory)
+        snapshot, planned = seen.snapshot, await self._pure(seen.snapshot, plan, seen)
+        if slurm is not None and memory.needs_list(snapshot.unlisted.intersection(planned.decisions.waiting_for_slurm)):
             slurm.hurry()
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         snapshot = _noted(memory, outcome, snapshot, slurm)
         if outcome.slurm_error is not None:
-            snapshot = blinded(snapshot, slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
+            snapshot = snapshot.blinded(slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
         told = (*outcome.refusals, *outcome.kept)
         failed = ExceptionGroup(f"NodeSet {key[0]}/{key[1]}", outcome.errors) if outcome.errors else None
         failure = None if failed is None else self.failures.note(obj, failed, told)
@@ -207,25 +205,24 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             # Whether Slurm answers is known in a moment: until then the status from before the start is kept.
             return Result(min(unsettled, SOON))
         if not _lets_go(planned, outcome):
-            found = replace(planned.assessment, named={**planned.assessment.named, **outcome.named})
-            wanted = await self._pure(snapshot, status.report, snapshot, found, self._now(), told, failure)
+            decided = replace(planned.decisions, named={**planned.decisions.named, **outcome.named})
+            wanted = await self._pure(snapshot, status.report, snapshot, decided, self._now(), told, failure)
             await self._report(obj, nodeset, wanted, memory)
         if failed is not None:
             raise failed
         return Result(_next(planned, outcome), rest=GATHERING * len(snapshot.pods))
 
-    async def _plan(self, snapshot: Snapshot, slurm: Slurm | None, memory: Memory) -> tuple[Snapshot, Plan]:
-        """Plan; query the jobs first if the plan needs them."""
-        made = await self._pure(snapshot, plan, snapshot, self._now())
-        if made.replan_with_jobs and slurm is not None:
-            try:
-                since = memory.orphaned_since(made.orphans, self._clock())
-                names = snapshot.slurm.nodes.keys()
-                snapshot = with_jobs(snapshot, *await slurm_queries.jobs(slurm, names, since=since))
-            except slurm_errors.SlurmError as error:
-                snapshot = blinded(snapshot, slurm_queries.reason_of(error), str(error))
-            made = await self._pure(snapshot, plan, snapshot, self._now())
-        return snapshot, made
+    async def _survey(self, snapshot: Snapshot, slurm: Slurm | None, memory: Memory) -> Survey:
+        """Survey what exists, and again with the answers to what must be asked before anything is decided."""
+        seen = await self._pure(snapshot, survey, snapshot, self._now())
+        if seen.suspects:
+            snapshot = await survey_queries.find_pods(self._kube, snapshot, seen.suspects)
+            seen = await self._pure(snapshot, survey, snapshot, self._now())
+        if seen.needs_jobs and slurm is not None:
+            since = memory.orphaned_since(seen.reusable_names, self._clock())
+            snapshot = await survey_queries.query_jobs(slurm, snapshot, since=since)
+            seen = await self._pure(snapshot, survey, snapshot, self._now())
+        return seen
 
     async def _pure(self, snapshot: Snapshot, rules: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run rules on a snapshot: all they read is frozen, so that long ones can run in a thread."""

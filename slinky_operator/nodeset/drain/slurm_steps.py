@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from slinky_operator.nodeset.disruption import eviction, rolling_update, victims
@@ -190,7 +190,7 @@ def overdue(
     return deadline.overdue(wanted, snapshot.nodeset.spec.drain, now)
 
 
-def endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
+def endings(late: Iterable[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
     """What is done to nodes whose drain has exceeded its timeout."""
     acting = tuple((one.pod, causes[one.pod.name]) for one in late if one.acts)
     return [EndDrains(acting)] if acting else []

@@ -1,8 +1,8 @@
 """Carries out a plan: writes to Kubernetes and to Slurm, each checked again right before it.
 
-===============  =============================================================================================
+================ =============================================================================================
 module           concern
-===============  =============================================================================================
+================ =============================================================================================
 `claim_writes`   the claims that outlive their pods: annotates them, and deletes those that may be deleted
 `context`        what a pass acts with, and the outcome of its plan
 `create_pods`    creates pods with their claims: a part of `executor`
@@ -14,8 +14,9 @@ module           concern
 `patch_pods`     patches pods: that Slurm knows their nodes, whether they may be evicted
 `room_queries`   asks job log servers how much room their volumes have, several at a time
 `slurm_queries`  queries Slurm itself, past the cache: few calls for many nodes, and no answer if a call fails
+`survey_queries` asks what a survey needs to know before anything is decided: pods, jobs
 `slurm_writes`   writes to slurmctld what a plan wants: drains, features, records; a part of `executor`
 `slurmd_calls`   asks slurmds for the steps on their nodes, several at a time
 `takeover`       pods that Slinky's own operator, 0.1 to 0.3, created for a NodeSet
-===============  =============================================================================================
+================ =============================================================================================
 """

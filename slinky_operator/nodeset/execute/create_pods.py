@@ -14,9 +14,9 @@ from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.execute import owned_objects
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model.actions import CreatePods
+from slinky_operator.nodeset.model.pods import lost_labels
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.model.revisions.revision import restored, restored_cluster
-from slinky_operator.nodeset.observation import lost_labels
 from slinky_operator.nodeset.pod_spec.builder import PodBuilder
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, demand
 from slinky_operator.reconcile.batches import ramp_up

@@ -11,8 +11,7 @@ from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
 from slinky_operator.nodeset.execute import claim_writes, owned_objects, takeover
 from slinky_operator.nodeset.execute.context import LONGEST_LIST, MustWait, PassContext, listed
 from slinky_operator.nodeset.model.actions import RemoveFinalizer
-from slinky_operator.nodeset.model.pods import guard
-from slinky_operator.nodeset.observation import lost_labels
+from slinky_operator.nodeset.model.pods import guard, lost_labels
 from slinky_operator.reconcile.writes.create_or_adopt import create_or_adopt
 from slinky_operator.reconcile.writes.finalizers import set_finalizer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from slinky_api.conditions import Reason
@@ -126,3 +126,11 @@ class Snapshot:
     def host_of(self, pod: Pod) -> KubernetesNode | None:
         """The Kubernetes Node a pod is bound to; None if it is unbound, or its Node is not known."""
         return self.hosts.get(pod.host) if self.hosts is not None else None
+
+    def with_jobs(self, jobs: Mapping[str, tuple[Job, ...]], named: References | None = None) -> Snapshot:
+        """The same snapshot with the jobs that were queried, and with what names its nodes."""
+        return replace(self, slurm=replace(self.slurm, jobs=jobs, named=named or {}))
+
+    def blinded(self, reason: Reason, why: str) -> Snapshot:
+        """The same snapshot after Slurm has failed to answer: cached nodes are no longer used."""
+        return replace(self, slurm=SlurmFacts(readable=False, reason=reason, why=why))

@@ -6,7 +6,6 @@ pods were created if the status is lost, which revision is the current one, and 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final
@@ -21,11 +20,10 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.disruption import cluster_upgrade
 from slinky_operator.nodeset.model import claims as claim_facts
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
-from slinky_operator.nodeset.model.pods import pod_facts, pod_names
+from slinky_operator.nodeset.model.pods import lost_labels, pod_facts, pod_names
 from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.observation import lost_labels
 from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, PodDemand
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
@@ -33,8 +31,7 @@ from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX, NODE_INDEX
 from slinky_operator.slurm import naming, node_features, whose
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
-from slinky_operator.slurm.node_references import References
-from slurm_client.models import Job, Node
+from slurm_client.models import Node
 
 OLDEST_PICTURE: Final = 120.0
 """Seconds after which cached nodes are not used any more, whatever the state of the connection."""
@@ -286,16 +283,6 @@ def _with_mode(nodeset: NodeSet, own: tuple[pod_facts.Pod, ...]) -> NodeSet:
         return nodeset
     mode = ScalingMode.DAEMON_SET if any(item.on_node for item in own) else ScalingMode.STATEFUL_SET
     return nodeset.model_copy(update={"status": nodeset.status.model_copy(update={"scaling_mode": mode})})
-
-
-def with_jobs(snapshot: Snapshot, jobs: Mapping[str, tuple[Job, ...]], named: References | None = None) -> Snapshot:
-    """The same snapshot with the jobs that were queried, and with what names its nodes."""
-    return dataclasses.replace(snapshot, slurm=dataclasses.replace(snapshot.slurm, jobs=jobs, named=named or {}))
-
-
-def blinded(snapshot: Snapshot, reason: Reason, why: str) -> Snapshot:
-    """The same snapshot after Slurm has failed to answer: cached nodes are no longer used."""
-    return dataclasses.replace(snapshot, slurm=_blind(reason, why))
 
 
 def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool, leaving: frozenset[str]) -> ClusterFacts:

@@ -1,6 +1,6 @@
 """From the snapshot to the actions: pure, and the only place that defines the order of actions.
 
-A plan is built from a frozen snapshot and the time, and contains the actions, the findings to report, and the time of
+A plan is built from a survey of a frozen snapshot, and contains the actions, the decisions to report, and the time of
 the next pass. Nothing in it is remembered: what was begun is read back from Slurm's reasons and the pods' conditions.
 
 Outdated parts of the snapshot can at worst make a plan begin something that `executor` then finds done or no longer
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
@@ -29,10 +28,9 @@ from slinky_operator.nodeset.model.actions import (
     TakeOver,
 )
 from slinky_operator.nodeset.model.pods import pod_facts
-from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning import requeue, volume_questions
-from slinky_operator.nodeset.planning.assessment import Assessment
-from slinky_operator.nodeset.planning.decisions import Decisions, decide, survey
+from slinky_operator.nodeset.planning.decisions import Decisions, decide, undecided
+from slinky_operator.nodeset.planning.survey import Survey, has_finalizer, may_decide
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
@@ -41,67 +39,48 @@ from slinky_operator.nodeset.slurm_nodes.drains import Cause
 class Plan:
     """The actions of a pass, and what follows it."""
 
-    assessment: Assessment
+    decisions: Decisions
     actions: tuple[Action, ...] = ()
     wake_up: float | None = None
     """Seconds until the next pass even if nothing changes."""
-    replan_with_jobs: bool = False
-    """Whether nothing is decided yet: the jobs must be queried, and the plan built again with them."""
-    orphans: frozenset[str] = frozenset()
-    """Nodes without a pod whose names may be used again: the jobs must have been queried since they had none, for a
-    suspended job does not show on its node."""
 
 
-def plan(snapshot: Snapshot, now: datetime) -> Plan:
+def plan(seen: Survey) -> Plan:
     """Build the plan.
 
     Parameters
     ----------
-    snapshot
-        The snapshot.
-    now
-        The time; timezone-aware.
-
-    Returns
-    -------
-    Plan
-        The complete plan; or one without actions that asks for the jobs (`replan_with_jobs`), if they decide anything
-        and the snapshot does not contain them.
+    seen
+        What exists, with the answers to what it asks for; nothing is deleted for want of an answer.
     """
-    seen = survey(snapshot, now)
-    undecided = Assessment(desired=seen.layout.desired)
-    if not snapshot.nodeset.deleting and labels.FINALIZER_NODESET_DRAIN not in snapshot.nodeset.metadata.finalizers:
-        return Plan(undecided, (TakeOver(), AddFinalizer()))
-    if not snapshot.nodeset.deleting and not snapshot.mode_is_fixed:
-        # The status of this pass fixes it: before that, no pod is created that another mode would not recognize.
-        return Plan(undecided)
-    if seen.needs_jobs:
-        return Plan(undecided, replan_with_jobs=True, orphans=seen.reusable_names)
+    snapshot = seen.snapshot
+    if not has_finalizer(snapshot):
+        return Plan(undecided(seen), (TakeOver(), AddFinalizer()))
+    if seen.needs_jobs or not may_decide(snapshot):
+        return Plan(undecided(seen))
     decided = decide(seen)
     actions: list[Action] = []
     for step in STEPS:
-        actions += step(decided, actions)
-    assessment = decided.assess()
-    return Plan(assessment, tuple(actions), requeue.wake_up(snapshot, assessment, seen.live, now))
+        actions += step(seen, decided, actions)
+    return Plan(decided, tuple(actions), requeue.wake_up(snapshot, decided, seen.live, seen.now))
 
 
-Step = Callable[[Decisions, Sequence[Action]], Sequence[Action]]
-"""Returns actions; gets the decisions, and the actions that come before its own."""
+Step = Callable[[Survey, Decisions, Sequence[Action]], Sequence[Action]]
+"""Returns actions; gets what exists, the decisions, and the actions that come before its own."""
 
 
-def _mark_claims(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _mark_claims(_seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """The retention of a claim is written before its pod is deleted."""
     return pod_steps.mark_claims(decided.claims)
 
 
-def _give_up_jobs(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _give_up_jobs(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Delete all pods at once, if the user has given up their jobs; then no other step about living pods is taken."""
-    return pod_steps.delete_all(decided.seen.snapshot) if decided.skip_drain else ()
+    return pod_steps.delete_all(seen.snapshot) if decided.skip_drain else ()
 
 
-def _protect_and_adopt(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _protect_and_adopt(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Add pods to the PodDisruptionBudget before anything is done about their nodes."""
-    seen = decided.seen
     if decided.skip_drain:
         return ()
     return [
@@ -110,17 +89,15 @@ def _protect_and_adopt(decided: Decisions, _before: Sequence[Action]) -> Sequenc
     ]
 
 
-def _register(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _register(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """What is recorded of pods that Slurm has come to know."""
-    seen = decided.seen
     if decided.skip_drain or not seen.snapshot.slurm.readable:
         return ()
     return slurm_steps.registrations(seen.snapshot, seen.live)
 
 
-def _drain(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _drain(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Undrain nodes that are wanted again, and drain those for which there is a cause."""
-    seen = decided.seen
     if decided.skip_drain or not seen.snapshot.slurm.readable:
         return ()
     return [
@@ -129,42 +106,37 @@ def _drain(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     ]
 
 
-def _delete_drained(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _delete_drained(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Delete pods that Slurm shows as empty."""
-    seen = decided.seen
     if decided.skip_drain or not seen.snapshot.slurm.readable:
         return ()
     return slurm_steps.deletions_of_drained_pods(seen.snapshot, seen.live, decided.causes, seen.now)
 
 
-def _end_late_drains(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _end_late_drains(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """End drains that exceed their timeout, and ask about jobs that delay drains."""
-    seen = decided.seen
     if decided.skip_drain or not seen.snapshot.slurm.readable:
         return ()
     return [
-        *slurm_steps.endings(decided.overdue, decided.causes),
+        *slurm_steps.endings(decided.overdue.values(), decided.causes),
         *slurm_steps.ends_to_ask_for(seen.snapshot, decided.states, seen.now),
     ]
 
 
-def _delete_without_slurm(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _delete_without_slurm(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Delete pods that cannot hold a job, whether Slurm answers or not."""
-    seen = decided.seen
     return () if decided.skip_drain else pod_steps.deletions_without_slurm(seen.snapshot, seen.live, decided.causes)
 
 
-def _give_traits(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _give_traits(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Features and topology from Kubernetes Nodes."""
-    seen = decided.seen
     if decided.skip_drain or not seen.snapshot.slurm.readable:
         return ()
     return slurm_steps.give_traits(seen.snapshot, seen.live)
 
 
-def _show_on_pods(decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
+def _show_on_pods(seen: Survey, decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
     """What pods show, except those that an earlier action deletes."""
-    seen = decided.seen
     if decided.skip_drain:
         return ()
     return [
@@ -173,9 +145,9 @@ def _show_on_pods(decided: Decisions, before: Sequence[Action]) -> Sequence[Acti
     ]
 
 
-def _clean_up_records(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _clean_up_records(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Records of pods that are gone: deleted, or kept and drained."""
-    cleanup, owner = decided.cleanup, decided.seen.snapshot.owner
+    cleanup, owner = decided.cleanup, seen.snapshot.owner
     causes = frozenset({Cause.NO_POD})
     return [
         *([MarkDown(cleanup.down)] if cleanup.down else []),
@@ -184,45 +156,45 @@ def _clean_up_records(decided: Decisions, _before: Sequence[Action]) -> Sequence
     ]
 
 
-def _record_revisions(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _record_revisions(_seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Record a revision before the first pod of it is created."""
     return pod_steps.record_revisions(decided.revisions)
 
 
-def _restore_guard(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _restore_guard(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """After everything that concerns jobs: a refusal here must not delay that."""
-    unguarded = pod_facts.unguarded(decided.seen.snapshot.pods, decided.seen.snapshot.guard)
+    unguarded = pod_facts.unguarded(seen.snapshot.pods, seen.snapshot.guard)
     return [EnsureGuard(unguarded)] if unguarded and not decided.skip_drain else ()
 
 
-def _create(decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
+def _create(seen: Survey, decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
     """Create pods, which have the guard from the beginning."""
     pods = decided.creation.pods
-    has_guard = decided.seen.snapshot.guard or any(isinstance(action, EnsureGuard) for action in before)
+    has_guard = seen.snapshot.guard or any(isinstance(action, EnsureGuard) for action in before)
     return [*([] if has_guard or not pods else [EnsureGuard()]), *pods]
 
 
-def _ask_for_room(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _ask_for_room(seen: Survey, _decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Questions that decide nothing in this pass, and may take seconds."""
-    asked = volume_questions.questions(decided.seen.snapshot, decided.seen.now)
+    asked = volume_questions.questions(seen.snapshot, seen.now)
     return [AskForRoom(asked)] if asked else ()
 
 
-def _drop_revisions(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _drop_revisions(_seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     return pod_steps.drop_revisions(decided.revisions)
 
 
-def _delete_claims(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _delete_claims(_seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     return pod_steps.delete_claims(decided.claims)
 
 
-def _release(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+def _release(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Remove the finalizer last, once no pod is left; other finalizers may keep the NodeSet for hours after that.
 
     A record that is named keeps the NodeSet: nobody else would delete it later. The slurmctld of a Cluster that is
     being deleted is not started again, and has no use for it.
     """
-    snapshot, skip_drain = decided.seen.snapshot, decided.skip_drain
+    snapshot, skip_drain = seen.snapshot, decided.skip_drain
     is_held = labels.FINALIZER_NODESET_DRAIN in snapshot.nodeset.metadata.finalizers or bool(snapshot.guard)
     if not snapshot.nodeset.deleting or not is_held or snapshot.pods:
         return ()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning import volume_questions
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions
+from slinky_operator.nodeset.planning.survey import more_to_come
 from slinky_operator.nodeset.slurm_nodes import drains
 
 SOON: Final = 2.0
@@ -22,13 +23,13 @@ LATER: Final = 30.0
 """Seconds until the next pass if an event is expected: a safety net for lost events."""
 
 
-def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Member], now: datetime) -> float | None:
+def wake_up(snapshot: Snapshot, decided: Decisions, live: Sequence[Member], now: datetime) -> float | None:
     """Return when to requeue although nothing has happened.
 
     Parameters
     ----------
-    snapshot, assessment
-        The snapshot, and the findings of the plan.
+    snapshot, decided
+        The snapshot, and the decisions.
     live
         The pods that are neither being deleted nor ended.
     now
@@ -39,26 +40,26 @@ def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Member], 
     float | None
         Seconds from now; None if only an event changes anything.
     """
-    times = [*_deadlines(snapshot, assessment, now), *_gone_soon(snapshot, now)]
-    times += [left for one in assessment.waits.values() if (left := (one.until - now).total_seconds()) > 0]
+    times = [*_deadlines(snapshot, decided, now), *_gone_soon(snapshot, now)]
+    times += [left for one in decided.waits.values() if (left := (one.until - now).total_seconds()) > 0]
     reported_in = [pod.hindrance.left(now) for pod in snapshot.pods if pod.hindrance is not None]
     times += [seconds for seconds in reported_in if seconds is not None]
-    states = assessment.states.values()
-    if assessment.waiting_for_slurm:
+    states = decided.states.values()
+    if decided.waiting_for_slurm:
         times.append(SOON)
     if (
-        assessment.blocked
-        or assessment.named
+        decided.creation.blocked
+        or decided.named
         or any(isinstance(state, pod_state.Unknown | pod_state.Starting) for state in states)
     ):
         times.append(LATER)
     for member in snapshot.members:
-        if isinstance(assessment.states.get(member.name), pod_state.Draining | pod_state.Drained):
+        if isinstance(decided.states.get(member.name), pod_state.Draining | pod_state.Drained):
             node = member.record
             # A job that does not show in the node's state ends without a node event.
             times.append(SOON if node is not None and node.is_drain and not drains.is_busy(node) else LATER)
     for pod in (member.pod for member in live):
-        if pod.slurmd is Slurmd.RUNNING and not pod.registered and pod.name in assessment.causes:
+        if pod.slurmd is Slurmd.RUNNING and not pod.registered and pod.name in decided.causes:
             times.append(SOON)
         if pod.ready_since is not None and pod.registered:
             left = snapshot.nodeset.spec.min_ready_seconds - (now - pod.ready_since).total_seconds()
@@ -74,21 +75,12 @@ def _gone_soon(snapshot: Snapshot, now: datetime) -> list[float]:
     return [left] if left is not None else []
 
 
-def _deadlines(snapshot: Snapshot, assessment: Assessment, now: datetime) -> list[float]:
+def _deadlines(snapshot: Snapshot, decided: Decisions, now: datetime) -> list[float]:
     """Seconds until each drain exceeds its timeout."""
-    spec, causes = snapshot.nodeset.spec.drain, assessment.causes
+    spec, causes = snapshot.nodeset.spec.drain, decided.causes
     left = [
         deadline.left(member.record, causes.get(member.name, frozenset()), spec, now)
         for member in snapshot.members
         if member.record is not None
     ]
     return [seconds for seconds in left if seconds is not None and seconds > 0]
-
-
-def more_to_come(pods: Iterable[Pod], now: datetime) -> float | None:
-    """Seconds within which the last pod being deleted must be gone; None if there is none, or all are late.
-
-    A pod's time is its grace period: a pod on an unreachable Node is not waited for any longer.
-    """
-    left = [(pod.gone_by - now).total_seconds() for pod in pods if pod.deleting and pod.gone_by is not None]
-    return max((seconds for seconds in left if seconds > 0), default=None)

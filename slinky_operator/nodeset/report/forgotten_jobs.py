@@ -10,19 +10,17 @@ from slinky_api.v1alpha1.nodeset.spec import ForgottenJobs
 from slinky_operator.nodeset.drain import forgotten_ends, slurmd_questions
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.reconcile.text import joined, named
 
 
-def found(
-    snapshot: Snapshot, assessment: Assessment, now: datetime
-) -> Iterator[tuple[Reason, str, str, frozenset[str]]]:
+def found(snapshot: Snapshot, found: Decisions, now: datetime) -> Iterator[tuple[Reason, str, str, frozenset[str]]]:
     """The reason, the text, the text for the status, and the nodes; nothing if there are none.
 
     Parameters
     ----------
-    snapshot, assessment
-        The snapshot, and the findings of the plan.
+    snapshot, found
+        The snapshot, and the decisions of the plan.
     now
         The time; timezone-aware.
     """
@@ -30,7 +28,7 @@ def found(
     texts: list[str] = []
     numbers: list[str] = []
     nodes: set[str] = set()
-    for pod, state in sorted(assessment.states.items()):
+    for pod, state in sorted(found.states.items()):
         if not isinstance(state, pod_state.Draining):
             continue
         gone = slurmd_questions.gone(snapshot, state.jobs, now)

@@ -13,7 +13,7 @@ from typing import Final
 from slinky_api.conditions import Reason
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.reconcile.text import cut, stamp
 from slurm_client.models import Node
@@ -44,7 +44,7 @@ class OutOfService:
         return f"{self.node.name} ({_state(self.node)}{why(self.node)}{_way_back(self.node)})"
 
 
-def nodes(snapshot: Snapshot, found: Assessment) -> list[OutOfService]:
+def nodes(snapshot: Snapshot, found: Decisions) -> list[OutOfService]:
     """The nodes of registered pods that are out of service, the worst first."""
     listed = []
     for member in snapshot.members:

@@ -10,7 +10,7 @@ from slinky_api.conditions import Reason
 from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import kept_records, troubles
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.text import joined, named, stamp
@@ -42,7 +42,7 @@ def held_back(snapshot: Snapshot, counts: Counts) -> tuple[Reason, str] | None:
 
 
 def progress(  # noqa: PLR0911 - one for each
-    snapshot: Snapshot, found: Assessment, counts: Counts, now: datetime
+    snapshot: Snapshot, found: Decisions, counts: Counts, now: datetime
 ) -> tuple[Reason, str] | None:
     """What is in progress."""
     pods, desired = len(snapshot.pods), counts.desired
@@ -57,17 +57,23 @@ def progress(  # noqa: PLR0911 - one for each
     if snapshot.revision.problems:
         # No pod can be created from the spec: nothing continues until it is corrected.
         return None
-    if found.blocked:
-        return Reason.SCALING_OUT, joined([f"{name} waits: {why}" for name, why in sorted(found.blocked.items())])
+    if found.creation.blocked:
+        return Reason.SCALING_OUT, joined(
+            [f"{name} waits: {why}" for name, why in sorted(found.creation.blocked.items())]
+        )
     if pods < desired:
-        told = f"; {found.held} wait until others have registered (maxConcurrentStartup)" if found.held else ""
+        told = (
+            f"; {found.creation.held} wait until others have registered (maxConcurrentStartup)"
+            if found.creation.held
+            else ""
+        )
         return Reason.SCALING_OUT, f"{pods} pods, {desired} wanted{told}"
     if rolling_update.outdated(snapshot.members, snapshot.nodeset, snapshot.revision, found.known):
         return Reason.UPDATING, f"{counts.updated} of {desired} pods have revision {snapshot.revision.hash}"
     return _starting(snapshot, found, now)
 
 
-def draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None:
+def draining(snapshot: Snapshot, found: Decisions) -> tuple[Reason, str] | None:
     """Nodes, jobs and since when: what a person needs to see why a pod waits."""
     told = []
     jobs = False
@@ -113,7 +119,7 @@ def _not_listed(snapshot: Snapshot) -> str:
     return told if slurm.readable or slurm.reason is Reason.CLUSTER_NOT_READY else f"{told}; Slurm: {slurm.why}"
 
 
-def _starting(snapshot: Snapshot, found: Assessment, now: datetime) -> tuple[Reason, str] | None:
+def _starting(snapshot: Snapshot, found: Decisions, now: datetime) -> tuple[Reason, str] | None:
     """Pods that are starting: what delays each, and how long it is waited for."""
     hindrances = {
         pod.name: pod.hindrance for pod in snapshot.pods if pod.hindrance is not None and not pod.hindrance.is_over(now)
@@ -132,7 +138,7 @@ def _starting(snapshot: Snapshot, found: Assessment, now: datetime) -> tuple[Rea
     return Reason.NOT_REGISTERED, joined([*stuck, *late] or list(held))
 
 
-def _deleting(snapshot: Snapshot, found: Assessment) -> str:
+def _deleting(snapshot: Snapshot, found: Decisions) -> str:
     if not snapshot.pods:
         return f"no pod is left; {kept_records.message(found.named)}" if found.named else "no pod is left"
     told = f"{len(snapshot.pods)} pods are left"

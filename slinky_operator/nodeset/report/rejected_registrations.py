@@ -6,12 +6,12 @@ from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slurm_client.models import Node
 
 
-def told(snapshot: Snapshot, found: Assessment) -> list[str]:
+def told(snapshot: Snapshot, found: Decisions) -> list[str]:
     """The nodes of registered pods that are out of use for their registration, each with Slurm's reason."""
     texts = []
     for member in snapshot.members:

@@ -20,7 +20,7 @@ from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import (
     kept_records,
     node_counts,
@@ -47,7 +47,7 @@ class Report:
 
 def build(
     snapshot: Snapshot,
-    found: Assessment,
+    found: Decisions,
     now: datetime,
     refusals: Sequence[str] = (),
     failure: Failure | None = None,
@@ -58,7 +58,7 @@ def build(
 
 def report(
     snapshot: Snapshot,
-    found: Assessment,
+    found: Decisions,
     now: datetime,
     refusals: Sequence[str] = (),
     failure: Failure | None = None,
@@ -68,7 +68,7 @@ def report(
     Parameters
     ----------
     snapshot, found
-        The snapshot, and the findings of the plan.
+        The snapshot, and the decisions of the plan.
     now
         The transition time of conditions that change.
     refusals
@@ -82,7 +82,7 @@ def report(
     nodes = [member.record for member in members if member.record is not None]
     ready = sum(1 for member in members if availability.is_ready(member))
     updated = sum(1 for member in members if member.pod.revision == snapshot.revision.hash)
-    desired = found.desired if found.desired is not None else len(members)
+    desired = found.layout.desired if found.layout.desired is not None else len(members)
     draining = [s for s in found.states.values() if isinstance(s, pod_state.Draining | pod_state.Drained)]
     available = sum(1 for member in members if availability.serves(member, snapshot, now))
     # Until then the status may be another operator's, and a takeover reads it.
@@ -107,7 +107,7 @@ def report(
         ready=ready,
         available=available,
         draining=len(draining),
-        misscheduled=len(found.misplaced),
+        misscheduled=len(found.layout.misplaced),
         idle=sum(1 for node in nodes if node.is_idle),
         allocated=sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"}),
         down=sum(1 for node in nodes if node.is_down),
@@ -197,7 +197,7 @@ class _Findings:
     held_back: tuple[Reason, str] | None
 
 
-def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _Findings) -> list[Condition]:
+def _conditions(snapshot: Snapshot, found: Decisions, counts: Counts, told: _Findings) -> list[Condition]:
     trouble = _with(told.failure, _all(told.troubles))
     # Nodes whose volumes have little room serve.
     unready = _with(told.failure, _all([one for one in told.troubles if one.reason not in volumes.REASONS]))
@@ -228,7 +228,7 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _Fi
     ]
 
 
-def _kept_records(snapshot: Snapshot, found: Assessment) -> Iterable[Condition]:
+def _kept_records(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:
     """Records that stay in Slurm without a pod; nothing while there are none. Without an answer the last one stands."""
     if found.named:
         yield _condition(NodeSetCondition.RECORDS_KEPT, (Reason.NODES_NAMED, kept_records.message(found.named)))
@@ -276,7 +276,7 @@ def _of(snapshot: Snapshot, counts: Counts) -> int:
     return max(counts.desired, len(snapshot.pods))
 
 
-def _out_of_service(snapshot: Snapshot, found: Assessment) -> Condition:
+def _out_of_service(snapshot: Snapshot, found: Decisions) -> Condition:
     """Nodes that get no jobs; Unknown if Slurm cannot be asked."""
     kind, slurm = NodeSetCondition.NODES_OUT_OF_SERVICE, snapshot.slurm
     if not slurm.readable and snapshot.pods:
@@ -318,8 +318,8 @@ def _unwatched(snapshot: Snapshot) -> tuple[Reason, str] | None:
     return Reason.NODES_NOT_WATCHED, "the operator runs with --no-watch-nodes: a cordoned Node is not noticed"
 
 
-def _conflicts(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None:
-    told = [why for _, why in sorted(found.conflicts.items())]
+def _conflicts(snapshot: Snapshot, found: Decisions) -> tuple[Reason, str] | None:
+    told = [why for _, why in sorted(found.creation.conflicts.items())]
     if snapshot.cluster.refused.startswith("metadata.name"):
         told.append(snapshot.cluster.refused)
     told += sorted(

@@ -13,7 +13,7 @@ from typing import Final
 from slinky_api.conditions import Reason
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import out_of_service
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble, is_waiting
@@ -29,7 +29,7 @@ LONGEST: Final = LONGEST_SUMMARY
 
 def text(
     snapshot: Snapshot,
-    found: Assessment,
+    found: Decisions,
     counts: Counts,
     troubles: Sequence[Trouble],
     failure: Failure | None,
@@ -69,7 +69,7 @@ def _ready(snapshot: Snapshot, counts: Counts) -> str:
     return f"{counts.ready} of {counts.desired} ready"
 
 
-def _deleting(snapshot: Snapshot, found: Assessment) -> str:
+def _deleting(snapshot: Snapshot, found: Decisions) -> str:
     left = len(snapshot.pods)
     if not left:
         return (
@@ -81,7 +81,7 @@ def _deleting(snapshot: Snapshot, found: Assessment) -> str:
     return f"deleting, {left} {'pod' if left == 1 else 'pods'} left{_held(jobs)}"
 
 
-def _drains(snapshot: Snapshot, found: Assessment) -> list[str]:
+def _drains(snapshot: Snapshot, found: Decisions) -> list[str]:
     """Nodes that the operator drains, the causes, and how long that may take."""
     nodes = [s for s in found.states.values() if isinstance(s, pod_state.Draining | pod_state.Drained)]
     if not nodes:
@@ -95,7 +95,7 @@ def _drains(snapshot: Snapshot, found: Assessment) -> list[str]:
 
 def _moves(
     snapshot: Snapshot,
-    found: Assessment,
+    found: Decisions,
     troubles: Sequence[Trouble],
     progress: tuple[Reason, str] | None,
     held_back: tuple[Reason, str] | None,
@@ -110,10 +110,12 @@ def _moves(
         case Reason.NOT_IN_CONFIG:
             return [f"waiting for Cluster {snapshot.nodeset.spec.cluster_name}"]
         case Reason.SCALING_OUT | Reason.NOT_REGISTERED:
-            taken = [f"name conflict on {named(sorted(found.conflicts), 2)}"] if found.conflicts else []
-            blocked = found.blocked.keys() - found.conflicts.keys() - snapshot.stripped.keys()
+            taken = (
+                [f"name conflict on {named(sorted(found.creation.conflicts), 2)}"] if found.creation.conflicts else []
+            )
+            blocked = found.creation.blocked.keys() - found.creation.conflicts.keys() - snapshot.stripped.keys()
             waits = [*taken, *([f"{len(blocked)} waiting for earlier pods to end"] if blocked else [])]
-            held = [f"{found.held} waiting to start"] if found.held else []
+            held = [f"{found.creation.held} waiting to start"] if found.creation.held else []
             texts = [*([f"{starting} starting"] if starting else []), *waits, *held]
             return texts or ([] if coming else ["scaling out"])
         case Reason.SCALING_IN:
@@ -130,7 +132,7 @@ _HELD_BACK: Final = {
 }
 
 
-def _out_of_service(snapshot: Snapshot, found: Assessment, troubles: Sequence[Trouble]) -> list[str]:
+def _out_of_service(snapshot: Snapshot, found: Decisions, troubles: Sequence[Trouble]) -> list[str]:
     """Nodes that get no jobs, unless they are reported as troubles already."""
     if not snapshot.slurm.readable:
         return []
@@ -150,7 +152,7 @@ def _out_of_service(snapshot: Snapshot, found: Assessment, troubles: Sequence[Tr
     return texts
 
 
-def _jobs(found: Assessment) -> dict[int, Job]:
+def _jobs(found: Decisions) -> dict[int, Job]:
     states = found.states.values()
     return {job.id: job for state in states if isinstance(state, pod_state.Draining) for job in state.jobs}
 

@@ -22,7 +22,7 @@ from slinky_operator.nodeset.model.pod_state import Doubt
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import (
     forgotten_jobs,
     forgotten_nodes,
@@ -75,13 +75,13 @@ class Trouble:
     """Pods and nodes affected; none if it is the whole NodeSet."""
 
 
-def find_all(snapshot: Snapshot, found: Assessment, refusals: Sequence[str], now: datetime) -> list[Trouble]:
+def find_all(snapshot: Snapshot, found: Decisions, refusals: Sequence[str], now: datetime) -> list[Trouble]:
     """All troubles of a NodeSet, in the order of reporting.
 
     Parameters
     ----------
     snapshot, found
-        The snapshot, and the findings of the plan.
+        The snapshot, and the decisions of the plan.
     refusals
         What was rejected, or kept a pod from being deleted, in this pass.
     now
@@ -133,7 +133,7 @@ def overdue(late: Overdue, spec: Drain) -> str:
     return told
 
 
-def _of_the_whole(snapshot: Snapshot, found: Assessment) -> Trouble | None:
+def _of_the_whole(snapshot: Snapshot, found: Decisions) -> Trouble | None:
     nodeset, cluster = snapshot.nodeset, snapshot.cluster
     if snapshot.revision.problems:
         return Trouble(
@@ -146,7 +146,7 @@ def _of_the_whole(snapshot: Snapshot, found: Assessment) -> Trouble | None:
             f"{nodeset.mode}, which determines the names of its nodes; nothing is done until the spec agrees. "
             "For another mode, create another NodeSet",
         )
-    if found.desired is None:
+    if found.layout.desired is None:
         return Trouble(
             Reason.NODES_NOT_WATCHED,
             f"spec.scalingMode: {nodeset.mode} needs the operator to see Nodes, and it runs with --no-watch-nodes",
@@ -166,7 +166,7 @@ def _blind(snapshot: Snapshot) -> Trouble:
     return Trouble(slurm.reason, slurm.why, f"Slurm is unreachable: {slurm.why}")
 
 
-def _unknown(snapshot: Snapshot, found: Assessment, now: datetime) -> list[Trouble]:
+def _unknown(snapshot: Snapshot, found: Decisions, now: datetime) -> list[Trouble]:
     """Pods whose nodes Slurm does not know, or shows in a state that does not fit."""
     unknown = {name: state for name, state in found.states.items() if isinstance(state, pod_state.Unknown)}
     if not unknown:
@@ -223,7 +223,7 @@ def _hindered_alike(text: str, pods: Sequence[Pod]) -> str:
     return f"{'pod' if len(pods) == 1 else 'pods'} {named([pod.name for pod in pods])}{when}: {text}"
 
 
-def _out_of_service(snapshot: Snapshot, found: Assessment) -> list[Trouble]:
+def _out_of_service(snapshot: Snapshot, found: Decisions) -> list[Trouble]:
     """Nodes that are down in Slurm, or whose registration it rejects. Drains by others are not reported."""
     troubles = []
     rejected = rejected_registrations.told(snapshot, found)
@@ -250,7 +250,7 @@ def _rejected(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(pod.node_name for pod, node in nodes if node is not None and registration.is_rejected(node))
 
 
-def _overdue(snapshot: Snapshot, found: Assessment) -> Iterable[Trouble]:
+def _overdue(snapshot: Snapshot, found: Decisions) -> Iterable[Trouble]:
     """Drains that have exceeded their timeout, and for which the operator does nothing more."""
     late = {name: one for name, one in sorted(found.overdue.items()) if not one.acts and not one.ending}
     if late:
@@ -259,14 +259,14 @@ def _overdue(snapshot: Snapshot, found: Assessment) -> Iterable[Trouble]:
         yield Trouble(Reason.DRAIN_TIMED_OUT, joined(texts), f"drain timed out on {named(list(late))}", frozenset(late))
 
 
-def _unregistered(snapshot: Snapshot, found: Assessment, now: datetime) -> Iterable[Trouble]:
+def _unregistered(snapshot: Snapshot, found: Decisions, now: datetime) -> Iterable[Trouble]:
     """Pods that have not registered in time; and those recreated for that, until they have."""
     waits = sorted(
         (one for one in found.waits.values() if not one.pod.registered), key=lambda one: (one.until, one.pod.name)
     )
     told_before = _was_told(snapshot)
     on_the_way = any(isinstance(state, pod_state.Starting | pod_state.Deleting) for state in found.states.values())
-    if any(one.until <= now for one in waits) or (told_before and (waits or on_the_way or found.blocked)):
+    if any(one.until <= now for one in waits) or (told_before and (waits or on_the_way or found.creation.blocked)):
         again = {name for name, causes in found.causes.items() if drains.Cause.REPAIR in causes}
         told = [repairs.told(one, again, now) for one in waits] or ["recreated pods have yet to register"]
         late = [one.pod.name for one in waits if one.until <= now]

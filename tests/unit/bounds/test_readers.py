@@ -63,7 +63,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "nodeset.execute.slurm_queries.recorded_ends": ASKS,
     "nodeset.execute.slurm_queries._named": ASKS,
     "nodeset.execute.slurm_queries._search": ASKS,
-    "nodeset.observation.observe.with_jobs": IN_WHOLE,
+    "nodeset.model.snapshot.with_jobs": IN_WHOLE,
     "nodeset.ports.cancel_job": METHODS,
     "nodeset.ports.requeue_job": METHODS,
     "nodeset.triggers.node": METHODS,

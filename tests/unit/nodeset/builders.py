@@ -8,6 +8,9 @@ from typing import Any
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model.member import Member, join
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.planning import plan as planning
+from slinky_operator.nodeset.planning.survey import survey
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Job, Node
@@ -56,3 +59,8 @@ def job(words: str, number: int = 1, **values: Any) -> Job:
 def joined(pod: Pod, record: Node | None = None, *jobs: Job) -> Member:
     """A pod with the record and the jobs of its node."""
     return join(pod, {pod.node_name: record}, {pod.node_name: jobs}, OWNER)
+
+
+def plan(snapshot: Snapshot, now: datetime) -> planning.Plan:
+    """The plan from a snapshot that contains all that is to be asked."""
+    return planning.plan(survey(snapshot, now))

@@ -5,6 +5,7 @@ module        concern
 ============  =======================================================================
 `guard`       the second owner of all pods, which keeps the garbage collector away
 `hindrance`   why a pod does not run, in a form that does not change with the clock
+`lost_labels` what a pod has lost of the labels by which the operator finds it
 `output_room` how much room the volumes of job output have
 `pod_facts`   the facts in a pod's object, read once and frozen
 `pod_names`   slots of pods, and the names of pods and of their nodes in Slurm

@@ -17,14 +17,14 @@ from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod, Sl
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.planning.plan import Plan, plan
+from slinky_operator.nodeset.planning.plan import Plan
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
 from slurm_client.models.values import INFINITE
-from tests.unit.nodeset.builders import joined
+from tests.unit.nodeset.builders import joined, plan
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OWNER = "ns/a"

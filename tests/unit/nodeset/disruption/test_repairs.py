@@ -27,7 +27,8 @@ from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.planning.plan import Plan, plan
+from slinky_operator.nodeset.planning.plan import Plan
+from slinky_operator.nodeset.planning.survey import survey
 from slinky_operator.nodeset.report import status
 from slinky_operator.nodeset.slurm_nodes import drains, running_steps
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
@@ -35,7 +36,7 @@ from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
-from tests.unit.nodeset.builders import joined
+from tests.unit.nodeset.builders import joined, plan
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
@@ -144,7 +145,7 @@ def repaired(of: Snapshot) -> list[str]:
 
 
 def condition(of: Snapshot, kind: str, made: Plan | None = None) -> Condition:
-    found = status.build(of, (made or plan(of, NOW)).assessment, NOW).conditions
+    found = status.build(of, (made or plan(of, NOW)).decisions, NOW).conditions
     return next(one for one in found if one.type == kind)
 
 
@@ -157,11 +158,11 @@ def test_a_slurmd_that_never_registers_has_its_time_and_is_then_made_anew() -> N
 
 
 def test_the_jobs_are_asked_for_first() -> None:
-    made = plan(seen(silent(), good(1), good(2), jobs=None), NOW)
+    unasked = seen(silent(), good(1), good(2), jobs=None)
 
-    assert made.replan_with_jobs
-    assert made.actions == ()
-    assert not plan(seen(silent(age=299), good(1), good(2), jobs=None), NOW).replan_with_jobs
+    assert survey(unasked, NOW).needs_jobs
+    assert plan(unasked, NOW).actions == ()
+    assert not survey(seen(silent(age=299), good(1), good(2), jobs=None), NOW).needs_jobs
 
 
 def test_the_next_look_is_when_its_time_is_up() -> None:
@@ -405,14 +406,14 @@ def test_updates_and_repairs_share_one_budget() -> None:
     assert repaired(seen(silent(), old, good(2), nodes=(updating,))) == []
 
     of = seen(silent(), old, good(2))
-    causes = plan(of, NOW).assessment.causes
+    causes = plan(of, NOW).decisions.causes
     assert causes == {"a-0": {Cause.REPAIR}}
 
 
 def test_one_that_is_outdated_too_goes_once() -> None:
     made = plan(seen(silent(revision="old"), good(1), good(2)), NOW)
 
-    assert made.assessment.causes == {"a-0": {Cause.REPAIR}}
+    assert made.decisions.causes == {"a-0": {Cause.REPAIR}}
 
 
 def test_a_pod_that_slurm_knows_has_run_whatever_its_kubelet_has_said_so_far() -> None:
@@ -434,7 +435,7 @@ def test_an_update_takes_no_more_than_its_budget_of_pods_that_slurm_knows_before
 
     made = plan(seen(*pods, nodes=tuple(record(number) for number in range(3))), NOW)
 
-    assert len(made.assessment.causes) == 1
+    assert len(made.decisions.causes) == 1
 
 
 # What is reported
@@ -457,8 +458,8 @@ def test_what_was_told_stays_when_the_operator_is_started_again() -> None:
     of = nodeset(reachable_since=ago(1))
     told = seen(silent(age=100, register_by=ago(-200)), good(1), good(2), of=of)
 
-    assert plan(told, NOW).assessment.waits["a-0"].until == ago(-200)
-    assert plan(seen(silent(age=100), good(1), good(2), of=of), NOW).assessment.waits["a-0"].until == ago(-299)
+    assert plan(told, NOW).decisions.waits["a-0"].until == ago(-200)
+    assert plan(seen(silent(age=100), good(1), good(2), of=of), NOW).decisions.waits["a-0"].until == ago(-299)
 
 
 def test_a_slurmd_has_its_whole_time_whatever_is_written_on_its_pod() -> None:
@@ -468,7 +469,7 @@ def test_a_slurmd_has_its_whole_time_whatever_is_written_on_its_pod() -> None:
     naive = seen(silent(register_by=ago(600).replace(tzinfo=None), **started), good(1), good(2))
 
     for one in (early, late, naive):
-        assert plan(one, NOW).assessment.waits["a-0"].until == ago(-290)
+        assert plan(one, NOW).decisions.waits["a-0"].until == ago(-290)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from slinky_api.conditions import Reason
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.observation.observe import blinded, with_jobs
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slurm_client.models import Node
@@ -32,14 +31,14 @@ def test_each_pod_is_joined_with_its_record(seen: Snapshot) -> None:
 def test_jobs_that_were_asked_for_come_to_the_members(seen: Snapshot) -> None:
     running = job("RUNNING")
 
-    asked = with_jobs(seen, {"a-0": (running,)})
+    asked = seen.with_jobs({"a-0": (running,)})
 
     assert [member.jobs for member in asked.members] == [(running,), ()]
     assert [member.record for member in asked.members] == [node(), None]
 
 
 def test_of_a_slurm_that_has_failed_to_answer_nothing_is_left(seen: Snapshot) -> None:
-    assert blinded(seen, Reason.SLURM_UNREACHABLE, "silence").members == (Member(a_pod()), Member(OTHER))
+    assert seen.blinded(Reason.SLURM_UNREACHABLE, "silence").members == (Member(a_pod()), Member(OTHER))
 
 
 def test_other_pods_make_other_members(seen: Snapshot) -> None:

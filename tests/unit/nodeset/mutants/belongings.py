@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from slinky_operator.nodeset.model.pods import guard, pod_facts, scheduling
 from slinky_operator.nodeset.model.pods.scheduling import Fit
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import claim_retention, creation, layout
-from slinky_operator.nodeset.planning import decisions, plan
+from slinky_operator.nodeset.planning import plan, survey
 from slinky_operator.nodeset.slurm_nodes import kubernetes_features
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Node
@@ -50,7 +49,7 @@ def mismatch_overlooked(patch: pytest.MonkeyPatch) -> None:
         found = real(snapshot, live)
         return dataclasses.replace(found, misplaced=(), staying=(*found.staying, *found.misplaced))
 
-    patch.setattr(decisions, "lay_out", lay_out)
+    patch.setattr(survey, "lay_out", lay_out)
 
 
 def cordoned_hosts_filled(patch: pytest.MonkeyPatch) -> None:
@@ -67,7 +66,7 @@ def limit_ignored(patch: pytest.MonkeyPatch) -> None:
         found = real(snapshot, live)
         return dataclasses.replace(found, missing=len(found.free)) if snapshot.hosts and found.free else found
 
-    patch.setattr(decisions, "lay_out", lay_out)
+    patch.setattr(survey, "lay_out", lay_out)
 
 
 def claims_of_replaced_pods_deleted(patch: pytest.MonkeyPatch) -> None:
@@ -175,13 +174,14 @@ def finalizer_after_the_pods(patch: pytest.MonkeyPatch) -> None:
     """Pods are made before the NodeSet is kept until they are gone."""
     real = plan.plan
 
-    def late(snapshot: Snapshot, now: datetime) -> plan.Plan:
+    def late(seen: survey.Survey) -> plan.Plan:
+        snapshot = seen.snapshot
         metadata = snapshot.nodeset.metadata
         if snapshot.nodeset.deleting or labels.FINALIZER_NODESET_DRAIN in metadata.finalizers:
-            return real(snapshot, now)
+            return real(seen)
         kept = metadata.model_copy(update={"finalizers": (labels.FINALIZER_NODESET_DRAIN,)})
         other = snapshot.nodeset.model_copy(update={"metadata": kept})
-        made = real(dataclasses.replace(snapshot, nodeset=other), now)
+        made = real(survey.survey(dataclasses.replace(snapshot, nodeset=other), seen.now))
         return dataclasses.replace(made, actions=(*made.actions, AddFinalizer()))
 
     patch.setattr(controller, "plan", late)

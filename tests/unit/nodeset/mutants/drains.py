@@ -174,9 +174,9 @@ def protection_lifted_unasked(patch: pytest.MonkeyPatch) -> None:
 def given_up_in_silence(patch: pytest.MonkeyPatch) -> None:
     """Slurm is not told that the jobs are over which the user has given up."""
 
-    def silent(snapshot: Any, now: Any) -> Any:
-        made = plan(snapshot, now)
-        if not made.assessment.skip_drain:
+    def silent(seen: Any) -> Any:
+        made = plan(seen)
+        if not made.decisions.skip_drain:
             return made
         return dataclasses.replace(made, actions=tuple(one for one in made.actions if not isinstance(one, MarkDown)))
 

@@ -17,7 +17,8 @@ from slinky_operator.nodeset.model.pod_state import Doubt, Ready, State, Unknown
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.placement.layout import Layout
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import status
 from slinky_operator.reconcile.writes.status_writer import patch_between
 from slurm_client.models import Node
@@ -74,7 +75,7 @@ def seen(*pods: Pod, owner: NodeSet | None = None, **cluster: Any) -> Snapshot:
 
 
 def told(snapshot: Snapshot, desired: int = 3) -> dict[str, Condition]:
-    found = Assessment(desired=desired, states={pod.name: Ready() for pod in snapshot.pods})
+    found = Decisions(Layout(desired), states={pod.name: Ready() for pod in snapshot.pods})
     return {one.type: one for one in status.build(snapshot, found, NOW).conditions}
 
 
@@ -176,14 +177,14 @@ def test_an_update_is_over_once_all_have_come_up_though_a_cordon_keeps_some_drai
     nodes = {**snapshot.slurm.nodes, "a-1": cordoned}
     drained = replace(snapshot, slurm=replace(snapshot.slurm, nodes=nodes))
 
-    written = status.build(drained, Assessment(desired=3), NOW)
+    written = status.build(drained, Decisions(Layout(3)), NOW)
 
     assert written.available_replicas == 2
     assert (written.node_set_hash, written.current_revision) == ("new", "a-new")
 
 
 def test_an_update_is_not_over_while_one_has_not_come_up() -> None:
-    written = status.build(seen(a_pod(0), a_pod(1), a_pod(2, ready=False)), Assessment(desired=3), NOW)
+    written = status.build(seen(a_pod(0), a_pod(1), a_pod(2, ready=False)), Decisions(Layout(3)), NOW)
 
     assert (written.node_set_hash, written.current_revision) == ("old", "a-old")
 
@@ -197,7 +198,7 @@ def test_a_node_that_is_somebody_elses_is_a_conflict_and_words_alone_are_not() -
         "a-2": Ready(),
     }
 
-    conditions = status.build(snapshot, Assessment(desired=3, states=states), NOW).conditions
+    conditions = status.build(snapshot, Decisions(Layout(3), states=states), NOW).conditions
 
     (conflict,) = [one for one in conditions if one.type == "NameConflict"]
     assert (conflict.status, conflict.message) == ("True", theirs.why)

@@ -21,8 +21,9 @@ from slinky_operator.nodeset.model.pods.hindrance import Hindrance
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
+from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.planning import requeue
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import status, trouble_events
 from slinky_operator.nodeset.report.status import Report
 from slinky_operator.nodeset.slurm_nodes import drains
@@ -96,7 +97,7 @@ def seen(*pods: Pod, nodes: tuple[Node, ...] = (), of: NodeSet | None = None, **
 def report(snapshot: Snapshot, states: dict[str, State] | None = None, **found: Any) -> Report:
     usual: dict[str, State] = {pod.name: Ready() if pod.registered else Starting() for pod in snapshot.pods}
     desired = snapshot.nodeset.spec.replicas
-    return status.report(snapshot, Assessment(desired=desired, states=usual | (states or {}), **found), NOW)
+    return status.report(snapshot, Decisions(Layout(desired), states=usual | (states or {}), **found), NOW)
 
 
 def condition(told: Report, kind: str) -> Condition:
@@ -249,8 +250,8 @@ def test_a_pod_that_has_stopped_crashing_is_no_trouble_any_more() -> None:
     assert "exits repeatedly" not in condition(report(seen(long_since)), "Progressing").message
     assert condition(report(seen(lately)), "Degraded").reason == "CrashLoopBackOff"
     usual: dict[str, State] = {"a-0": Ready()}
-    assert requeue.wake_up(seen(lately), Assessment(desired=1, states=usual), (), NOW) == 1
-    assert requeue.wake_up(seen(long_since), Assessment(desired=1, states=usual), (), NOW) is None
+    assert requeue.wake_up(seen(lately), Decisions(Layout(1), states=usual), (), NOW) == 1
+    assert requeue.wake_up(seen(long_since), Decisions(Layout(1), states=usual), (), NOW) is None
 
 
 def test_several_troubles_are_told_side_by_side() -> None:

@@ -16,7 +16,8 @@ from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.placement.layout import Layout
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import status, trouble_events, volumes
 from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes
 from slurm_client.models.node import NodeState
@@ -44,7 +45,7 @@ def with_rooms(snapshot: Snapshot, **rooms: RoomSeen) -> Snapshot:
 
 
 def reported(snapshot: Snapshot) -> status.Report:
-    found = Assessment(desired=len(snapshot.pods), states={pod.name: Ready() for pod in snapshot.pods})
+    found = Decisions(Layout(len(snapshot.pods)), states={pod.name: Ready() for pod in snapshot.pods})
     return status.report(snapshot, found, NOW)
 
 

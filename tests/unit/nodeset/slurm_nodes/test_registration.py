@@ -20,14 +20,13 @@ from slinky_operator.nodeset.model.actions import DeletePods, Drain, Undrain
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod, Slurmd
 from slinky_operator.nodeset.model.revisions.revision_records import Recorded, Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.planning import plan
 from slinky_operator.nodeset.report import status
 from slinky_operator.nodeset.slurm_nodes import drains, records
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
-from tests.unit.nodeset.builders import joined
+from tests.unit.nodeset.builders import joined, plan
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(days=1)
@@ -77,12 +76,12 @@ def seen(*pairs: tuple[Pod, Node], jobs: dict[str, tuple[Job, ...]] | None = Non
 
 
 def planned(snapshot: Snapshot, kind: type) -> list[Any]:
-    return [action for action in plan.plan(snapshot, NOW).actions if isinstance(action, kind)]
+    return [action for action in plan(snapshot, NOW).actions if isinstance(action, kind)]
 
 
 def degraded(snapshot: Snapshot) -> Condition:
-    made = plan.plan(snapshot, NOW)
-    conditions = status.build(snapshot, made.assessment, NOW).conditions
+    made = plan(snapshot, NOW)
+    conditions = status.build(snapshot, made.decisions, NOW).conditions
     return next(one for one in conditions if one.type == "Degraded")
 
 

@@ -14,9 +14,9 @@ from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.planning.plan import plan
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
+from tests.unit.nodeset.builders import plan
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

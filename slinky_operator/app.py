@@ -41,7 +41,8 @@ from slinky_operator.metrics.objects import Objects
 from slinky_operator.metrics.process import Metrics
 from slinky_operator.node_labels import spec as node_labels
 from slinky_operator.nodeset import spec as nodeset
-from slinky_operator.nodeset.execute import delete_pods, takeover
+from slinky_operator.nodeset.execute import delete_pods
+from slinky_operator.nodeset.model import takeover
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.caches import Caches
 from slinky_operator.reconcile.gate import Gate as ReadingGate

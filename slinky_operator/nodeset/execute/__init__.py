@@ -3,20 +3,17 @@
 ================ =============================================================================================
 module           concern
 ================ =============================================================================================
-`claim_writes`   the claims that outlive their pods: annotates them, and deletes those that may be deleted
 `context`        what a pass acts with, and the outcome of its plan
 `create_pods`    creates pods with their claims: a part of `executor`
 `delete_pods`    deletes pods and allows their eviction: the part of `executor` that may end what runs in them
 `end_jobs`       ends the jobs that delay a drain for longer than the spec allows: cancels or requeues them
 `executor`       carries out a plan: in order, concurrently where that is safe, and without a rule of its own
 `finalizer`      keeps a NodeSet until its pods are gone: finalizer and guard
-`owned_objects`  records revisions, and creates claims before their pods
+`owned_objects`  records revisions; creates, annotates and deletes claims
 `patch_pods`     patches pods: that Slurm knows their nodes, whether they may be evicted
-`room_queries`   asks job log servers how much room their volumes have, several at a time
+`pod_queries`    asks slurmds for steps and job log servers for room, several at a time
 `slurm_queries`  queries Slurm itself, past the cache: few calls for many nodes, and no answer if a call fails
-`survey_queries` asks what a survey needs to know before anything is decided: pods, jobs
 `slurm_writes`   writes to slurmctld what a plan wants: drains, features, records; a part of `executor`
-`slurmd_calls`   asks slurmds for the steps on their nodes, several at a time
-`takeover`       pods that Slinky's own operator, 0.1 to 0.3, created for a NodeSet
+`survey_queries` asks what a survey needs to know before anything is decided: pods, jobs
 ================ =============================================================================================
 """

@@ -18,7 +18,7 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.resources import PODS
 from slinky_operator.metrics.changes import DELETED, label_of
 from slinky_operator.nodeset.disruption import eviction, repairs
-from slinky_operator.nodeset.execute import slurm_queries, slurmd_calls
+from slinky_operator.nodeset.execute import pod_queries, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pods import pod_facts, pod_names
@@ -112,7 +112,7 @@ async def _answer(context: PassContext, pods: Sequence[Pod]) -> slurm_queries.An
     """A fresh answer from Slurm; and then from the slurmds of nodes that it has forgotten."""
     answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in pods])
     lost = [pod for pod in pods if pod.registered and answer.nodes.get(pod.node_name) is None]
-    return replace(answer, idle=await slurmd_calls.still_idle(context, lost))
+    return replace(answer, idle=await pod_queries.still_idle(context, lost))
 
 
 async def give_up(context: PassContext, wanted: Sequence[Pod], blind: str) -> None:

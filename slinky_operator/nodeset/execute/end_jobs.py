@@ -14,7 +14,7 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_operator.nodeset.drain import deadline, forgotten_ends, slurmd_questions
 from slinky_operator.nodeset.drain.deadline import Overdue
-from slinky_operator.nodeset.execute import slurm_queries, slurmd_calls
+from slinky_operator.nodeset.execute import pod_queries, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext
 from slinky_operator.nodeset.model.actions import CancelForgotten, StepQuestion
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -90,7 +90,7 @@ async def _gone(context: PassContext, pods: Sequence[Pod], shown: Sequence[Job])
         for node in job.nodes if job.id in known else ():
             asked.setdefault(node, set()).add(job.id)
     questions = [StepQuestion(pod, frozenset(asked[pod.node_name])) for pod in pods if pod.node_name in asked]
-    found = await slurmd_calls.ask(context, questions)
+    found = await pod_queries.ask_steps(context, questions)
     return slurmd_questions.gone_from(pods, found, shown, context.now())
 
 

@@ -12,16 +12,14 @@ from collections.abc import Iterable, Sequence
 from slinky_api.events import EventReason
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.nodeset.execute import (
-    claim_writes,
     create_pods,
     delete_pods,
     end_jobs,
     finalizer,
     owned_objects,
-    room_queries,
+    pod_queries,
     slurm_queries,
     slurm_writes,
-    slurmd_calls,
 )
 from slinky_operator.nodeset.execute.context import MustWait, PassContext, PassOutcome, listed
 from slinky_operator.nodeset.execute.patch_pods import Marks
@@ -136,9 +134,9 @@ class Executor:
                 found = await slurm_queries.recorded_ends(context.reach(), action.jobs, context.recorded, context.now())
                 context.outcome.recorded = found
             case AskForSteps():
-                context.outcome.steps |= await slurmd_calls.ask(context, action.questions)
+                context.outcome.steps |= await pod_queries.ask_steps(context, action.questions)
             case AskForRoom():
-                context.outcome.rooms = await room_queries.ask(context, action.pods)
+                context.outcome.rooms = await pod_queries.ask_room(context, action.pods)
             case CancelForgotten():
                 await end_jobs.cancel_forgotten(context, action)
             case DeleteIdlePods():
@@ -161,9 +159,9 @@ class Executor:
             case CreatePods():
                 await create_pods.create(context, action)
             case DeleteClaims():
-                await claim_writes.delete(context, action)
+                await owned_objects.delete_claims(context, action)
             case MarkClaims():
-                await claim_writes.mark(context, action)
+                await owned_objects.mark_claims(context, action)
 
     async def _ensure_guard(self, unguarded: Sequence[Pod]) -> None:
         context = self.context

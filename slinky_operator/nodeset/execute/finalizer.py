@@ -8,8 +8,9 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
-from slinky_operator.nodeset.execute import claim_writes, owned_objects, takeover
+from slinky_operator.nodeset.execute import owned_objects
 from slinky_operator.nodeset.execute.context import LONGEST_LIST, MustWait, PassContext, listed
+from slinky_operator.nodeset.model import takeover
 from slinky_operator.nodeset.model.actions import RemoveFinalizer
 from slinky_operator.nodeset.model.pods import guard, lost_labels
 from slinky_operator.reconcile.writes.create_or_adopt import create_or_adopt
@@ -104,7 +105,7 @@ async def remove_finalizer(context: PassContext, action: RemoveFinalizer) -> Non
             lost = lost or f"pod {metadata['name']} has lost its labels"
             context.outcome.kept.append(f"{lost}. It would go with the NodeSet, which therefore waits")
             return
-    if not await claim_writes.release(context):
+    if not await owned_objects.release_claims(context):
         return
     left = sorted({*action.named, *context.outcome.named})
     if left and action.anyway:

@@ -3,14 +3,11 @@
 ========================  ==============================================================================
 module                    concern
 ========================  ==============================================================================
-`forgotten_jobs`          jobs that delay drains although they have ended
-`forgotten_nodes`         pods whose nodes Slurm has forgotten, as the condition `Degraded` reports them
-`kept_records`            what is reported of records that stay in Slurm without a pod
+`forgotten`               what Slurm has forgotten: ends of jobs that delay drains, nodes of pods
 `missing_cluster`         the message of a NodeSet that names a Cluster which does not exist
 `node_counts`             how many nodes are in which state, for people: each node counts once
 `out_of_service`          nodes that get no jobs although the operator does not drain them: which
 `progress`                what a NodeSet is doing: the conditions `Progressing` and `Draining`
-`rejected_registrations`  what a NodeSet reports about nodes whose registrations Slurm rejects: which
 `status`                  the status of a NodeSet: counts under both generations' names
 `summary`                 the status text of a NodeSet, as `kubectl get` shows it: troubles
 `trouble_events`          which troubles are reported in Events: each when it begins

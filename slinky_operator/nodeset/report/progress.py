@@ -11,9 +11,10 @@ from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning.decisions import Decisions
-from slinky_operator.nodeset.report import kept_records, troubles
+from slinky_operator.nodeset.report import troubles
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.text import joined, named, stamp
+from slinky_operator.slurm.node_references import References
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,20 @@ def _starting(snapshot: Snapshot, found: Decisions, now: datetime) -> tuple[Reas
 
 def _deleting(snapshot: Snapshot, found: Decisions) -> str:
     if not snapshot.pods:
-        return f"no pod is left; {kept_records.message(found.named)}" if found.named else "no pod is left"
+        return f"no pod is left; {kept_records(found.named)}" if found.named else "no pod is left"
     told = f"{len(snapshot.pods)} pods are left"
     if found.skip_drain:
         return f"{told}; their jobs are abandoned, as requested"
     return told
+
+
+def kept_records(kept: References) -> str:
+    """Which records stay, and for what.
+
+    Parameters
+    ----------
+    kept
+        Nodes without a pod, and what names them.
+    """
+    told = [f"{name} ({', '.join(kept[name])})" for name in sorted(kept)]
+    return f"records of nodes without a pod stay in Slurm, drained, until nothing names the nodes: {joined(told)}"

@@ -22,7 +22,6 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import (
-    kept_records,
     node_counts,
     out_of_service,
     progress,
@@ -231,7 +230,7 @@ def _conditions(snapshot: Snapshot, found: Decisions, counts: Counts, told: _Fin
 def _kept_records(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:
     """Records that stay in Slurm without a pod; nothing while there are none. Without an answer the last one stands."""
     if found.named:
-        yield _condition(NodeSetCondition.RECORDS_KEPT, (Reason.NODES_NAMED, kept_records.message(found.named)))
+        yield _condition(NodeSetCondition.RECORDS_KEPT, (Reason.NODES_NAMED, progress.kept_records(found.named)))
     elif not snapshot.slurm.readable:
         stored = find(snapshot.nodeset.status.conditions, NodeSetCondition.RECORDS_KEPT)
         yield from (stored,) if stored is not None else ()

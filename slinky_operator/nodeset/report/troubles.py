@@ -24,11 +24,9 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import (
-    forgotten_jobs,
-    forgotten_nodes,
+    forgotten,
     missing_cluster,
     out_of_service,
-    rejected_registrations,
     volumes,
 )
 from slinky_operator.nodeset.slurm_nodes import drains, registration
@@ -99,7 +97,7 @@ def find_all(snapshot: Snapshot, found: Decisions, refusals: Sequence[str], now:
     if refusals and snapshot.slurm.readable:
         troubles.append(Trouble(Reason.POD_REFUSED, joined(sorted(refusals))))
     if snapshot.slurm.readable:
-        troubles += [Trouble(*one) for one in forgotten_jobs.found(snapshot, found, now)]
+        troubles += [Trouble(*one) for one in forgotten.jobs(snapshot, found, now)]
         troubles += [*_overdue(snapshot, found), *_unregistered(snapshot, found, now)]
     troubles += [Trouble(*one) for one in volumes.told(snapshot)]
     return troubles
@@ -173,7 +171,7 @@ def _unknown(snapshot: Snapshot, found: Decisions, now: datetime) -> list[Troubl
         return []
     lost = sorted(name for name, state in unknown.items() if state.doubt is Doubt.FORGOTTEN)
     others = sorted(state.why for state in unknown.values() if state.doubt is not Doubt.FORGOTTEN)
-    texts = [*forgotten_nodes.told(snapshot, lost, now), *others]
+    texts = [*forgotten.nodes(snapshot, lost, now), *others]
     brief = f"Slurm does not know nodes {named(lost)}" if lost else others[0]
     return [Trouble(Reason.NODE_UNKNOWN, joined(texts), brief, frozenset(unknown))]
 
@@ -226,11 +224,11 @@ def _hindered_alike(text: str, pods: Sequence[Pod]) -> str:
 def _out_of_service(snapshot: Snapshot, found: Decisions) -> list[Trouble]:
     """Nodes that are down in Slurm, or whose registration it rejects. Drains by others are not reported."""
     troubles = []
-    rejected = rejected_registrations.told(snapshot, found)
+    rejected = out_of_service.rejected(snapshot, found)
     if rejected:
         names = _rejected(snapshot)
         brief = f"invalid registration of {named(sorted(names))}"
-        told = rejected_registrations.advised(joined(rejected))
+        told = out_of_service.advised(joined(rejected))
         troubles.append(Trouble(Reason.INVALID_REGISTRATION, told, brief, names))
     down = [one for one in out_of_service.nodes(snapshot, found) if one.reason is Reason.NODE_DOWN]
     if down and not snapshot.nodeset.deleting:

@@ -15,7 +15,7 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, LEASES, NAMESPACES
-from slinky_operator.nodeset.execute.takeover import LEASE
+from slinky_operator.nodeset.model.takeover import LEASE
 from tests.support.control_plane import ControlPlane
 from tests.support.operator_process import operator
 

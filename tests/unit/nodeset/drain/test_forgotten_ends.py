@@ -16,7 +16,7 @@ from slinky_operator.nodeset.execute.context import PassOutcome
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import CancelForgotten
 from slinky_operator.nodeset.model.pod_state import Draining, Ready, State
-from slinky_operator.nodeset.report import forgotten_jobs
+from slinky_operator.nodeset.report import forgotten
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnd, RecordedEnds, of_record
 from slurm_client import errors
@@ -109,7 +109,7 @@ def test_the_condition_names_the_jobs_and_what_to_do(mode: str, what: str) -> No
         pods=(a_pod(),), recorded=RecordedEnds(NOW, {7: END}), steps={}, nodeset=nodeset(drain={"forgottenJobs": mode})
     )
     assessment: Any = SimpleNamespace(states={"a-0": draining(running(), running(8))})
-    ((reason, text, brief, nodes),) = forgotten_jobs.found(snapshot, assessment, NOW)
+    ((reason, text, brief, nodes),) = forgotten.jobs(snapshot, assessment, NOW)
     assert reason == "JobEndForgotten"
     assert text == (
         f"slurmctld was killed and shows jobs as running that have ended; {what}: on a-0: job 7 "
@@ -117,7 +117,7 @@ def test_the_condition_names_the_jobs_and_what_to_do(mode: str, what: str) -> No
     )
     assert (brief, nodes) == ("jobs 7 have ended, and block drains", frozenset({"a-0"}))
     assessment.states = {"a-0": draining(running(8))}
-    assert list(forgotten_jobs.found(snapshot, assessment, NOW)) == []
+    assert list(forgotten.jobs(snapshot, assessment, NOW)) == []
 
 
 # What is done

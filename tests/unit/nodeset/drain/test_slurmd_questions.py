@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.drain import forgotten_ends, slurmd_questions
-from slinky_operator.nodeset.execute import end_jobs, slurmd_calls
+from slinky_operator.nodeset.execute import end_jobs, pod_queries
 from slinky_operator.nodeset.execute.context import PassOutcome
 from slinky_operator.nodeset.model.actions import CancelForgotten, StepQuestion
 from slinky_operator.nodeset.model.pod_state import Doubt, Draining, State, Unknown
@@ -193,6 +193,6 @@ async def test_slurmds_are_asked_again_before_a_job_is_cancelled(
 async def test_slurmds_are_asked_again_before_a_pod_of_a_lost_node_is_deleted() -> None:
     steps = {"u": seen_for(5), "v": seen_for(1)}
     slurm = Slurm([], {"10.0.0.1": status(), "10.0.0.2": status(node="a-1")})
-    assert await slurmd_calls.still_idle(context(slurm, steps), (POD, OTHER)) == {"u"}
+    assert await pod_queries.still_idle(context(slurm, steps), (POD, OTHER)) == {"u"}
     slurm.answers["10.0.0.1"] = status(7)
-    assert await slurmd_calls.still_idle(context(slurm, steps), (POD, OTHER)) == frozenset()
+    assert await pod_queries.still_idle(context(slurm, steps), (POD, OTHER)) == frozenset()

@@ -9,7 +9,7 @@ import pytest
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.execute import takeover
+from slinky_operator.nodeset.model import takeover
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.slurm_nodes import identity

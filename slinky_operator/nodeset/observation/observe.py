@@ -248,8 +248,8 @@ class Observer:
     def _leaving(self, nodeset: NodeSet) -> frozenset[str]:
         """Names of other NodeSets of the Cluster that are being deleted and that slurmctld may still know.
 
-        The Cluster's status stops listing such a NodeSet before its configuration is written; the finalizer goes once
-        slurmctld has loaded a configuration without it.
+        The Cluster's status stops listing such a NodeSet before its configuration is written. The finalizer is removed
+        once slurmctld has loaded a configuration without it, or one that has closed its partition for jobs in it.
         """
         key = f"{nodeset.namespace}/{nodeset.spec.cluster_name}"
         return frozenset(

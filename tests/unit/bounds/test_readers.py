@@ -56,6 +56,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "autoscaling.rules.needs.partitions": AUTOSCALING,
     "autoscaling.rules.needs._need": AUTOSCALING,
     "nodeset.execute.delete_pods._count": IN_WHOLE,
+    "nodeset.planning.survey._needs_jobs": IN_WHOLE,
+    "nodeset.planning.survey._reusable_names": IN_WHOLE,
     "nodeset.execute.end_jobs.note": IN_WHOLE,
     "nodeset.execute.end_jobs._each": ASKS,
     "nodeset.execute.end_jobs._gone": ASKS,

@@ -78,8 +78,14 @@ def team(control_plane: ControlPlane) -> str:
 
 def said(control_plane: ControlPlane, release: Release) -> dict[str, str]:
     lease = control_plane.kubectl.get("lease", "slurm-operator", f"--namespace={release.namespace}")
-    found: dict[str, str] = lease["metadata"]["annotations"]
+    found: dict[str, str] = lease["metadata"].get("annotations", {})
     return found
+
+
+async def works(process: OperatorProcess, control_plane: ControlPlane, release: Release) -> None:
+    """Wait until a process is ready, and its Lease says that it works: one on standby is ready before that."""
+    await process.until_status("/readyz", 200)
+    wait_for("its Lease", lambda: said(control_plane, release).get(labels.ANNOTATION_WORKS) == "true", 60)
 
 
 def events(control_plane: ControlPlane, release: Release) -> list[str]:
@@ -98,8 +104,7 @@ async def test_a_second_release_for_all_namespaces_refuses_until_the_first_has_e
 ) -> None:
     first, second = installed(control_plane, tmp_path), installed(control_plane, tmp_path)
     async with first.run() as one:
-        await one.until_status("/readyz", 200)
-        assert said(control_plane, first)[labels.ANNOTATION_WORKS] == "true"
+        await works(one, control_plane, first)
         async with second.run() as two:
             await refuses(two, first, "all namespaces")
             wait_for("an Event", lambda: "OtherOperator" in events(control_plane, first), 60)
@@ -129,7 +134,7 @@ async def test_a_release_for_a_namespace_sees_the_one_for_all_by_its_lease(
     every = installed(control_plane, tmp_path)
     one = installed(control_plane, tmp_path, team, otherOperators=[f"{every.namespace}/slurm-operator"])
     async with every.run() as first:
-        await first.until_status("/readyz", 200)
+        await works(first, control_plane, every)
         async with one.run() as second:
             await refuses(second, every, f"namespace {team}")
             assert await first.end() == 0
@@ -142,9 +147,9 @@ async def test_a_release_for_all_namespaces_leaves_that_of_another_alone(
 ) -> None:
     one, every = installed(control_plane, tmp_path, team), installed(control_plane, tmp_path)
     async with one.run() as first:
-        await first.until_status("/readyz", 200)
+        await works(first, control_plane, one)
         async with every.run() as second:
-            await second.until_status("/readyz", 200)
+            await works(second, control_plane, every)
             assert said(control_plane, every)[labels.ANNOTATION_LEAVES] == team
             nodeset = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "NodeSet", "metadata": {"name": "a"}}
             about = {"name": "a", "namespace": team}
@@ -168,8 +173,8 @@ async def test_two_releases_for_different_namespaces_both_work(
     control_plane.kubectl("create", "namespace", other)
     one, two = installed(control_plane, tmp_path, team), installed(control_plane, tmp_path, other)
     async with one.run() as first, two.run() as second:
-        await first.until_status("/readyz", 200)
-        await second.until_status("/readyz", 200)
+        await works(first, control_plane, one)
+        await works(second, control_plane, two)
         for process in (first, second):
             assert "two releases" not in process.log.read_text()
             assert await process.end() == 0

@@ -118,7 +118,7 @@ def test_builds_give_way_to_tests() -> None:
 
 
 @pytest.mark.parametrize(
-    ("suites", "counts"), [([], (0, 0)), (["unit"], (1, 0)), (["integration"], (1, 1)), (["unit", "e2e"], (2, 3))]
+    ("suites", "counts"), [([], (0, 0)), (["unit"], (1, 0)), (["integration"], (1, 2)), (["unit", "e2e"], (2, 4))]
 )
 def test_only_what_the_suites_need_is_built(suites: list[str], counts: tuple[int, int]) -> None:
     assert (len(programs(suites)), len(image_sets(suites))) == counts

@@ -9,6 +9,7 @@ module             what it is for
 `command`          the command line: files in, values or manifests out, the report, the exit status
 `values`           a values file of the chart `slurm` or `slurm-operator`
 `defaults`         what Slinky's chart does where nothing is set
+`elsewhere`        a slurmctld that Slinky does not run
 `kinds`            rendered objects: Cluster, NodeSet, Controller, RestApi, Accounting, LoginSet, Token
 `tables`           what each value and field becomes: a row for each key
 `rules`            what a row of a table says, and how the value is taken over

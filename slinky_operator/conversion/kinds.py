@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from slinky_operator.conversion import elsewhere
 from slinky_operator.conversion.documents import Values, type_name
 from slinky_operator.conversion.draft import Draft
 from slinky_operator.conversion.errors import NotOfSlinky, WrongType
@@ -153,29 +154,36 @@ class _Conversion:
         if one.old:
             self._keep(one, draft)
             return
-        name, label, off = "", "", ""
-        if one.kind == "NodeSet":
-            name = self._nodeset_name(one)
-            label = f"nodesets.{name}"
-            draft.nodesets.setdefault(name, {})
-        elif one.kind == "LoginSet":
-            name = one.name.removeprefix(f"{draft.name}-")
-            label = f"cluster.login[{name}]"
-            draft.logins.setdefault(name, {})
-        elif one.kind == "Token":
-            name = one.name
-            draft.tokens.setdefault(name, {})
-            label = f"Token/{name}.spec"
-        elif one.kind == "Accounting":
-            draft.put("cluster", "", ["accounting", "enabled"], True)  # noqa: FBT003 a value
-        walk = self._walk(draft, name, label)
+        if "server" in draft.cluster and one.kind in {"RestApi", "Accounting", "LoginSet"}:
+            self._walk(Draft()).note(f"{one.path}.spec", Fate.LOST, one.spec, why=elsewhere.NOT_WITH_SERVER)
+            return
+        name, label = self._part(one, draft)
         external = one.spec.get("external") is True
-        for key in one.spec:
-            if one.kind in {"Controller", "Accounting"}:
-                off = self._off(key, one.kind, external=external)
+        if one.kind == "Controller" and external:
+            elsewhere.connect(self._walk(draft), one.spec, f"{one.path}.spec")
+        told = elsewhere.KEYS if one.kind == "Controller" and external else ()
+        for key in (key for key in one.spec if key not in told):
+            off = self._off(key, one.kind, external=external)
             part = self._walk(draft, name, label, off)
             part.through(KINDS[one.kind], {key: one.spec[key]}, f"{one.path}.spec")
-        self._defaults(one, draft, walk, name)
+        self._defaults(one, draft, name)
+
+    def _part(self, one: _Object, draft: Draft) -> tuple[str, str]:
+        """Which part of a Cluster an object becomes, and how the report calls it."""
+        if one.kind == "NodeSet":
+            name = self._nodeset_name(one)
+            draft.nodesets.setdefault(name, {})
+            return name, f"nodesets.{name}"
+        if one.kind == "LoginSet":
+            name = one.name.removeprefix(f"{draft.name}-")
+            draft.logins.setdefault(name, {})
+            return name, f"cluster.login[{name}]"
+        if one.kind == "Token":
+            draft.tokens.setdefault(one.name, {})
+            return one.name, f"Token/{one.name}.spec"
+        if one.kind == "Accounting":
+            draft.put("cluster", "", ["accounting", "enabled"], True)  # noqa: FBT003 a value
+        return "", ""
 
     def finished(self) -> list[Draft]:
         """The Clusters."""
@@ -186,11 +194,13 @@ class _Conversion:
         return list(self.drafts.values())
 
     def _off(self, key: str, kind: str, *, external: bool) -> str:
+        if kind not in {"Controller", "Accounting"}:
+            return ""
         if key == "externalConfig" and not external:
             return "external is not true"
         kept = {"external", "externalConfig", "slurmKeyRef", "jwtKeyRef", "jwtHs256KeyRef"}
         if external and key not in kept:
-            return "slurmctld runs elsewhere" if kind == "Controller" else "slurmdbd runs elsewhere"
+            return elsewhere.ELSEWHERE if kind == "Controller" else "slurmdbd runs elsewhere"
         return ""
 
     def _walk(self, draft: Draft, name: str = "", label: str = "", off: str = "") -> Walk:
@@ -242,7 +252,7 @@ class _Conversion:
                 f"{one.path}.spec.replicas", "0.1: a pod on each matching Node; 0.2 and 0.3: none", here
             )
 
-    def _defaults(self, one: _Object, draft: Draft, walk: Walk, name: str) -> None:
+    def _defaults(self, one: _Object, draft: Draft, name: str) -> None:
         """What is otherwise here where an object says nothing."""
         differs = self.report.differs
         if one.kind == "NodeSet":
@@ -264,23 +274,6 @@ class _Conversion:
         elif one.kind == "Accounting" and one.spec.get("external") is not True:
             database = draft.cluster["accounting"].get("database", {})
             draft.cluster["accounting"]["database"] = {**MARIADB_OF_SLINKY, **database}
-        elif one.kind == "Controller" and one.spec.get("external") is True:
-            self._elsewhere(one, draft, walk)
-
-    def _elsewhere(self, one: _Object, draft: Draft, walk: Walk) -> None:
-        """A Controller that is not in Kubernetes."""
-        external = one.spec.get("externalConfig")
-        host = external.get("host") if isinstance(external, dict) else None
-        draft.put("cluster", "", ["server"], f"http://{host or 'SLURMRESTD'}:6820")
-        if host:
-            draft.put("cluster", "", ["controller", "external", "host"], str(host))
-            if isinstance(external, dict) and external.get("port"):
-                draft.put("cluster", "", ["controller", "external", "port"], external["port"])
-        walk.report.differs(
-            f"{one.path}.spec.external",
-            "slurmrestd runs in Kubernetes beside a slurmctld elsewhere",
-            "cluster.server is a guess: put in the URL of a slurmrestd beside that slurmctld (docs/hybrid.md)",
-        )
 
     def _around(self, one: _Object) -> None:
         """What is beside the spec."""

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from slinky_operator.conversion import elsewhere
 from slinky_operator.conversion.defaults import DAEMONS, chart_defaults, nodeset_defaults
 from slinky_operator.conversion.documents import Values, merged, type_name
 from slinky_operator.conversion.draft import CONTAINER, Draft, renamed
+from slinky_operator.conversion.elsewhere import ELSEWHERE, NOT_WITH_SERVER
 from slinky_operator.conversion.errors import NotOfSlinky, WrongType
 from slinky_operator.conversion.report import Fate, Report
 from slinky_operator.conversion.rules import At
@@ -39,10 +41,6 @@ OURS: Final = frozenset({"cluster", "networkPolicy", "slurm.registry", "watchNam
 
 IN_EACH: Final = frozenset({"imagePullSecrets", "imagePullPolicy", "priorityClassName", "priorityClass"})
 
-ELSEWHERE: Final = "slurmctld runs elsewhere"
-NOT_WITH_SERVER: Final = (
-    "the operator runs none of it for a Slurm elsewhere; login pods are LoginSets of their own there (docs/login.md)"
-)
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?\Z")
 
 SERVICE_TYPE: Final = ("service", "spec", "type")
@@ -181,26 +179,11 @@ class _Slurm:
         if not self.elsewhere:
             self.visit(self.walk, path)
             return
-        external = value.get("externalConfig") or {}
-        host = external.get("host") if isinstance(external, dict) else None
+        elsewhere.connect(self.walk, value, path)
         for key, below in value.items():
-            at, inner = At(key, value, self.values), f"{path}.{key}"
-            if key == "external":
-                self.draft.put("cluster", "", ["server"], f"http://{host or 'SLURMRESTD'}:6820")
-                why = (
-                    "the operator needs a slurmrestd beside that slurmctld: put its URL into cluster.server, and a"
-                    " token of it into cluster.token.secretRef unless auth.jwtKeyRef names its key (docs/hybrid.md)"
-                )
-                self.walk.note(inner, Fate.LOST, below, why=why)
-            elif key == "externalConfig" and isinstance(below, dict) and host:
-                self.draft.put("cluster", "", ["controller", "external", "host"], str(host))
-                self.walk.note(f"{inner}.host", Fate.CHANGED, host, "cluster.controller.external.host", host)
-                for name, port in below.items():
-                    if name == "port" and port:
-                        self.draft.put("cluster", "", ["controller", "external", "port"], port)
-                        self.walk.note(f"{inner}.port", Fate.CHANGED, port, "cluster.controller.external.port", port)
-            else:
-                replace(self.walk, off=ELSEWHERE).visit(CONTROLLER, below, inner, at)
+            if key not in elsewhere.KEYS:
+                at = At(key, value, self.values)
+                replace(self.walk, off=ELSEWHERE).visit(CONTROLLER, below, f"{path}.{key}", at)
 
     def accounting(self, value: Any, path: str) -> None:
         """slurmdbd, here or elsewhere, and its database."""

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from hack.localkube.kubectl import KubectlFailed, wait_for
-from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART, helm, render
+from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART, render
+from tests.integration.helm.helm_commands import run_helm
 from tests.support.control_plane import ControlPlane
 from tests.support.served import CRDS, apply_crds, wait_until_allowed, wait_until_kinds_are_served
 
@@ -27,20 +28,6 @@ def namespace(control_plane: ControlPlane) -> str:
     control_plane.kubectl("create", "namespace", name)
     control_plane.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted")
     return name
-
-
-def run_helm(control_plane: ControlPlane, *arguments: str, values: dict[str, Any] | None = None) -> str:
-    cache = str(control_plane.kubeconfig.parent / "kubectl-cache")
-    if values is not None:
-        arguments = (*arguments, "--values=-")
-    run = helm(
-        f"--kubeconfig={control_plane.kubeconfig}",
-        *arguments,
-        stdin=None if values is None else yaml.safe_dump(values),
-        environment={"KUBECACHEDIR": cache},
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout
 
 
 @pytest.fixture

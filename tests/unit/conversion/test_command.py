@@ -378,6 +378,29 @@ def test_slurmctld_elsewhere(call: Call) -> None:
     assert "restapi.replicas: 2: the operator runs none of it" in err
 
 
+def test_a_controller_elsewhere_is_lost_as_its_value_is(call: Call) -> None:
+    api = "apiVersion: slinky.slurm.net/v1beta1\n"
+    status, out, err = call(
+        f"{api}kind: Controller\nmetadata: {{name: c, namespace: n}}\n"
+        "spec: {external: true, externalConfig: {host: ctl, port: 6817}, extraConf: a, accountingRef: {name: d}}\n"
+        f"---\n{api}kind: LoginSet\nmetadata: {{name: l, namespace: n}}\n"
+        "spec: {controllerRef: {name: c}, replicas: 2}\n"
+        f"---\n{api}kind: Accounting\nmetadata: {{name: d, namespace: n}}\nspec: {{storageConfig: {{host: db}}}}\n",
+        options=("--kinds",),
+    )
+    assert status == 3
+    assert yaml.safe_load(out)["spec"] == {
+        "server": "http://ctl:6820",
+        "controller": {"external": {"host": "ctl", "port": 6817}},
+    }
+    said = "the operator needs a slurmrestd beside that slurmctld"
+    assert f"Controller/c.spec.external: true: {said}" in err
+    assert f"controller.external: true: {said}" in call("controller: {external: true}\n")[2]
+    assert "Controller/c.spec.externalConfig.host -> cluster.controller.external.host: ctl" in err
+    for lost in ("LoginSet/l.spec", "Accounting/d.spec"):
+        assert f"{lost}: " in err
+
+
 def test_slurmdbd_elsewhere(call: Call) -> None:
     given = "accounting: {enabled: true, external: true, externalConfig: {host: dbd}, slurmdbd: {image: {tag: '1'}}}\n"
     status, out, _ = call(given)

@@ -136,7 +136,12 @@ async def run(settings: Settings) -> None:
         if elector is not None:
             supervisor.start("election", elector.run())
         recorder = Recorder(client, component=COMPONENT, instance=settings.identity, observer=metrics.changes.event)
-        clients = ClientMap(fence, intake=Intake(settings.slurm_answer_limit * MIB), hook=metrics.slurm_calls)
+        clients = ClientMap(
+            fence,
+            intake=Intake(settings.slurm_answer_limit * MIB),
+            hook=metrics.slurm_calls,
+            overrides=settings.slurmrestd_overrides,
+        )
         _show(metrics, caches, clients, leading)
         stack.push_async_callback(clients.close_all)
         alone = asyncio.Event()

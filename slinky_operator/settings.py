@@ -12,7 +12,7 @@ import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
@@ -22,6 +22,12 @@ ENVIRONMENT_PREFIX = "SLURM_OPERATOR_"
 
 ALL = "*"
 """In place of names: all there are."""
+
+OVERRIDE: Final = r"^[-a-z0-9]{1,63}/[-a-z0-9.]{1,253}=http://(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$"
+"""A Cluster, and a port of this machine: its tokens go there whatever its Secrets allow."""
+
+INSIDE: Final = "KUBERNETES_SERVICE_HOST"
+"""The environment variable that the kubelet sets in every container."""
 
 Seconds = Annotated[float, Field(gt=0)]
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -190,6 +196,12 @@ class Settings(BaseModel):
         "say so in their conditions. 0 for any number.",
     )
     slurm_timeout: Seconds = Field(default=30.0, description="Seconds for one request to slurmrestd.")
+    slurmrestd_override: tuple[Annotated[str, Field(pattern=OVERRIDE)], ...] = Field(
+        default=(),
+        description="NAMESPACE/CLUSTER=URL, separated by commas: where slurmrestd of a Cluster is asked, in place of "
+        "its Service, for an operator on a developer's machine. Tokens of the Cluster are sent there, so the URL is "
+        "that of a port-forward on this machine: http://127.0.0.1:6820. Refused inside Kubernetes.",
+    )
     slurm_answer_limit: Annotated[int, Field(ge=1, le=4096)] = Field(
         default=128,
         description="Maximum size of one answer of slurmrestd in MiB; a larger one is an error, but jobs are then read "
@@ -239,7 +251,13 @@ class Settings(BaseModel):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="Minimum level to log.")
 
     @field_validator(
-        "namespaces", "slinky_namespaces", "other_operators", "sylabs_clusters", "node_labels_clusters", mode="before"
+        "namespaces",
+        "slinky_namespaces",
+        "other_operators",
+        "sylabs_clusters",
+        "node_labels_clusters",
+        "slurmrestd_override",
+        mode="before",
     )
     @classmethod
     def _split(cls, value: object) -> object:
@@ -268,7 +286,19 @@ class Settings(BaseModel):
             raise ValueError("sylabs_jobs needs slurmjobs")
         if self.sylabs_clusters and not self.sylabs_jobs:
             raise ValueError("sylabs_clusters needs sylabs_jobs")
+        if len(self.slurmrestd_overrides) < len(self.slurmrestd_override):
+            raise ValueError("slurmrestd_override names a Cluster twice")
         return self
+
+    @property
+    def slurmrestd_overrides(self) -> Mapping[tuple[str, str], str]:
+        """URLs in place of those of Clusters, by namespace and name."""
+        found = {}
+        for one in self.slurmrestd_override:
+            cluster, _, url = one.partition("=")
+            namespace, _, name = cluster.partition("/")
+            found[namespace, name] = url
+        return found
 
     @classmethod
     def load(cls, arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> Self:
@@ -301,9 +331,15 @@ class Settings(BaseModel):
                 values[name] = value
         values |= vars(cls.parser().parse_args(arguments))
         try:
-            return cls.model_validate(values)
+            settings = cls.model_validate(values)
         except ValidationError as error:
             raise SettingsError(_explain(error)) from error
+        if settings.slurmrestd_override and environ.get(INSIDE):
+            raise SettingsError(
+                "--slurmrestd-override: this process runs inside Kubernetes, where slurmrestd is asked at its Service; "
+                "the flag is for an operator on a developer's machine"
+            )
+        return settings
 
     @classmethod
     def parser(cls) -> argparse.ArgumentParser:

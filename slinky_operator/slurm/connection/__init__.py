@@ -7,6 +7,7 @@ module             concern
 `cluster_client`   one Cluster's client, with its node cache
 `contact`          whether Slurm answers, and since when
 `key_proof`        whether one daemon has a key of auth/slurm
+`overrides`        where slurmrestd is asked from a developer's machine
 `replicas`         which of several slurmrestds a call goes to
 `signed_messages`  messages of Slurm's protocol that are signed with a key of auth/slurm
 `slurmd_status`    which jobs have a step on a node, as its slurmd shows

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import httpx
@@ -16,6 +17,7 @@ import httpx
 from slinky_operator.kube.leadership.fence import Fence
 from slinky_operator.slurm.connection.cluster_client import FIRST_PAUSE, ClusterClient
 from slinky_operator.slurm.connection.contact import Contact, Endpoint
+from slinky_operator.slurm.connection.overrides import OverrideTransport
 from slinky_operator.slurm.connection.replicas import AT_A_TIME, ReplicaTransport
 from slinky_operator.slurm.fencing import FencedTransport
 from slurm_client import SlurmClient, TokenProvider, errors
@@ -51,6 +53,8 @@ class ClientMap:
     intake
         Room for the answers of all of them. Where they take too much together, the largest answer of the namespace
         that takes most gives way.
+    overrides
+        Where slurmrestd of a Cluster is asked, by namespace and name, in place of what the Cluster says.
 
     Attributes
     ----------
@@ -65,8 +69,10 @@ class ClientMap:
         transport: Callable[[Endpoint], httpx.AsyncBaseTransport] | None = None,
         intake: Intake | None = None,
         hook: Hook | None = None,
+        overrides: Mapping[tuple[str, str], str] = MappingProxyType({}),
     ) -> None:
         self._fence = fence
+        self._overrides = overrides
         self._hook = hook
         self.intake = intake or Intake()
         self._transport = transport or _network
@@ -128,7 +134,7 @@ class ClientMap:
         known = self._entries.get(uid)
         if known is not None and known.fingerprint == fingerprint:
             return known
-        routes = ReplicaTransport(self._transport(endpoint), replicas)
+        routes = ReplicaTransport(self._connected(endpoint, (namespace, name)), replicas)
         transport = FencedTransport(routes, self._fence, (namespace, name))
         client = SlurmClient(
             endpoint.url,
@@ -166,8 +172,9 @@ class ClientMap:
         if entry is None:
             return "there is no connection with Slurm"
         endpoint = entry.endpoint
-        routes = ReplicaTransport(self._transport(endpoint), entry.replicas.urls)
-        transport = FencedTransport(routes, self._fence, (entry.namespace, entry.name))
+        about = (entry.namespace, entry.name)
+        routes = ReplicaTransport(self._connected(endpoint, about), entry.replicas.urls)
+        transport = FencedTransport(routes, self._fence, about)
         client = SlurmClient(
             endpoint.url,
             token,
@@ -197,6 +204,13 @@ class ClientMap:
     async def close_all(self) -> None:
         """Close everything; for the end of the process."""
         await asyncio.gather(*(self.close(uid) for uid in list(self._entries)))
+
+    def _connected(self, endpoint: Endpoint, about: tuple[str, str]) -> httpx.AsyncBaseTransport:
+        transport, instead = self._transport(endpoint), self._overrides.get(about)
+        if instead is None:
+            return transport
+        logger.warning("%s/%s: slurmrestd is asked at %s (slurmrestd_override)", *about, instead)
+        return OverrideTransport(transport, instead)
 
     def _told(self, entry: ClusterClient, event: NodeEvent) -> None:
         for listener in self._node_listeners:

@@ -43,11 +43,23 @@ def test_flags_win_over_the_environment() -> None:
         (["--node-labels-config-map", "slurm-config"], "--node-labels-config-map"),
         (["--node-labels-config-map", "a/b", "--namespaces", "a"], "node_labels_config_map needs watch_nodes"),
         (["--node-labels-config-map", "a/b", "--no-watch-nodes"], "node_labels_config_map needs watch_nodes"),
+        (["--slurmrestd-override=slurm=http://127.0.0.1:6820"], "--slurmrestd-override"),
+        (["--slurmrestd-override=a/b=http://slurm.example.com:6820"], "--slurmrestd-override"),
+        (["--slurmrestd-override=a/b=http://127.0.0.1.example.com:6820"], "--slurmrestd-override"),
+        (["--slurmrestd-override=a/b=http://localhost:1,a/b=http://localhost:2"], "names a Cluster twice"),
     ],
 )
 def test_nonsense_is_refused_by_name(arguments: list[str], words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         Settings.load(arguments, {})
+
+
+def test_an_override_is_for_a_port_of_a_machine_outside_kubernetes() -> None:
+    given = ["--slurmrestd-override=a/b=http://127.0.0.1:6820,c/d.e=http://[::1]:6821"]
+    expected = {("a", "b"): "http://127.0.0.1:6820", ("c", "d.e"): "http://[::1]:6821"}
+    assert Settings.load(given, {}).slurmrestd_overrides == expected
+    with pytest.raises(SettingsError, match="inside Kubernetes"):
+        Settings.load(given, {"KUBERNETES_SERVICE_HOST": "10.96.0.1"})
 
 
 def test_every_setting_is_documented() -> None:

@@ -127,6 +127,23 @@ async def test_an_entry_is_replaced_only_by_a_different_one(clients: ClientMap, 
     assert not second.closed
 
 
+async def test_an_override_takes_all_requests_of_its_cluster_and_of_no_other(slurm: FakeSlurmrestd) -> None:
+    clients = ClientMap(OpenFence(), overrides={("here", "slurm-forwarded"): slurm.url})
+    try:
+        # Names that nothing here resolves: as a Service and a pod seen from a developer's machine.
+        forwarded = await put(clients, "http://restapi.invalid:6820", uid="forwarded")
+        other = await put(clients, "http://restapi.invalid:6820", uid="other")
+        await until(lambda: forwarded.contact.state is ContactState.READY)
+        assert set(forwarded.nodes) == {"a-0"}
+        forwarded.replicas.use(["http://replica-0.invalid:6820", "http://replica-1.invalid:6820"])
+        assert await forwarded.refresh(["a-0"]) == {"a-0": forwarded.nodes["a-0"]}
+        assert await clients.why_refused("forwarded", StaticToken("t")) == ""
+        await until(lambda: other.contact.state is ContactState.UNREACHABLE)
+        assert other.contact.trouble is Trouble.NO_ANSWER
+    finally:
+        await clients.close_all()
+
+
 async def test_a_broken_listener_keeps_nobody_from_hearing(clients: ClientMap, slurm: FakeSlurmrestd) -> None:
     heard: list[str] = []
 

@@ -52,6 +52,41 @@ $(VENV)/.complete: requirements/dev.txt
 	  echo "  ...  trying again in $$pause s"; sleep "$$pause"; done
 	@touch $@
 
+##@ Documentation
+
+DOCS := build/docs
+DOCS_BIN := $(DOCS)/venv/bin
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(DOCS_BIN)/mkdocs
+MERMAID := 11.17.2
+MERMAID_SHA256 := 6ad2f42c3fc26bbf9e45cbb6d11898972573ea52b33a5f4ff51952899f950ffd
+
+.PHONY: docs docs-serve docs-version docs-pages
+docs: docs-pages ## Build the documentation site, strictly, into build/docs/site
+	$(MKDOCS) build --quiet --clean --config-file $(DOCS)/mkdocs.yml
+	@echo "docs: $(DOCS)/site/index.html; make docs-serve shows it with its search"
+docs-serve: docs ## The same, on http://127.0.0.1:8000 (PORT=n)
+	$(PYTHON) -m http.server --bind 127.0.0.1 --directory $(DOCS)/site $(or $(PORT),8000)
+docs-version: docs-pages ## Commit the site of a release to the branch gh-pages (VERSION=0.1), as its latest version
+	@test -n "$(VERSION)" || { echo "make docs-version VERSION=0.1"; exit 2; }
+	PATH="$(CURDIR)/$(DOCS_BIN):$$PATH" NO_MKDOCS_2_WARNING=1 $(DOCS_BIN)/mike deploy --config-file $(DOCS)/mkdocs.yml --update-aliases $(VERSION) latest
+	$(DOCS_BIN)/mike set-default --config-file $(DOCS)/mkdocs.yml latest
+docs-pages: venv $(DOCS)/venv/.complete $(DOCS)/mermaid-$(MERMAID).js
+	$(RUN) hack.docs_site.stage
+	@install -D -m 644 $(DOCS)/mermaid-$(MERMAID).js $(DOCS)/pages/scripts/mermaid.min.js
+
+$(DOCS)/venv/.complete: requirements/docs.txt
+	@mkdir -p $(DOCS) && $(PYTHON) -m venv --clear $(DOCS)/venv
+	@echo "  ...  install the generator of the documentation (once)"
+	@$(DOCS_BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/docs.txt
+	@touch $@
+
+# What draws pictures from their text, from the npm registry by its own client, and checked.
+$(DOCS)/mermaid-$(MERMAID).js:
+	@command -v npm > /dev/null || { echo "docs: npm is missing; it fetches the script that draws pictures. Install Node.js, e.g. apt-get install npm"; exit 1; }
+	@mkdir -p $(DOCS) && cd $(DOCS) && npm pack --silent mermaid@$(MERMAID) > /dev/null
+	@echo "$(MERMAID_SHA256)  $(DOCS)/mermaid-$(MERMAID).tgz" | sha256sum --check --quiet
+	@tar --extract --gzip --to-stdout --file $(DOCS)/mermaid-$(MERMAID).tgz package/dist/mermaid.min.js > $@.part && mv $@.part $@
+
 ##@ Local Kubernetes
 
 .PHONY: up down status kubeconfig images load-images demo-down
@@ -78,6 +113,7 @@ format: venv ## Format and fix what ruff can
 lock: venv ## Pin dependencies again, with hashes
 	$(COMPILE) --output-file=requirements/runtime.txt pyproject.toml
 	$(COMPILE) --extra=dev --constraint=requirements/runtime.txt --output-file=requirements/dev.txt pyproject.toml
+	$(COMPILE) --output-file=requirements/docs.txt requirements/docs.in
 manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/helm-values.md, and tables of docs
 	$(RUN) slinky_api.crd write
 	$(RUN) hack.packaging write

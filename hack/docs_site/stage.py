@@ -1,0 +1,74 @@
+"""Lay the pages out for the generator, and write its navigation: ``python -m hack.docs_site.stage``.
+
+A page of ``docs`` lies at the top of the site, the README is its first page, and everything else lies where it lies in
+the repository; links between them are changed accordingly.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from hack.docs_site.links import rewritten, title
+from hack.docs_site.navigation import HOME, INDEX, PROJECT, Part, Site, problems, site
+
+BUILD: Final = PROJECT / "build" / "docs"
+PAGES: Final = BUILD / "pages"
+SETTINGS: Final = BUILD / "mkdocs.yml"
+"""What the generator is started with: the settings at the top of the repository, and the navigation."""
+
+_FIRST: Final = {HOME: "index.md", INDEX: "pages.md"}
+
+
+def staged(path: str) -> str:
+    """Where a file of the repository lies in the site."""
+    return _FIRST.get(path) or path.removeprefix("docs/")
+
+
+def content(page: str, text: str) -> str:
+    """The text of a page with links to where other pages lie in the site."""
+    folder = posixpath.dirname(staged(page))
+    return rewritten(page, text, lambda path: posixpath.relpath(staged(path), folder or "."))
+
+
+def navigation(built: Site) -> list[dict[str, Any]]:
+    """The navigation as the generator reads it."""
+
+    def entry(page: str) -> dict[str, str]:
+        return {title(built.texts[page]): staged(page)}
+
+    def part(one: Part) -> dict[str, Any]:
+        return {one.title: [*map(entry, one.pages), *map(part, one.groups)]}
+
+    return [{"Home": [entry(HOME), entry(INDEX)]}, *map(part, built.parts)]
+
+
+def write(built: Site, pages: Path, settings: Path) -> None:
+    """Write all pages and files of the site, and the settings."""
+    shutil.rmtree(pages, ignore_errors=True)
+    for path, text in built.texts.items():
+        _folder(pages / staged(path)).write_text(content(path, text), encoding="utf-8")
+    for path in built.files:
+        shutil.copyfile(PROJECT / path, _folder(pages / staged(path)))
+    top = posixpath.relpath(PROJECT / "mkdocs.yml", settings.parent)
+    settings.write_text(yaml.safe_dump({"INHERIT": top, "nav": navigation(built)}, sort_keys=False), encoding="utf-8")
+
+
+def _folder(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def main() -> None:
+    """Write them, or say what is wrong with the site."""
+    if found := "\n".join(problems()):
+        raise SystemExit(found)
+    write(site(), PAGES, SETTINGS)
+
+
+if __name__ == "__main__":
+    main()

@@ -18,18 +18,18 @@ from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import ClusterStatus
-from slinky_operator.cluster import succession
-from slinky_operator.cluster.accounting import stored
+from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import SetFinalizer
-from slinky_operator.cluster.components import daemons
-from slinky_operator.cluster.execute.context import Tools
-from slinky_operator.cluster.execute.executor import act
-from slinky_operator.cluster.execute.slurm import agent_queries
+from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.executor import act
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import Caches, Snapshot, observe, wanted_sources
+from slinky_operator.cluster.parts import daemons
+from slinky_operator.cluster.parts.accounting import stored
+from slinky_operator.cluster.parts.job_logs_key import step as job_logs
 from slinky_operator.cluster.plan import Environment, Plan, plan
-from slinky_operator.cluster.report.status import COUNTS, invalid
-from slinky_operator.cluster.steps.site import job_logs
+from slinky_operator.cluster.rollout import agent_queries
+from slinky_operator.cluster.status.status import COUNTS, invalid
 from slinky_operator.identity import users
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
@@ -170,7 +170,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         memory.key_staged = made.keys.staged or memory.key_staged
         try:
             again = await act(made.actions, cluster, memory, tools)
-        except succession.SupersededError as error:
+        except adoption.SupersededError as error:
             logger.info("%s: the cache is late", error)
             return False, LATE
         if made.status is not None and made.status.config is not None:
@@ -225,7 +225,7 @@ class ClusterReconciler(Reconciler[Cluster]):
     async def _tidy_up(self, key: Key) -> Result:
         """Clean up after a Cluster that is gone for good, and release NodeSets that wait for it."""
         namespace, name = key
-        await succession.sweep(self._tools.kube, self._caches, key)
+        await adoption.sweep(self._tools.kube, self._caches, key)
         waiting = [
             obj
             for obj in self._caches.node_sets.find(CLUSTER_INDEX, f"{namespace}/{name}")

@@ -13,8 +13,8 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.cluster.accounts.comparison import Comparison
-from slinky_operator.cluster.in_use.removals import Use
+from slinky_operator.cluster.parts.accounts.comparison import Comparison
+from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import version_of
 from slinky_operator.kube.objects import Object

@@ -12,20 +12,30 @@ from typing import Final
 
 from slinky_api.conditions import ClusterCondition, find
 from slinky_api.v1alpha1.cluster.status import ClusterStatus
-from slinky_operator.cluster import slurm_connection
 from slinky_operator.cluster.actions import Action, Disconnect
-from slinky_operator.cluster.components import Images, daemons
-from slinky_operator.cluster.keys import key_form
-from slinky_operator.cluster.keys.key_guard import guarded
-from slinky_operator.cluster.keys.lifecycle import Keys
+from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.report import events, hang
-from slinky_operator.cluster.report.conditions import Findings
-from slinky_operator.cluster.report.status import COUNTS, status_of
-from slinky_operator.cluster.slurm_connection import Pace
-from slinky_operator.cluster.steps.claims import feasible, grow_claims
-from slinky_operator.cluster.steps.configuration import roll_out, tell_of_configuration
-from slinky_operator.cluster.steps.daemons import (
+from slinky_operator.cluster.parts import daemons
+from slinky_operator.cluster.parts.accounting.step import ask_accounting, keep_accounting
+from slinky_operator.cluster.parts.accounts.step import keep_accounts
+from slinky_operator.cluster.parts.claims.step import feasible, grow_claims
+from slinky_operator.cluster.parts.configuration.step import roll_out, tell_of_configuration
+from slinky_operator.cluster.parts.connection import slurm_connection
+from slinky_operator.cluster.parts.connection.slurm_connection import Pace
+from slinky_operator.cluster.parts.connection.step import answers, connect, count_jobs, jobs_due, tell_of_jobs
+from slinky_operator.cluster.parts.deletion.step import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
+from slinky_operator.cluster.parts.exporter.step import keep_exporter
+from slinky_operator.cluster.parts.external_nodes.step import tell_outside
+from slinky_operator.cluster.parts.identity.step import ask_directory, keep_users
+from slinky_operator.cluster.parts.job_logs_key.step import keep_job_logs_key
+from slinky_operator.cluster.parts.keys.key_guard import guarded
+from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.sets import key_form
+from slinky_operator.cluster.parts.keys.step import adopt_keys, keep_keys, load_changed_key, load_key_set, read_keys
+from slinky_operator.cluster.parts.monitoring.step import keep_monitors
+from slinky_operator.cluster.parts.slurmctld import hang
+from slinky_operator.cluster.parts.volumes.step import ask_volumes
+from slinky_operator.cluster.parts.workloads.step import (
     ask_claim,
     keep_images,
     remove_unwanted,
@@ -33,19 +43,11 @@ from slinky_operator.cluster.steps.daemons import (
     write_daemons,
     write_shared,
 )
-from slinky_operator.cluster.steps.keys import adopt_keys, keep_keys, load_changed_key, load_key_set, read_keys
-from slinky_operator.cluster.steps.progress import Progress, Step
-from slinky_operator.cluster.steps.site.accounting import ask_accounting, keep_accounting
-from slinky_operator.cluster.steps.site.accounts import keep_accounts
-from slinky_operator.cluster.steps.site.exporter import keep_exporter
-from slinky_operator.cluster.steps.site.identity import ask_directory, keep_users
-from slinky_operator.cluster.steps.site.job_logs import keep_job_logs_key
-from slinky_operator.cluster.steps.site.monitoring import keep_monitors
-from slinky_operator.cluster.steps.site.outside import tell_outside
-from slinky_operator.cluster.steps.site.volumes import ask_volumes
-from slinky_operator.cluster.steps.slurm import answers, connect, count_jobs, jobs_due, tell_of_jobs
-from slinky_operator.cluster.steps.teardown import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
-from slinky_operator.cluster.steps.writes import refused
+from slinky_operator.cluster.pass_state import Progress, Step
+from slinky_operator.cluster.status import events
+from slinky_operator.cluster.status.conditions import Findings
+from slinky_operator.cluster.status.status import COUNTS, status_of
+from slinky_operator.cluster.writes.due import refused
 from slinky_operator.reconcile.text import named
 
 MANAGED: Final[tuple[Step, ...]] = (

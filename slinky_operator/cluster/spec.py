@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.context import Tools
 from slinky_operator.cluster.controller import ClusterReconciler
-from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
-from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
+from slinky_operator.cluster.parts.connection.slurm_connection import Pace
 from slinky_operator.cluster.plan import Environment
-from slinky_operator.cluster.slurm_connection import Pace
+from slinky_operator.cluster.rollout.config_sources import ConfigMapWatcher
 from slinky_operator.cluster.triggers import ClusterTriggers
 from slinky_operator.kube.resources import (
     CLUSTERS,

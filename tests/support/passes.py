@@ -12,11 +12,11 @@ import httpx
 from typing_extensions import override
 
 from slinky_operator.cluster import observe as cluster_observe
-from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.context import Tools
 from slinky_operator.cluster.controller import ClusterReconciler
-from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
-from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.plan import Environment
+from slinky_operator.cluster.rollout.config_sources import ConfigMapWatcher
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import EventType, Recorder

@@ -21,9 +21,10 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.cluster.accounting import stored
-from slinky_operator.cluster.components import daemons, slurmctld_pod
 from slinky_operator.cluster.observe import wanted_sources
+from slinky_operator.cluster.parts import daemons
+from slinky_operator.cluster.parts.accounting import stored
+from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.identity import users
 from slinky_operator.kube.resources import LOGINSETS
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
@@ -201,7 +202,7 @@ def written(path: str) -> str:
 
 
 ELSEWHERE_TRIED = ("accounting.tree.", "jobs.tenants[].", "jobs.sylabs.")
-"""Fields that are tried in tests/unit/cluster/accounts/test_fields_of_the_tree.py, tests/unit/slurmjob and sylabs."""
+"""Fields that are tried in `tests/unit/cluster/parts/accounts/test_fields_of_the_tree.py`, and for jobs elsewhere."""
 
 LEAVES = [written(path) for path, _, _ in fields_of(ClusterSpec) if not path.startswith(ELSEWHERE_TRIED)]
 """Of the schema."""

@@ -20,8 +20,8 @@ from slinky_api.v1alpha1.nodeset.spec import NodeSetSpec
 from slinky_api.v1alpha1.token import TokenSpec
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, SWITCHED_OFF, not_supported
 from slinky_operator.cluster.spec import switched_off
+from slinky_operator.cluster.status.not_supported import NOT_SUPPORTED, SWITCHED_OFF, not_supported
 from slinky_operator.jobs import tenants
 from slinky_operator.kube.events import EventType
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot

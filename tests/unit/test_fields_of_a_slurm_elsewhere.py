@@ -18,7 +18,7 @@ import pytest
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, Connect, EmitEvent
-from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, not_supported
+from slinky_operator.cluster.status.not_supported import NOT_SUPPORTED, not_supported
 from tests.unit.api.test_models import certificate
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 from tests.unit.test_every_field_acts import GRANTS, LEAVES, SECRETS, Leaf, plain, slurmd_pod

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.trials import pods
 from slinky_operator.cluster.trials.state_pod import COPY, LIVE, READING, with_state
 from slinky_operator.slurm import naming

@@ -19,8 +19,10 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images, locked_down, pod_security, slurmctld, slurmctld_pod
-from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
+from slinky_operator.cluster.daemons import Images, locked_down, pod_security
+from slinky_operator.cluster.daemons.shared_objects import CONFIG_MODE
+from slinky_operator.cluster.parts.slurmctld import manifests as slurmctld
+from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.trials import pods
 from slinky_operator.cluster.trials.scripts import KEYS, WATCH, started
 from slinky_operator.identity import pod as identity

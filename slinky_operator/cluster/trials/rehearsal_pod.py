@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.trials import pods
 from slinky_operator.cluster.trials.preflight_pod import pod_spec
 from slinky_operator.reconcile.writes.children import quantity

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
+from slinky_operator.cluster.daemons.shared_objects import CONFIG_MODE
 from slinky_operator.cluster.trials import pods
 from slinky_operator.cluster.trials.pods import container_of, is_claim
 from slinky_operator.cluster.trials.scripts import KEYS, WATCH, started

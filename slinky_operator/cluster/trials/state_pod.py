@@ -21,7 +21,8 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images, slurmctld_pod
+from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.trials import pods
 from slinky_operator.cluster.trials.preflight_pod import FOLDER_VOLUME, pod_spec
 from slinky_operator.cluster.trials.rehearsal_pod import with_own

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import locked_down, pod_security
+from slinky_operator.cluster.daemons import locked_down, pod_security
 from slinky_operator.cluster.trials import pods
 from slinky_operator.slurm import naming
 

@@ -15,9 +15,9 @@ import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
-from slinky_operator.cluster.accounts.comparison import Comparison
 from slinky_operator.cluster.actions import ApplyAccounts
-from slinky_operator.cluster.execute.slurm.accounts import apply_accounts
+from slinky_operator.cluster.parts.accounts.apply import apply_accounts
+from slinky_operator.cluster.parts.accounts.comparison import Comparison
 from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient

@@ -12,7 +12,7 @@ from hack.operator_install import Installation
 from tests.support.configuring import edit, wait_live
 from tests.support.operator_death import dead
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
-from tests.unit.cluster.keys.key_model import key_set
+from tests.unit.cluster.parts.keys.key_model import key_set
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 

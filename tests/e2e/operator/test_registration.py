@@ -12,7 +12,7 @@ import pytest
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
 from slinky_api.labels import ANNOTATION_SECRET_SERVER
-from slinky_operator.cluster.keys import key_sets
+from slinky_operator.cluster.parts.keys.sets import key_sets
 from tests.support import processes
 from tests.support.nodesets import uids
 from tests.support.pods import restarts

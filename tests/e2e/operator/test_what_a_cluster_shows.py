@@ -12,7 +12,7 @@ import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from slinky_api import labels
-from slinky_operator.cluster.replicas import is_ready
+from slinky_operator.cluster.parts.connection.replicas import is_ready
 from tests.support import processes
 from tests.support.configuring import edit, wait_live, wait_reason
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes

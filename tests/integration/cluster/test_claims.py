@@ -10,8 +10,8 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.cluster.actions import GrowClaim
-from slinky_operator.cluster.execute.context import Tools
-from slinky_operator.cluster.execute.objects import claim_writes
+from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.parts.claims import writes as claim_writes
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object

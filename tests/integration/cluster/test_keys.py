@@ -16,7 +16,7 @@ from slinky_operator.kube.resources import EVENTS, SECRETS, STATEFULSETS
 from slinky_operator.pod_programs.joblogs.tokens import Grant, sign, verify
 from slinky_operator.slurm import naming
 from tests.integration.cluster.conftest import Bench, applied, live, message, ready, reason, wait_until
-from tests.unit.cluster.keys.key_model import key_set
+from tests.unit.cluster.parts.keys.key_model import key_set
 
 SLURM, JWT, COPY, STAGED = (f"slurm-auth-{what}" for what in ("slurm", "jwt", "copy", "accepted"))
 LOGS = naming.job_logs_key("slurm")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slinky_operator.cluster.execute.objects.monitors import NOT_SERVED
+from slinky_operator.cluster.parts.monitoring.writes import NOT_SERVED
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CUSTOMRESOURCEDEFINITIONS, SERVICEMONITORS, SERVICES

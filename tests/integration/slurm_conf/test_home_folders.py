@@ -10,7 +10,7 @@ import pytest
 
 from hack import ports
 from hack.images.rootfs import ensure
-from slinky_operator.cluster.report import unopened_files
+from slinky_operator.cluster.parts.job_counts import unopened_files
 from slinky_operator.slurm import home_folders
 from slurm_client import SlurmClient
 from tests.support.daemons import Daemons

@@ -14,7 +14,7 @@ from typing_extensions import override
 from hack import ports
 from hack.images.rootfs import ensure
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.preflight.jobs_copy import harmed
+from slinky_operator.cluster.rollout.preflight.jobs_copy import harmed
 from slinky_operator.cluster.trials.jobs_pod import jobs_trial
 from slinky_operator.slurm.exit_messages import short
 from tests.integration.slurm_conf.test_state_trial import CLUSTER, IMAGES, WAITS, Trial, saved

@@ -25,8 +25,8 @@ from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
 from hack.progress import say
 from slinky_operator.cluster.actions import Reload
-from slinky_operator.cluster.execute.slurm.reload import reload
 from slinky_operator.cluster.memory import Loaded
+from slinky_operator.cluster.rollout.reload import reload
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.contact import Endpoint

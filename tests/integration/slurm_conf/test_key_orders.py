@@ -1,8 +1,8 @@
 """A key set is rotated in several orders of steps and faults: the operator's own rules, real daemons, jobs and logins.
 
 It begins as a set that the operator has generated: the first step is a Secret of the user's with that key and another.
-What the operator would do is decided by its rules (`tests.unit.cluster.keys.key_model`), in a time that is made up: the
-two minutes for kubelets pass at once. What it does happens to real daemons, and its questions are answered by them:
+What the operator would do is decided by its rules (`tests.unit.cluster.parts.keys.key_model`), in a made-up time:
+the two minutes for kubelets pass at once. What it does happens to real daemons, and its questions are answered by them:
 slurmctld, two slurmds, slurmdbd, and a sackd whose commands submit jobs. Two slurmrestds are called with tokens
 throughout, and an exporter is scraped. The table in docs/development/reliability-journal.md has what this test prints.
 """
@@ -25,8 +25,9 @@ from typing_extensions import override
 
 from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
-from slinky_operator.cluster.keys import key_sets, key_steps
 from slinky_operator.cluster.memory import KeyFinding
+from slinky_operator.cluster.parts.keys.proof import key_steps
+from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.slurm.connection import key_proof
 from slinky_operator.slurm.connection.key_proof import Daemon, Holder, KeySet
 from tests.integration.slurm_conf.test_key_sets import ends_well, running
@@ -36,8 +37,8 @@ from tests.support.exporter_process import scraped
 from tests.support.key_proof_program import beside_sackd
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_host import SLURM_UID
-from tests.unit.cluster.keys.key_model import OURS, SLURMDS, Model, key_set, pod
-from tests.unit.cluster.keys.test_key_steps import until_done
+from tests.unit.cluster.parts.keys.key_model import OURS, SLURMDS, Model, key_set, pod
+from tests.unit.cluster.parts.keys.test_key_steps import until_done
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hack.images.rootfs import ensure
-from slinky_operator.cluster.keys.key_sets import early_default
+from slinky_operator.cluster.parts.keys.sets.key_sets import early_default
 from tests.support.slurm_host import SLURM_UID, SlurmHost
 
 pytestmark = pytest.mark.timeout(300)

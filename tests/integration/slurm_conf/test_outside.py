@@ -11,7 +11,7 @@ import pytest
 from hack import ports
 from hack.images.rootfs import ensure
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.components import outside
+from slinky_operator.cluster.parts.external_nodes import manifests as outside
 from slinky_operator.slurm import naming
 from tests.support.daemons import DaemonError, short_host_name
 from tests.support.metal import Metal

@@ -14,8 +14,8 @@ from typing_extensions import override
 from hack import ports
 from hack.images import rootfs
 from slinky_operator.cluster.actions import Reload
-from slinky_operator.cluster.execute.slurm.reload import reload
 from slinky_operator.cluster.memory import Loaded
+from slinky_operator.cluster.rollout.reload import reload
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.slurm_host import SlurmHost

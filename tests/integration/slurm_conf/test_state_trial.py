@@ -17,8 +17,8 @@ from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.slurmctld import stateful_set
+from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.parts.slurmctld.manifests import stateful_set
 from slinky_operator.cluster.trials.scripts import NOT_COPIED
 from slinky_operator.cluster.trials.state_pod import LIVE, MOST_MIB, state_trial
 from slinky_operator.slurm.conf.derive import FOLDER

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from hack import ports
 from hack.images.rootfs import ensure
-from slinky_operator.cluster.components.slurmrestd import ANSWERS, THREADS
+from slinky_operator.cluster.parts.slurmrestd.manifests import ANSWERS, THREADS
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.clients import ClientMap

@@ -25,18 +25,20 @@ import httpx
 import pytest
 
 from hack.localkube.paths import PROJECT
-from slinky_operator.cluster.components import slurmrestd
-from slinky_operator.cluster.components.accounting import slurmdbd
-from slinky_operator.cluster.config import loading
-from slinky_operator.cluster.execute.slurm import agent_queries
-from slinky_operator.cluster.execute.slurm.agent_queries import Agent
-from slinky_operator.cluster.preflight import pod_troubles, replacement
-from slinky_operator.cluster.report import accounting, hang
-from slinky_operator.cluster.steps.site import volumes
+from slinky_operator.cluster.parts.accounting import condition as accounting
+from slinky_operator.cluster.parts.accounting import slurmdbd
+from slinky_operator.cluster.parts.identity import query as query_of_directory
+from slinky_operator.cluster.parts.slurmctld import hang
+from slinky_operator.cluster.parts.slurmrestd import manifests as slurmrestd
+from slinky_operator.cluster.parts.upgrade import asking
+from slinky_operator.cluster.parts.volumes import step as volumes
+from slinky_operator.cluster.rollout import agent_queries
+from slinky_operator.cluster.rollout.agent_queries import Agent
+from slinky_operator.cluster.rollout.config import loading
+from slinky_operator.cluster.rollout.preflight import pod_troubles, replacement
 from slinky_operator.cluster.trials import problems
 from slinky_operator.cluster.trials.preflight_pod import SlurmdKind
 from slinky_operator.cluster.trials.version_pod import Question
-from slinky_operator.cluster.upgrade import asking
 from slinky_operator.loginset import trial
 from slinky_operator.nodeset.model.pods import hindrance, pod_facts
 from slinky_operator.reconcile import pod_trouble
@@ -70,7 +72,7 @@ ASKED: Final[Mapping[str, Asked]] = {
     "ask_volumes": lambda reader, agent: query.ask_volumes(
         reader, Looker(agent.url, "u", "ns"), ("slurmctld", "job-output"), lambda: 0.0
     ),
-    "ask_directory": lambda reader, agent: agent_queries.ask_directory(reader, agent, lambda: 0.0),
+    "ask_directory": lambda reader, agent: query_of_directory.ask_directory(reader, agent, lambda: 0.0),
 }
 """Every function that is given a `PodReader` and asks it."""
 
@@ -287,7 +289,7 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
 }
 """What reads the status of a pod, each as a pass calls it."""
 
-IN_A_CLUSTER: Final = {"slinky_operator/cluster/components/accounting/slurmdbd.py:troubles"}
+IN_A_CLUSTER: Final = {"slinky_operator/cluster/parts/accounting/slurmdbd.py:troubles"}
 """Functions that need a whole Cluster; what they read of the status is in `STATUS` by itself."""
 
 

@@ -10,7 +10,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import INDEXERS, Caches, Snapshot, observe
-from slinky_operator.cluster.preflight.attempts import leftovers
+from slinky_operator.cluster.rollout.preflight.attempts import leftovers
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.slurm import naming, whose

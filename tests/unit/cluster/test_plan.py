@@ -23,8 +23,8 @@ from slinky_operator.cluster.actions import (
     TearDown,
     Write,
 )
-from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Denied, Loaded, Memory, Mounted
+from slinky_operator.cluster.rollout.config import addresses
 from slinky_operator.pod_programs.agent.hosts import MOST
 from slinky_operator.slurm.connection.contact import Trouble
 from tests.unit.cluster.world import World, cluster_object, node_set_object

@@ -13,8 +13,6 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.cluster.accounts import wanted
-from slinky_operator.cluster.accounts.comparison import Comparison, Counts
 from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
@@ -54,10 +52,7 @@ from slinky_operator.cluster.actions import (
     UseSlurmKey,
     Write,
 )
-from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.shared import volumes
-from slinky_operator.cluster.in_use.removals import Use
-from slinky_operator.cluster.keys import key_sets
+from slinky_operator.cluster.daemons import Images, volumes
 from slinky_operator.cluster.memory import (
     AccountingAnswer,
     ClaimSize,
@@ -73,8 +68,12 @@ from slinky_operator.cluster.memory import (
     PartitionStates,
 )
 from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.parts.accounts import wanted
+from slinky_operator.cluster.parts.accounts.comparison import Comparison, Counts
+from slinky_operator.cluster.parts.job_logs_key import step as job_logs
+from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.cluster.plan import Environment, Plan, plan
-from slinky_operator.cluster.steps.site import job_logs
+from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.pod_programs.agent.files import expected
 from slinky_operator.pod_programs.agent.hosts import names_in
 from slinky_operator.reconcile.secrets import Source

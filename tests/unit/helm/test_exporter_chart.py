@@ -9,7 +9,8 @@ import pytest
 from hack.packaging.errors import RenderFailed
 from hack.packaging.render import EXPORTER_CHART, helm, render
 from slinky_api.v1alpha1 import Cluster
-from slinky_operator.cluster.components import Images, exporter
+from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.parts.exporter import manifests as exporter
 from slurm_exporter.settings import Settings, load
 
 SERVER = "http://slurmrestd.example.com:6820"

@@ -9,7 +9,7 @@ import pytest
 from slinky_operator.cluster.actions import AskClaim
 from slinky_operator.cluster.memory import Claim
 from slinky_operator.slurm.connection.contact import Trouble
-from tests.unit.cluster.rollout import settled
+from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World
 
 LONG_AGO = "2025-01-01T00:00:00Z"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.config import change, manual_changes, slurm_use
-from slinky_operator.cluster.in_use import licenses, removals, static_nodes
-from slinky_operator.cluster.in_use.parameters import KeptKeys
-from slinky_operator.cluster.in_use.removals import Kept, Use
+from slinky_operator.cluster.rollout.config import change, manual_changes, slurm_use
+from slinky_operator.cluster.rollout.in_use import licenses, removals, static_nodes
+from slinky_operator.cluster.rollout.in_use.parameters import KeptKeys
+from slinky_operator.cluster.rollout.in_use.removals import Kept, Use
 
 
 def partitions_go_at_once(patch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.components.shared import shared_objects
-from slinky_operator.cluster.config import addresses, change, loading, membership, rollout, settle
-from slinky_operator.cluster.config.loading import Loading, Stage
-from slinky_operator.cluster.config.stored_config import StoredConfig
+from slinky_operator.cluster.daemons import shared_objects
+from slinky_operator.cluster.rollout.config import addresses, change, loading, membership, rollout, settle
+from slinky_operator.cluster.rollout.config.loading import Loading, Stage
+from slinky_operator.cluster.rollout.config.stored_config import StoredConfig
 
 
 def loads_before_the_kubelet(patch: pytest.MonkeyPatch) -> None:

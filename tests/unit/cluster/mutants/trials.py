@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.config import change
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight import attempts, decision, replacement, single_trial, state_copy
-from slinky_operator.cluster.preflight.replacement import Replacement
+from slinky_operator.cluster.rollout.config import change
+from slinky_operator.cluster.rollout.preflight import attempts, decision, replacement, single_trial, state_copy
+from slinky_operator.cluster.rollout.preflight.replacement import Replacement
 from slinky_operator.cluster.trials import engine
 from slinky_operator.cluster.trials.engine import Stage, Trial
 

@@ -19,11 +19,11 @@ from typing import Any, cast
 
 from slinky_api import labels
 from slinky_operator.cluster import observe
-from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.context import Tools
 from slinky_operator.cluster.controller import ClusterReconciler
-from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher, prune, text_source
-from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.plan import Environment
+from slinky_operator.cluster.rollout.config_sources import ConfigMapWatcher, prune, text_source
 from slinky_operator.kube import errors, resources
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import EventType, Recorder

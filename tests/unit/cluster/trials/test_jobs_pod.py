@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.slurmctld import stateful_set
+from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.parts.slurmctld.manifests import stateful_set
 from slinky_operator.cluster.trials import pods
 from slinky_operator.cluster.trials.jobs_pod import jobs_trial
 from slinky_operator.cluster.trials.state_pod import LIVE

@@ -11,8 +11,8 @@ import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.preflight.slurmd_kinds import kinds
+from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.rollout.preflight.slurmd_kinds import kinds
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind, preflight
 from slinky_operator.slurm.conf.programs import Programs, programs
 from slinky_operator.slurm.exit_messages import short

@@ -11,7 +11,8 @@ import yaml
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.cluster.components import slurmctld, slurmrestd
+from slinky_operator.cluster.parts.slurmctld import manifests as slurmctld
+from slinky_operator.cluster.parts.slurmrestd import manifests as slurmrestd
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
 from slinky_operator.nodeset.model.pods import pod_facts, scheduling
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.in_use.removals import keep
+from slinky_operator.cluster.rollout.in_use.removals import keep
 from slinky_operator.pod_programs.agent.hosts import names_in
 from slinky_operator.slurm.conf import Rendered, future_nodes, parse
 from slinky_operator.slurm.conf.admit import lines_of

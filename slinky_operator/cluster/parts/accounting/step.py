@@ -1,0 +1,118 @@
+"""Steps about accounting: the Secrets that its daemons mount, once slurmdbd.conf is tried, and its answers. Pure."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from slinky_api.events import EventReason
+from slinky_operator.cluster.actions import Action, AskAccounting, EmitEvent, KeepKeys, MakePassword, PutKeyBack
+from slinky_operator.cluster.daemons import metadata
+from slinky_operator.cluster.daemons.component import Materials
+from slinky_operator.cluster.parts.accounting import in_conf, slurmdbd_conf, stored, variants
+from slinky_operator.cluster.parts.accounting.slurmdbd import SLURMDBD
+from slinky_operator.cluster.parts.connection.step import answers
+from slinky_operator.cluster.parts.keys import stored_keys
+from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.trials.engine import Stage, Trial
+from slinky_operator.kube.events import EventType
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.render import SLURM_CONF
+from slinky_operator.slurm.pod_templates.templates import RefusedFragment
+
+ASK_EVERY: Final = 30.0
+"""Seconds between two queries of a slurmdbd that answers."""
+
+ASK_EVERY_IN_VAIN: Final = 5.0
+"""The same if it does not, or knows no slurmctld of the Cluster."""
+
+
+def keep_accounting(progress: Progress) -> Iterable[Action]:
+    """Make the password of the database, and write what the daemons mount, as far as it is known."""
+    snapshot, keys = progress.snapshot, progress.keys
+    if snapshot.cluster.deleting:
+        return ()
+    wanted = stored.contents(snapshot)
+    if wanted.needs_password:
+        return _password(progress)
+    # Versions are derived from the keys: nothing is written with a key that is not that of the daemons.
+    if keys.held_by_slurm is not None or not keys.mountable:
+        return ()
+    progress.slurmdbd = _tried(progress, wanted)
+    progress.wake_up(progress.slurmdbd.wake_up)
+    # The database's Secret waits too, so that both daemons keep one password.
+    written = _generated(progress, wanted) if progress.slurmdbd.stage is Stage.PASSED else ()
+    return (*progress.slurmdbd.actions, *written)
+
+
+def ask_accounting(progress: Progress) -> Iterator[Action]:
+    """Ask slurmdbd, through slurmrestd, if slurm.conf names it and the last answer is old enough."""
+    snapshot = progress.snapshot
+    files = (progress.config_map or {}).get("data") or {}
+    if variants.wanted(snapshot.cluster) is None or not in_conf.has_accounting(files.get(SLURM_CONF, "")):
+        return
+    if not answers(snapshot):
+        return
+    last = snapshot.memory.accounting
+    due = 0.0
+    if last is not None:
+        good = not last.why and bool(last.controller)
+        due = last.at + (ASK_EVERY if good else ASK_EVERY_IN_VAIN) - progress.now
+    if due <= 0:
+        yield AskAccounting()
+    progress.wake_up(due if due > 0 else ASK_EVERY_IN_VAIN)
+
+
+def _tried(progress: Progress, wanted: stored.Contents) -> Trial:
+    """Whether slurmdbd may take its next configuration."""
+    snapshot, template = progress.snapshot, None
+    if variants.runs_slurmdbd(snapshot.cluster) and not stored.holds(
+        snapshot, naming.accounting(snapshot.cluster.name), wanted
+    ):
+        # A template that is refused is reported by the step `write_daemons`, and the running pod stays.
+        with contextlib.suppress(RefusedFragment):
+            materials = Materials(snapshot, progress.images, "", {})
+            template = SLURMDBD.workload(materials).body["spec"]["template"]["spec"]
+    return slurmdbd_conf.trial(snapshot, wanted, template, progress.now, progress.wall)
+
+
+def _password(progress: Progress) -> Iterator[Action]:
+    snapshot, cluster = progress.snapshot, progress.snapshot.cluster
+    name, copy = naming.database_password(cluster.name), naming.database(cluster.name)
+    if stored_keys.denied(snapshot, name, progress.now) is not None:
+        return
+    body = _body(progress, name, naming.COMPONENT_DATABASE)
+    known = stored.value_in(snapshot, copy, stored.PASSWORD)
+    if known:
+        words = f"Secret {name} with the password of MariaDB was missing, and has been created again with it"
+        tell = EmitEvent(snapshot.raw, EventType.WARNING, EventReason.PASSWORD_RESTORED, words)
+        yield PutKeyBack(body, stored.PASSWORD, known, "", tell)
+        return
+    yield MakePassword(body, stored.PASSWORD)
+    if ("StatefulSet", copy) in snapshot.children:
+        words = (
+            f"the password of MariaDB was lost with Secrets {name} and {copy}: a new one is made, and MariaDB and "
+            "slurmdbd are restarted with it"
+        )
+        yield EmitEvent(snapshot.raw, EventType.WARNING, EventReason.PASSWORD_REPLACED, words)
+
+
+def _generated(progress: Progress, wanted: stored.Contents) -> Iterator[Action]:
+    snapshot = progress.snapshot
+    components = {
+        naming.database(snapshot.cluster.name): naming.COMPONENT_DATABASE,
+        naming.accounting(snapshot.cluster.name): naming.COMPONENT_ACCOUNTING,
+    }
+    for name, data in wanted.secrets.items():
+        if stored.holds(snapshot, name, wanted) or stored_keys.denied(snapshot, name, progress.now) is not None:
+            continue
+        encoded = {key: base64.b64encode(value).decode() for key, value in sorted(data.items())}
+        yield KeepKeys({**_body(progress, name, components[name]), "data": encoded})
+
+
+def _body(progress: Progress, name: str, component: str) -> Object:
+    about = metadata(progress.snapshot.cluster, name, component)
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque"}

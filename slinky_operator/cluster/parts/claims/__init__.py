@@ -1,0 +1,1 @@
+"""Claims that StatefulSets have made: which settings of `persistence` can be carried out, and how they grow."""

@@ -1,0 +1,11 @@
+"""The connection to slurmrestd.
+
+==================  ==========================================================================
+module              concern
+==================  ==========================================================================
+`step`              keeps the connection as the spec, Secrets and keys want it
+`slurm_connection`  the settings of the connection, and why there is none
+`replicas`          the slurmrestds that the operator calls
+`secret_allowlist`  whether a Secret may be used for a Slurm elsewhere
+==================  ==========================================================================
+"""

@@ -1,0 +1,78 @@
+"""Steps about Slurm itself: the connection to it, and how often its jobs are counted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from slinky_operator.cluster.actions import Action, CountJobs, Disconnect, EmitEvent, Hurry, UseReplicas, UseSlurmKey
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts import daemons
+from slinky_operator.cluster.parts.connection import slurm_connection
+from slinky_operator.cluster.parts.connection.replicas import replicas
+from slinky_operator.cluster.parts.connection.slurm_connection import Missing
+from slinky_operator.cluster.parts.job_counts import unopened_files
+from slinky_operator.cluster.parts.keys import question_key
+from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.kube.events import EventType
+from slinky_operator.slurm.connection.contact import ContactState, Trouble
+
+COUNT_JOBS_EVERY: Final = 5.0
+"""Seconds between two counts of jobs, if they are cheap."""
+
+COUNT_JOBS_SHARE: Final = 0.02
+"""Maximum fraction of time spent on counting jobs."""
+
+
+def connect(progress: Progress) -> Iterator[Action]:
+    """Ensure a connection with the current server, Secrets and keys."""
+    snapshot = progress.snapshot
+    too_many = slurm_connection.too_many(snapshot, progress.pace)
+    wanted = too_many or slurm_connection.connect(snapshot, progress.keys.candidates, progress.pace)
+    urls = replicas(snapshot)
+    progress.missing = wanted if isinstance(wanted, Missing) else None
+    slurm = snapshot.slurm
+    if isinstance(wanted, Missing) or not wanted.endpoint.url:
+        if slurm is not None:
+            yield Disconnect()
+        return
+    key = question_key.of_questions(snapshot, progress.keys, progress.wall)
+    if slurm is None or slurm.fingerprint != wanted.fingerprint:
+        yield replace(wanted, replicas=urls, slurm_key=key)
+        return
+    if slurm.replicas != frozenset(urls):
+        yield UseReplicas(urls)
+    if slurm.slurm_key != key:
+        yield UseSlurmKey(key)
+    waiting = slurm.contact.state is not ContactState.READY and slurm.contact.trouble is not Trouble.UNAUTHORIZED
+    if waiting and daemons.all_answering_are_ready(snapshot):
+        # Its own back-off grows; once the daemons have started there is nothing to wait for.
+        yield Hurry()
+
+
+def count_jobs(progress: Progress) -> Iterator[Action]:
+    """Count jobs if Slurm answers and the last count is old enough."""
+    if answers(progress.snapshot) and jobs_due(progress.snapshot, progress.now) <= 0:
+        yield CountJobs()
+
+
+def tell_of_jobs(progress: Progress) -> Iterator[Action]:
+    """Report, once, jobs that have ended because a file of theirs could not be opened."""
+    snapshot = progress.snapshot
+    words = snapshot.memory.jobs.unopened if snapshot.memory.jobs is not None else ""
+    if words and snapshot.memory.last_events.get(unopened_files.REASON) != words:
+        yield EmitEvent(snapshot.raw, EventType.WARNING, unopened_files.REASON, words)
+
+
+def answers(snapshot: Snapshot) -> bool:
+    """Whether Slurm serves the operator."""
+    return snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY
+
+
+def jobs_due(snapshot: Snapshot, now: float) -> float:
+    """Seconds from `now` (monotonic) until jobs are counted again."""
+    jobs = snapshot.memory.jobs
+    if jobs is None:
+        return 0.0
+    return max(0.0, max(COUNT_JOBS_EVERY, jobs.cost / COUNT_JOBS_SHARE) - (now - jobs.at))

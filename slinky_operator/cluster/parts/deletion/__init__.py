@@ -1,0 +1,1 @@
+"""The finalizer of a Cluster, and its teardown."""

@@ -1,0 +1,67 @@
+"""The deletion of a Cluster: what it waits for, and what is deleted then. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from slinky_api import labels
+from slinky_operator.cluster.actions import Action, SetFinalizer, TearDown
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts.claims.step import claims_to_delete
+from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    LOGINSETS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    SECRETS,
+    SERVICES,
+    STATEFULSETS,
+    TOKENS,
+)
+from slinky_operator.slurm import naming
+
+LOOK_AGAIN_FOR_PODS: Final = 10.0
+"""Seconds until the API server is queried again for slurmd pods of a Cluster that is being deleted."""
+
+_ORDER: Final = (LOGINSETS, DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS, TOKENS)
+
+
+def set_finalizer(progress: Progress) -> list[Action]:
+    """Add the finalizer to a Cluster before anything is created for it."""
+    cluster = progress.snapshot.cluster
+    if labels.FINALIZER_CLUSTER in cluster.metadata.finalizers or cluster.deleting:
+        return []
+    return [SetFinalizer(CLUSTERS, progress.snapshot.raw, labels.FINALIZER_CLUSTER, present=True)]
+
+
+def slurmd_pods_left(snapshot: Snapshot, now: float) -> tuple[str, ...]:
+    """Pods of NodeSets: those in the cache, or that the API server has shown if labels are lost."""
+    names, at = snapshot.memory.slurmd_pods_left
+    return snapshot.slurmd_pods or (names if now - at < LOOK_AGAIN_FOR_PODS else ())
+
+
+def tear_down(snapshot: Snapshot) -> TearDown:
+    """Delete everything: no slurmd pod is left."""
+    place = {resource.kind: (number, resource) for number, resource in enumerate(_ORDER)}
+    children = [
+        (place[kind][1], name, obj["metadata"]["uid"])
+        for (kind, name), obj in sorted(snapshot.children.items(), key=lambda item: (place[item[0][0]][0], item[0]))
+    ]
+    # The user's keys stay; so do claims and generated keys, if the spec retains them.
+    generated = set(naming.generated_secrets(snapshot.cluster.name))
+    if snapshot.cluster.spec.auth.keys_when_deleted == "Retain":
+        generated -= set(naming.key_secrets(snapshot.cluster.name))
+    secrets = [
+        (SECRETS, source.name, source.object_uid)
+        for source in snapshot.sources.values()
+        # The label alone is not enough: a user's key, which the spec names, may have been given it.
+        if source.exists
+        and source.cluster_uid
+        and source.cluster_name == snapshot.cluster.name
+        and source.name in generated
+    ]
+    pods = [(PODS, name, pod["metadata"]["uid"]) for name, pod in sorted(snapshot.preflights.items())]
+    return TearDown((*pods, *children, *secrets), claims_to_delete(snapshot))

@@ -1,0 +1,60 @@
+"""Deletes everything of a Cluster, once the API server shows no slurmd pod of it."""
+
+from __future__ import annotations
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster import adoption
+from slinky_operator.cluster.actions import SetFinalizer, TearDown
+from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.parts.claims import writes as claim_writes
+from slinky_operator.cluster.writes import kubernetes_writes
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS, SECRETS
+
+
+async def tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Delete everything, then release the Cluster. As a cache may be outdated, pods are queried again first."""
+    await adoption.prove(tools.kube, cluster)
+    node_sets = [
+        obj
+        for obj in (await tools.kube.list(NODESETS, cluster.namespace)).items
+        if (obj.get("spec") or {}).get("clusterName") == cluster.name
+    ]
+    left = await _slurmd_pods(cluster, node_sets, tools)
+    if left:
+        memory.slurmd_pods_left = left, tools.clock()
+        return True
+    await tools.clients.close(cluster.uid)
+    for resource, name, uid in action.children:
+        await kubernetes_writes.remove(resource, name, cluster.namespace, uid, tools)
+        if resource is SECRETS:
+            tools.sources.forget(cluster.namespace, name)
+    for name, wanted in action.claims:
+        await claim_writes.delete(name, wanted, cluster.namespace, tools)
+    for obj in node_sets:
+        if labels.FINALIZER_NODESET_CONFIG in (obj["metadata"].get("finalizers") or ()):
+            await kubernetes_writes.set_finalizer(
+                SetFinalizer(NODESETS, obj, labels.FINALIZER_NODESET_CONFIG, present=False), memory, tools
+            )
+    live = await tools.live(CLUSTERS, cluster.name, cluster.namespace)
+    if live is not None and live["metadata"]["uid"] == cluster.uid:
+        await kubernetes_writes.set_finalizer(
+            SetFinalizer(CLUSTERS, live, labels.FINALIZER_CLUSTER, present=False), memory, tools
+        )
+    return False
+
+
+async def _slurmd_pods(cluster: Cluster, node_sets: list[Object], tools: Tools) -> tuple[str, ...]:
+    """Names of the pods of a Cluster's NodeSets: by label, and by owner if somebody has removed the label."""
+    uids = {obj["metadata"]["uid"] for obj in node_sets}
+    pods = (await tools.kube.list(PODS, cluster.namespace)).items
+    return tuple(
+        sorted(
+            pod["metadata"]["name"]
+            for pod in pods
+            if adoption.has_slurmd(pod, cluster)
+            or not uids.isdisjoint(one.get("uid") for one in pod["metadata"].get("ownerReferences") or ())
+        )
+    )

@@ -1,0 +1,1 @@
+"""The exporter of a Cluster: its objects, and whether it serves metrics."""

@@ -1,0 +1,1 @@
+"""The key by which the operator proves itself to job log servers."""

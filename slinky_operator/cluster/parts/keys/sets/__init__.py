@@ -1,0 +1,1 @@
+"""What is in a `slurm.jwks`: its form, the sizes of keys, and which set may replace which."""

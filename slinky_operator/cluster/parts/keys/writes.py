@@ -1,0 +1,164 @@
+"""The part of `executor` that writes Secrets with keys, and tries a key.
+
+Each write may be repeated, and a cache may be outdated.
+
+No key is ever logged, reported or kept anywhere but in Secrets and in memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from typing import Final, TypeAlias, assert_never
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster import adoption
+from slinky_operator.cluster.actions import KeepKeys, MakeKey, MakePassword, PutKeyBack, ReadKeys, SealKey, TryKey
+from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.memory import Denied, KeyTrial, Memory
+from slinky_operator.cluster.parts.keys.sets import key_sets
+from slinky_operator.kube import errors
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PODS, SECRETS, STATEFULSETS
+from slinky_operator.reconcile.text import cut
+from slinky_operator.slurm import naming
+from slurm_client import MintedToken
+
+logger = logging.getLogger(__name__)
+
+_REFUSALS: Final = (errors.Invalid, errors.Forbidden, errors.BadRequest)
+
+
+PASSWORD_SIZE: Final = 24
+"""Random bytes of a password, which is twice as many hexadecimal digits."""
+
+FIRST_KEY: Final = "generated"
+"""Id (kid) of the key in a set that the operator makes."""
+
+WORDS: Final = 200
+"""Maximum characters that are kept of why a token was refused."""
+
+KeyAction: TypeAlias = MakeKey | MakePassword | PutKeyBack | SealKey | KeepKeys | ReadKeys | TryKey
+
+
+async def carry_out(action: KeyAction, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Carry out one action; returns whether another round is worthwhile at once."""
+    match action:
+        case MakeKey():
+            await _make(action, cluster, memory, tools)
+        case MakePassword():
+            password = tools.random_bytes(PASSWORD_SIZE).hex().encode()
+            await _create(action.body, action.key, password, cluster, memory, tools)
+        case PutKeyBack():
+            await _put_back(action, cluster, memory, tools)
+        case SealKey():
+            await _seal(action, cluster, tools)
+        case KeepKeys():
+            await _keep(action, cluster, memory, tools)
+        case ReadKeys():
+            memory.keys_asked = action.purpose, tools.clock()
+            for name in action.secrets:
+                tools.sources.forget(cluster.namespace, name)
+        case TryKey():
+            return await _try_key(action, cluster, memory, tools)
+        case _:
+            assert_never(action)
+    return True
+
+
+async def _make(action: MakeKey, cluster: Cluster, memory: Memory, tools: Tools) -> None:
+    """Create a Secret with a new key, after checking past the caches for what may have had another."""
+    name = action.body["metadata"]["name"]
+    why = await _had_another(action, cluster, tools)
+    if why:
+        memory.denied["Secret", name] = Denied("", f"no key is made: {why}", tools.clock())
+        tools.sources.forget(cluster.namespace, action.copy)
+    else:
+        value = tools.random_bytes(action.size)
+        if action.key == naming.SLURM_JWKS:
+            value = key_sets.of_one(FIRST_KEY, value)
+        await _create(action.body, action.key, value, cluster, memory, tools)
+
+
+async def _put_back(action: PutKeyBack, cluster: Cluster, memory: Memory, tools: Tools) -> None:
+    """Create a Secret with a known key, replacing another one if there is one; and emit an Event."""
+    if action.replaces:
+        try:
+            await tools.kube.delete(SECRETS, action.body["metadata"]["name"], cluster.namespace, uid=action.replaces)
+        except (errors.NotFound, errors.Conflict):
+            logger.info("Secret %s/%s has gone already", cluster.namespace, action.body["metadata"]["name"])
+    if await _create(action.body, action.key, action.value, cluster, memory, tools):
+        tools.recorder.event(action.tell.obj, action.tell.type, action.tell.reason, action.tell.message)
+
+
+async def _seal(action: SealKey, cluster: Cluster, tools: Tools) -> None:
+    """Make a Secret immutable."""
+    try:
+        await tools.kube.merge_patch(SECRETS, action.secret, {"immutable": True}, cluster.namespace, uid=action.uid)
+    except (errors.NotFound, errors.Conflict):
+        logger.info("Secret %s/%s has been replaced", cluster.namespace, action.secret)
+    tools.sources.forget(cluster.namespace, action.secret)
+
+
+async def _keep(action: KeepKeys, cluster: Cluster, memory: Memory, tools: Tools) -> None:
+    """Write the copy, unless a Secret of that name belongs to somebody else."""
+    name = action.body["metadata"]["name"]
+    found = await tools.live(SECRETS, name, cluster.namespace)
+    try:
+        if found is None:
+            await tools.kube.create(SECRETS, action.body, cluster.namespace)
+        elif labels.LABEL_CLUSTER_UID in (found["metadata"].get("labels") or {}):
+            body = {**action.body, "metadata": {**action.body["metadata"], "uid": found["metadata"]["uid"]}}
+            await tools.kube.apply(SECRETS, body, force=True)
+        else:
+            why = adoption.not_ours(SECRETS, name, cluster)
+            memory.denied["Secret", name] = Denied("", why, tools.clock())
+            return
+        memory.denied.pop(("Secret", name), None)
+    except errors.AlreadyExists:
+        logger.info("Secret %s/%s is there already", cluster.namespace, name)
+    except _REFUSALS as error:
+        memory.denied["Secret", name] = Denied("", error.message, tools.clock())
+    tools.sources.forget(cluster.namespace, name)
+
+
+async def _try_key(action: TryKey, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Check whether slurmctld accepts a token signed with a key; an error is not an answer."""
+    token = MintedToken(action.key, lifetime=action.lifetime)
+    why = cut(await tools.clients.why_refused(cluster.uid, token), WORDS)
+    before = memory.key_trial
+    attempts = before.attempts if before is not None and before.key == action.key else 0
+    memory.key_trial = KeyTrial(action.key, tools.clock(), not why, attempts + 1, why)
+    return not why
+
+
+async def _create(body: Object, key: str, value: bytes, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Create a Secret; returns whether it was created."""
+    name = body["metadata"]["name"]
+    created = False
+    try:
+        data = {key: base64.b64encode(value).decode()}
+        await tools.kube.create(SECRETS, {**body, "data": data}, cluster.namespace)
+        created = True
+        memory.denied.pop(("Secret", name), None)
+    except errors.AlreadyExists:
+        # The next round shows whose it is and what it contains.
+        logger.info("Secret %s/%s is there already", cluster.namespace, name)
+    except _REFUSALS as error:
+        memory.denied["Secret", name] = Denied("", error.message, tools.clock())
+    tools.sources.forget(cluster.namespace, name)
+    return created
+
+
+async def _had_another(action: MakeKey, cluster: Cluster, tools: Tools) -> str:
+    """The existing object that had another key; empty if there is none."""
+    for resource, name in ((STATEFULSETS, action.controller), (SECRETS, action.copy)):
+        if await tools.live(resource, name, cluster.namespace) is not None:
+            return f"{resource.kind} {name} is there already, and daemons may run with another key"
+    selector = f"{labels.LABEL_CLUSTER_NAME}={cluster.name},{labels.LABEL_NODESET_UID}"
+    async for page in tools.kube.pages(PODS, cluster.namespace, label_selector=selector, page_size=1):
+        for pod in page.items:
+            name = pod["metadata"]["name"]
+            return f"pod {name} of a NodeSet is there already, whose slurmd runs with another key"
+    return ""

@@ -1,0 +1,1 @@
+"""The LoginSets of `spec.login`."""

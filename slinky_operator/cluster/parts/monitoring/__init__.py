@@ -1,0 +1,1 @@
+"""How Prometheus finds metrics: a Service and a ServiceMonitor for slurmctld and the exporter."""

@@ -1,0 +1,1 @@
+"""slurmctld: its objects, its pod, and whether it waited for itself and was ended."""

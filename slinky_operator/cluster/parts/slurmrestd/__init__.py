@@ -1,0 +1,1 @@
+"""slurmrestd: a Deployment without any key, and a Service in front of it."""

@@ -1,0 +1,1 @@
+"""Whether the volumes of daemons have room, by the agents beside them."""

@@ -1,0 +1,80 @@
+"""The configuration in Kubernetes: what slurmctld mounts, the last good one, and the status. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slinky_api.v1alpha1.cluster.status import ConfigStatus
+from slinky_operator.cluster.daemons import shared_objects
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+from slinky_operator.slurm.connection.contact import ContactState
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConfig:
+    """Both ConfigMaps of a Cluster, and the part of its status about them."""
+
+    mounted: Object | None
+    """The ConfigMap that slurmctld mounts, whatever it contains."""
+
+    current: Object | None
+    """The same, if it holds what the operator has written."""
+
+    good: Object | None
+    """The ConfigMap with what slurmctld has last shown to run, if it holds what the operator has written."""
+
+    status: ConfigStatus
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> StoredConfig:
+        """Read it from a snapshot."""
+        name = snapshot.cluster.name
+        mounted = snapshot.children.get(("ConfigMap", naming.config(name)))
+        good = snapshot.children.get(("ConfigMap", naming.good_config(name)))
+        status = snapshot.cluster.status.config or ConfigStatus()
+        return cls(mounted, shared_objects.intact(mounted), shared_objects.intact(good), status)
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files that slurmctld runs with, or will; none for a Cluster without any."""
+        found: Mapping[str, str] = (self.current or self.good or {}).get("data") or {}
+        return found
+
+    @property
+    def slurm_conf(self) -> str:
+        """The slurm.conf among `files`; empty without one."""
+        return self.files.get(SLURM_CONF, "")
+
+    @property
+    def is_live(self) -> bool:
+        """Whether slurmctld runs what the ConfigMap holds, and has shown so since that was written."""
+        current, good = self.current, self.good
+        if current is None or good is None or self.status.applied_hash != hash_of(current["data"]):
+            return False
+        return current["data"] == good["data"] and shared_objects.change_of(current) == shared_objects.change_of(good)
+
+    @property
+    def next_change(self) -> str:
+        """Identifies the next write, and stays the same until it has happened."""
+        both = (self.mounted, self.good)
+        return "-".join(str(one["metadata"].get("resourceVersion", "")) if one else "none" for one in both)
+
+    def holds(self, digest: str) -> bool:
+        """Whether slurmctld mounts the files of this hash."""
+        return self.current is not None and hash_of(self.current.get("data") or {}) == digest
+
+    def never_ran(self, snapshot: Snapshot, status: ConfigStatus) -> bool:
+        """Whether no slurmctld has ever run with any configuration of the Cluster, given the hash in `status`."""
+        slurm = snapshot.slurm
+        answers = slurm is not None and slurm.contact.state is ContactState.READY
+        # A slurmctld left by an earlier Cluster of this name runs, although this one has never applied anything.
+        return not status.applied_hash and self.good is None and not answers and not _is_ready(snapshot.controller_pod)
+
+
+def _is_ready(pod: Object | None) -> bool:
+    conditions = ((pod or {}).get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)

@@ -1,0 +1,182 @@
+"""The part of the plan about jobs: whether slurmctld, with a copy of them, ends any by a new configuration. Pure.
+
+Only where the rules say that a change takes away what jobs may refer to (`in_use.touched`), and there are jobs. A
+disposable slurmctld then starts with a copy of the live state beside the preflight (`trials.jobs_pod`), and
+the change waits for the jobs that would end, be requeued, or be forgotten.
+
+Where the state cannot be copied (it is in an emptyDir, no second pod may mount its claim, or its image has no
+`squeue`), the rules alone guard the jobs; an Event says that the change goes on without a trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_operator.cluster.actions import Remove, TrialObjects
+from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
+from slinky_operator.cluster.parts.slurmctld.manifests import claim_name
+from slinky_operator.cluster.rollout.in_use.parameters import users
+from slinky_operator.cluster.rollout.preflight import attempts
+from slinky_operator.cluster.trials import engine, pods, problems
+from slinky_operator.cluster.trials.engine import TRY_AGAIN, Remembered, Rules, Stage, Trial
+from slinky_operator.cluster.trials.jobs_pod import GONE, jobs_trial
+from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED
+from slinky_operator.cluster.trials.state_pod import READING
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.conf.render import hash_of
+from slinky_operator.slurm.exit_messages import LONGEST, short, stuck
+
+AGAIN: Final = 60.0
+"""Seconds until a change that would end jobs is tried again."""
+
+HOLDS: Final = 30.0
+"""Seconds for which a trial without harm holds: new jobs are submitted all the time."""
+
+UNTRIED_HOLDS: Final = 300.0
+"""Seconds for which it holds that there can be no trial."""
+
+PATIENCE: Final = timedelta(seconds=2 * READING + 60)
+"""How long the pod may take."""
+
+WOULD_END: Final = "it would end "
+"""First words of a verdict about jobs."""
+
+MOST_BYTES: Final = 900_000
+"""Characters of the files of both configurations: the API server accepts ConfigMaps of 1 MiB."""
+
+_WAITING: Final = frozenset(("PENDING", "CONFIGURING"))
+_STARTED: Final = frozenset(("RUNNING", "SUSPENDED", "STOPPED"))
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """What becomes of a job that has not ended."""
+
+    job: int
+    before: str
+    after: str
+
+
+def harmed(message: str) -> tuple[Harm, ...]:
+    """Jobs that would end, be requeued or be forgotten, from the message of the trial's container."""
+    rows = [line.split() for line in message.splitlines()[1:]]
+    found = [Harm(int(row[0]), *row[1:]) for row in rows if len(row) == 3 and row[0].isascii() and row[0].isdigit()]  # noqa: PLR2004 - as the script writes them
+    return tuple(
+        one
+        for one in found
+        if (one.before in _STARTED and one.after not in _STARTED)
+        or (one.before in _WAITING and one.after not in _WAITING | _STARTED)
+    )
+
+
+def trial(
+    snapshot: Snapshot, images: Images, live: Mapping[str, str], rendered: Rendered, now: float, wall: datetime
+) -> Trial:
+    """Check for the outcome of the trial of a configuration with a copy of the jobs, or start it.
+
+    Parameters
+    ----------
+    live
+        The files that slurmctld runs.
+    rendered
+        The new configuration.
+    now
+        Monotonic seconds.
+    wall
+        The time of day.
+
+    Returns
+    -------
+    Trial
+        Passed with a message if there can be no trial: why. Stuck while jobs would end; refused if slurmctld ends with
+        the nodes and jobs there are.
+    """
+    running = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
+    node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName") or ""
+    claim = claim_name(snapshot)
+    if running is None or not node or not claim or not slurmctld_pod.keeps_state(running["spec"]["template"]):
+        return Trial(Stage.PASSED, "", leftovers(snapshot))
+    if sum(map(len, (*live.values(), *rendered.files.values()))) > MOST_BYTES:
+        return Trial(Stage.PASSED, _untried("the files of both configurations are too large for a ConfigMap"))
+    spec = running["spec"]["template"]["spec"]
+    both = hash_of({"": hash_of(live), **rendered.files})
+    tried = jobs_trial(snapshot.cluster, images, spec, live, rendered.files, both, claim, node)
+    return engine.follow(snapshot, tried, _rules(tried, wall), _known(snapshot, tried.name), now, wall)
+
+
+def would_end(found: Trial) -> bool:
+    """Whether a trial waits for jobs that would end."""
+    return found.message.startswith(WOULD_END)
+
+
+def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
+    """Objects of trials other than this one."""
+    return engine.others(snapshot, pods.JOBS, (current,))
+
+
+def _rules(tried: TrialObjects, wall: datetime) -> Rules:
+    return Rules(
+        kind=pods.JOBS,
+        words="slurmctld tries it with a copy of its jobs",
+        result=_remembered,
+        denied=lambda why: Remembered(
+            Stage.STUCK, f"the pod that tries it with a copy of the jobs cannot be created: {why}", TRY_AGAIN
+        ),
+        read=lambda pod, at: _verdict(pod, tried, at, wall),
+        expires=HOLDS,
+    )
+
+
+def _remembered(verdict: Verdict) -> Remembered:
+    if verdict.outcome is Outcome.REFUSED:
+        would = verdict.why.startswith(WOULD_END)
+        return Remembered(Stage.STUCK if would else Stage.REFUSED, verdict.why, AGAIN)
+    holds = HOLDS if verdict.outcome is Outcome.PASSED else UNTRIED_HOLDS
+    return Remembered(Stage.PASSED, _untried(verdict.why), holds, keeps=True)
+
+
+def _known(snapshot: Snapshot, name: str) -> Verdict | None:
+    """The result of this trial; none of an earlier change from and to the same files, with the jobs of that time."""
+    verdict, loaded = snapshot.memory.verdicts.get(name), snapshot.memory.loaded
+    return None if verdict is not None and loaded is not None and verdict.at < loaded.at else verdict
+
+
+def _untried(why: str) -> str:
+    return f"the configuration is applied without a trial with a copy of the jobs: {why}"[:LONGEST] if why else ""
+
+
+def _verdict(pod: Object, tried: TrialObjects, now: float, wall: datetime) -> Verdict | None:
+    """The result of a trial; `None` while it runs."""
+    end = problems.ended(pod).get(naming.CONTROLLER_CONTAINER)
+    if end is not None:
+        code, message = end.get("exitCode"), str(end.get("message") or "")
+        if not code:
+            return _of_jobs(harmed(message), now)
+        if code == REFUSED:
+            words = attempts.refusal(message, tried) or "no word"
+            return Verdict(Outcome.REFUSED, f"slurmctld refuses it with the nodes and jobs there are: {words}", now)
+        why = message if code == NOT_COPIED else problems.not_started(end) or short(message)
+        return Verdict(Outcome.UNDECIDED, (why or str(end.get("reason") or code))[:LONGEST], now)
+    if problems.failed(pod):
+        return Verdict(Outcome.UNDECIDED, problems.failed(pod), now)
+    age = problems.age(pod, wall)
+    if problems.has_no_place(pod, wall) or age > PATIENCE:
+        return Verdict(Outcome.UNDECIDED, stuck(pod) or f"its pod has not ended in {age.seconds} s", now)
+    return None
+
+
+def _of_jobs(harm: tuple[Harm, ...], now: float) -> Verdict:
+    if not harm:
+        return Verdict(Outcome.PASSED, "", now)
+    first = harm[0]
+    becomes = "is forgotten" if first.after == GONE else f"becomes {first.after}"
+    words = f"{WOULD_END}{users([one.job for one in harm], ())}: with a copy of its state, slurmctld says that"
+    return Verdict(Outcome.REFUSED, f"{words} job {first.job}, {first.before}, {becomes}", now)

@@ -1,0 +1,58 @@
+"""Which objects are written: those that differ, unless the API server has just rejected the same body. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from slinky_operator.cluster import adoption
+from slinky_operator.cluster.actions import Action, Write
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.reconcile.writes.children import Child, has_settled, is_current
+from slinky_operator.slurm import naming
+
+TRY_AGAIN: Final = 60.0
+"""Seconds until an object that the API server rejected is tried again although nothing has changed here."""
+
+
+def writes(snapshot: Snapshot, wanted: Iterable[Child], now: float) -> Iterator[Write]:
+    """Write what is missing or differs, at `now` (monotonic seconds)."""
+    for child in wanted:
+        live = snapshot.children.get(child.key)
+        if live is not None and (
+            is_current(child.body, live) or has_settled(child, live, snapshot.memory.settled.get(child.key))
+        ):
+            continue
+        write = Write(child, live)
+        if not is_denied(snapshot, write, now):
+            yield write
+
+
+def is_denied(snapshot: Snapshot, action: Action, now: float) -> bool:
+    """Whether a write has been rejected already, and there is no reason yet to expect another answer."""
+    if not isinstance(action, Write):
+        return False
+    denied = snapshot.memory.denied.get(action.child.key)
+    if _is_handed_over(snapshot, action.child.key):
+        return False
+    return denied is not None and denied.digest in {"", action.child.digest} and now - denied.at < TRY_AGAIN
+
+
+def refused(snapshot: Snapshot, wanted: Iterable[Child]) -> tuple[str, ...]:
+    """Objects of a Cluster that could not be written, and why."""
+    cluster = snapshot.cluster
+    keys = {child.key for child in wanted} | {
+        ("ConfigMap", name(cluster.name)) for name in (naming.config, naming.good_config)
+    }
+    keys |= {("Secret", name) for name in snapshot.sources}
+    return tuple(
+        f"{kind} {name}: {denied.why}"
+        for (kind, name), denied in sorted(snapshot.memory.denied.items())
+        if (kind, name) in keys and not _is_handed_over(snapshot, (kind, name))
+    )
+
+
+def _is_handed_over(snapshot: Snapshot, key: tuple[str, str]) -> bool:
+    """Whether an object that belonged to somebody else is now this Cluster's."""
+    denied, live = snapshot.memory.denied.get(key), snapshot.children.get(key)
+    return denied is not None and not denied.digest and live is not None and adoption.is_ours(live, snapshot.cluster)

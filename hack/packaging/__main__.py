@@ -7,7 +7,7 @@ import difflib
 import sys
 from pathlib import Path
 
-from hack.packaging import kustomize, values_schema, values_table
+from hack.packaging import kustomize, slinky_table, values_schema, values_table
 from hack.packaging.render import EXPORTER_CHART, OPERATOR_CHART, ROOT, SLURM_CHART
 
 __all__ = ["generated", "main"]
@@ -19,6 +19,9 @@ def generated() -> dict[str, str]:
         **kustomize.files(),
         **values_schema.files(),
         "docs/helm-values.md": values_table.page((OPERATOR_CHART, SLURM_CHART, EXPORTER_CHART)),
+        str(slinky_table.PAGE.relative_to(ROOT)): slinky_table.with_tables(
+            slinky_table.PAGE.read_text(encoding="utf-8")
+        ),
     }
 
 

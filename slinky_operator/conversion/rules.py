@@ -57,6 +57,8 @@ class Rule:
         How the value is written there.
     why
         A note, or the reason why it goes nowhere.
+    because
+        Why some values, those of Slinky's own defaults, are not missed.
     needless
         Goes nowhere, and nobody misses it.
     secret
@@ -66,6 +68,7 @@ class Rule:
     to: str = ""
     take: Take = field(default=lambda value, _: value)
     why: str = ""
+    because: str = ""
     needless: bool = False
     secret: bool = False
 
@@ -103,7 +106,7 @@ def lost_unless(*same: object, why: str, because: str) -> Rule:
             raise WithoutEffect(because)
         raise Unconvertible(why)
 
-    return Rule(take=take, why=why)
+    return Rule(take=take, why=why, because=because)
 
 
 def missed_unless(*same: object, why: str) -> Rule:
@@ -114,7 +117,7 @@ def missed_unless(*same: object, why: str) -> Rule:
             raise WithoutEffect("off, or not set")
         raise Missed(why)
 
-    return Rule(take=take, why=why, needless=True)
+    return Rule(take=take, why=why, because="off, or not set", needless=True)
 
 
 def anything(value: Any, _: At) -> object:

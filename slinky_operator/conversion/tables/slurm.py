@@ -87,6 +87,10 @@ def _endpoints(value: Any, _: At) -> object:
     raise Unconvertible("the operator's ServiceMonitor has all pages; write one of your own for others")
 
 
+def _not_external(_: Any, __: At) -> object:
+    raise WithoutEffect("controller.external is not true")
+
+
 METRICS: Final[Table] = {
     "enabled": to("cluster.metrics.enabled", flag),
     "serviceMonitor": {
@@ -110,8 +114,8 @@ CONTROLLER: Final[Table] = {
     "replicas": _one_replica("slurmctld"),
     "external": lost_unless(OFF, why="name slurmrestd's address in cluster.server", because="off"),
     "externalConfig": {
-        "host": needless("controller.external is not true"),
-        "port": needless("controller.external is not true"),
+        "host": to("cluster.controller.external.host", _not_external),
+        "port": to("cluster.controller.external.port", _not_external),
     },
     "extraConf": to("cluster.extraConf", lines),
     "extraConfMap": to("cluster.extraConf", lines),
@@ -487,7 +491,12 @@ SLURM: Final[Table] = {
     "vendor": {
         "nvidia": {
             "dcgm": {
-                "enabled": Rule(take=_dcgm, why="prolog and epilog scripts", needless=True),
+                "enabled": Rule(
+                    take=_dcgm,
+                    why="write prolog and epilog scripts (docs/gpu-metrics.md)",
+                    because="off",
+                    needless=True,
+                ),
                 "jobMappingDir": needless("a setting of vendor.nvidia.dcgm"),
                 "scriptPriority": needless("a setting of vendor.nvidia.dcgm"),
             },

@@ -9,19 +9,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from hack.packaging.slinky_table import KEYS, PAGE, RELEASES, TABLES, keys_of, row, with_tables
 from slinky_operator.conversion import values
 from slinky_operator.conversion.report import Fate
-from slinky_operator.conversion.rules import At, Rule, Shape
-from slinky_operator.conversion.tables import operator as operator_table
-from slinky_operator.conversion.tables import slurm as slurm_table
 from slinky_operator.conversion.walk import UNKNOWN
 from tests.unit.conversion.completeness import assert_each_key_is_told_once, told
 
 ROOT: Final = Path(__file__).parents[3]
-KEYS: Final[dict[str, dict[str, list[str]]]] = yaml.safe_load(
-    (ROOT / "tests" / "unit" / "helm" / "slinky_keys.yaml").read_text(encoding="utf-8")
-)
-RELEASES: Final = ("0.1", "0.2", "0.3", "0.4", "1.0", "1.1", "1.2", "1.3")
 CHARTS: Final = ("slurm", "slurm-operator")
 
 LISTS: Final = (
@@ -64,16 +58,6 @@ def sample(key: str) -> Any:  # noqa: PLR0911 one for each type
     if last.endswith("Scripts") or last in MAPS:
         return {"a": "b"}
     return "INFO" if last == "logLevel" else "a"
-
-
-def keys_of(chart: str, release: str) -> list[str]:
-    """The names of the values of one release."""
-    found = []
-    for span, keys in KEYS[chart].items():
-        first, _, last = span.partition("-")
-        if RELEASES.index(first) <= RELEASES.index(release) <= RELEASES.index(last or first):
-            found += keys
-    return found
 
 
 def values_of(keys: list[str]) -> dict[str, Any]:
@@ -131,32 +115,16 @@ def refusals(known: Any, key: str) -> str:
     return known or text
 
 
-def row(table: Any, key: str) -> Rule | None:
-    """The row of a key."""
-    at: Any = table
-    around: dict[str, Any] = {"enabled": True}
-    for part in re.split(r"\.|(?=\[\])", key):
-        at = at.get("*" if part == "[]" else part, at.get("*"))
-        while isinstance(at, Shape):
-            at = at.of({"metadata": {}} if part == "service" else {"a": "b"}, At(part, around))
-        if at is None or isinstance(at, Rule):
-            return at
-    return None
-
-
-@pytest.mark.parametrize(
-    ("chart", "table"),
-    [("slurm", slurm_table.SLURM), ("slurm-operator", operator_table.OPERATOR)],
-    ids=CHARTS,
-)
+@pytest.mark.parametrize(("chart", "table"), TABLES.items(), ids=CHARTS)
 def test_the_chart_refuses_a_key_with_the_name_that_the_table_has(chart: str, table: Any) -> None:
     """One source: what goes to `cluster.…` here is named so there, and what goes nowhere here has no new name there."""
     names = yaml.safe_load((ROOT / "helm" / chart / "files" / "slinky-values.yaml").read_text(encoding="utf-8"))
     compared = 0
     for key in {key for keys in KEYS[chart].values() for key in keys}:
-        rule, said = row(table, key), refusals(names, key)
-        if rule is None or not rule.to or not said:
+        found, said = row(table, key), refusals(names, key)
+        if found is None or not found[1].to or not said:
             continue
+        rule = found[1]
         scope, _, path = rule.to.partition(".")
         if scope == "cluster" and (named := re.findall(r"\bcluster(?:\.\w+)+", said)):
             ours = rule.to.replace("container", "template.spec.containers")
@@ -175,9 +143,21 @@ def test_the_chart_refuses_a_key_with_the_name_that_the_table_has(chart: str, ta
 
 
 def test_what_the_chart_says_has_no_counterpart_goes_nowhere() -> None:
-    for chart, table in (("slurm", slurm_table.SLURM), ("slurm-operator", operator_table.OPERATOR)):
+    for chart, table in TABLES.items():
         names = yaml.safe_load((ROOT / "helm" / chart / "files" / "slinky-values.yaml").read_text(encoding="utf-8"))
         for key in {key for keys in KEYS[chart].values() for key in keys}:
-            said, rule = refusals(names, key), row(table, key)
-            if rule is not None and said.startswith("nothing here; remove it"):
-                assert not rule.to, (key, rule.to)
+            said, found = refusals(names, key), row(table, key)
+            if found is not None and said.startswith("nothing here; remove it"):
+                assert not found[1].to, (key, found[1].to)
+
+
+def test_the_page_has_each_key_with_what_becomes_of_it() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_tables(page) == page, "python -m hack.packaging write"
+    rows = dict(re.findall(r"^\| `([^`]+)` \| [0-9. to]+ \| (.+) \|$", page, re.MULTILINE))
+    for chart in CHARTS:
+        for key in keys_of(chart, "1.3") + keys_of(chart, "0.1"):
+            named = key.replace(".slinky", ".NAME")
+            assert any(f"{named}.".startswith(f"{one}.") or one.startswith(f"{named}.") for one in rows), key
+    assert rows["controller.slurmctld.image"] == "`cluster.controller.image`"
+    assert rows["webhook"] == "not needed: this operator has no webhook"

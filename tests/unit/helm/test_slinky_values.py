@@ -13,6 +13,7 @@ import yaml
 
 from hack.packaging.errors import RenderFailed
 from hack.packaging.render import OPERATOR_CHART, SLURM_CHART, render
+from hack.packaging.slinky_table import RELEASES, keys_of
 from hack.packaging.values_schema import ANY, WHOLE
 from hack.packaging.values_table import values as documented
 from tests.support.documents import blocks
@@ -107,10 +108,6 @@ def names(chart: Path) -> dict[str, Any]:
     return found
 
 
-KEYS: Final[dict[str, dict[str, list[str]]]] = yaml.safe_load(
-    (Path(__file__).parent / "slinky_keys.yaml").read_text(encoding="utf-8")
-)
-RELEASES: Final = ("0.1", "0.2", "0.3", "0.4", "1.0", "1.1", "1.2", "1.3")
 SAME: Final = {
     "slurm": {
         *("clusterName", "enabled", "replicas", "extraConf", "scalingMode", "pinToNode", "ordinalPadding"),
@@ -123,16 +120,6 @@ SAME: Final = {
     },
 }
 """What keeps its name, at the top or in a NodeSet."""
-
-
-def keys_of(chart: Path, release: str) -> list[str]:
-    """The names of the values of one release."""
-    found = []
-    for span, keys in KEYS[chart.name].items():
-        first, _, last = span.partition("-")
-        if RELEASES.index(first) <= RELEASES.index(release) <= RELEASES.index(last or first):
-            found += keys
-    return found
 
 
 def values_of(keys: Sequence[str]) -> dict[str, Any]:
@@ -152,7 +139,7 @@ def values_of(keys: Sequence[str]) -> dict[str, Any]:
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("chart", [SLURM_CHART, OPERATOR_CHART], ids=lambda chart: chart.name)
 def test_each_value_of_a_release_has_its_new_name(chart: Path, release: str) -> None:
-    keys = keys_of(chart, release)
+    keys = keys_of(chart.name, release)
     assert len(keys) > 20
     lines = refused(chart, values_of(keys))
     unnamed = set()
@@ -188,7 +175,7 @@ def fields(*path: str) -> dict[str, Any]:
 def test_what_keeps_its_name_is_there(place: str, kind: tuple[str, ...]) -> None:
     known = fields(*kind)
     for release in RELEASES:
-        keys = keys_of(SLURM_CHART, release)
+        keys = keys_of(SLURM_CHART.name, release)
         lines = refused(SLURM_CHART, values_of(keys))
         for path in (key.replace("[]", "[0]") for key in keys):
             name = path.removeprefix(place).split(".")[0]

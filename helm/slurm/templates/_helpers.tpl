@@ -27,3 +27,14 @@ annotations:
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
+
+{{/* The operator: its pods, or with debug.localOperator any address. */}}
+{{- define "slurm.operator" -}}
+{{ toYaml .Values.networkPolicy.operator }}
+{{- if .Values.debug.localOperator }}
+- ipBlock:
+    cidr: 0.0.0.0/0
+- ipBlock:
+    cidr: "::/0"
+{{- end }}
+{{- end -}}

@@ -111,7 +111,7 @@ def names(chart: Path) -> dict[str, Any]:
 SAME: Final = {
     "slurm": {
         *("clusterName", "enabled", "replicas", "extraConf", "scalingMode", "pinToNode", "ordinalPadding"),
-        *("workloadDisruptionProtection", "partition.enabled", "partition.config"),
+        *("workloadDisruptionProtection", "debug.localOperator", "partition.enabled", "partition.config"),
         *("updateStrategy.type", "updateStrategy.rollingUpdate.maxUnavailable"),
     },
     "slurm-operator": {

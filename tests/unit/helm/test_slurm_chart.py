@@ -173,6 +173,28 @@ def test_prometheus_reaches_the_exporter_and_that_reaches_slurmrestd(more: dict[
     assert more or {"podSelector": selector} in found["hpc-restapi"]["ingress"][0]["from"]
 
 
+def test_a_local_operator_is_admitted_to_what_operators_ask_and_to_nothing_else() -> None:
+    values: dict[str, Any] = {"cluster": {"accounting": {}}, "networkPolicy": {"slurm": {"enabled": True}}}
+    anywhere = {"ipBlock": {"cidr": "0.0.0.0/0"}}
+    assert anywhere not in [peer for spec in policies(values).values() for peer in peers(spec)]
+    local = policies({**values, "debug": {"localOperator": True}})
+    found = {
+        name: {rule["ports"][0]["port"] for rule in spec["ingress"] if anywhere in rule["from"]}
+        for name, spec in local.items()
+    }
+    assert found == {
+        "hpc-controller": {naming.AGENT_PORT, naming.SLURMCTLD_PORT},
+        "hpc-slurmd": {naming.SLURMD_PORT, 6881},
+        "hpc-restapi": {6820},
+        "hpc-accounting": {6819},
+        "hpc-database": {naming.AGENT_PORT},
+    }
+
+
+def peers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    return [peer for rule in spec["ingress"] for peer in rule["from"]]
+
+
 def test_policies_select_the_pods_of_the_daemons() -> None:
     cluster, _ = rendered()
     spec = policies({"cluster": EXPORTER, "networkPolicy": {"slurm": {"enabled": True}}})

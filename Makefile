@@ -106,7 +106,7 @@ load-images: venv ## Build all container images and load them into the local Kub
 
 ##@ Upkeep
 
-.PHONY: format lock manifests generate golden clean help
+.PHONY: plugin format lock manifests generate golden clean help
 format: venv ## Format and fix what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -114,6 +114,7 @@ lock: venv ## Pin dependencies again, with hashes
 	$(COMPILE) --output-file=requirements/runtime.txt pyproject.toml
 	$(COMPILE) --extra=dev --constraint=requirements/runtime.txt --output-file=requirements/dev.txt pyproject.toml
 	$(COMPILE) --output-file=requirements/docs.txt requirements/docs.in
+	$(COMPILE) --constraint=requirements/dev.txt --output-file=requirements/plugin.txt kubectl_slurm/pyproject.toml
 manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/helm-values.md, and tables of docs
 	$(RUN) slinky_api.crd write
 	$(RUN) hack.packaging write
@@ -122,9 +123,12 @@ manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/h
 	$(RUN) hack.limits_table
 	$(RUN) hack.metrics_table
 	$(RUN) hack.operator_metrics_table
+	$(RUN) tests.unit.kubectl_slurm.screens
 generate: venv ## Generate the wire code of slurm_client from Slurm's own specification, and its blocking calls
 	$(RUN) hack.generate_slurm_client
 	$(RUN) hack.client_package
+plugin: venv ## Make build/kubectl-slurm, one file, with a manifest for krew
+	$(RUN) hack.plugin build
 golden: venv ## Write the golden trace of the Cluster controller again; its diff is what a change does
 	$(RUN) tests.unit.cluster.stories.golden
 clean: ## Remove what tools cached in the tree

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from slurm_client.models import Job
 
-__all__ = ["where_or_why"]
+__all__ = ["in_words", "where_or_why"]
 
 _WORDS = {
     "AssocGrpCpuLimit": "the account has all the CPUs it may use",
@@ -49,11 +49,16 @@ _WORDS = {
 }
 
 
+def in_words(reason: str) -> str:
+    """Return what one of Slurm's words means; empty for one that is not known here."""
+    return _WORDS.get(reason, "")
+
+
 def where_or_why(job: Job) -> str:
     """Return the nodes that a job has; for one that is pending, why; for one that has ended badly, how."""
     if job.is_pending:
         word = job.state_reason or "None"
-        words = _WORDS.get(word)
+        words = in_words(word)
         shown = f"{word}: {words}" if words else word
         return f"{shown} ({job.state_description})" if job.state_description else shown
     code = job.exit_code

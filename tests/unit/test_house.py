@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-PACKAGES = ("slinky_operator", "slurm_exporter")
+PACKAGES = ("slinky_operator", "slurm_exporter", "kubectl_slurm")
 
 MANY = 8
 """Modules from which on a package names each of them."""

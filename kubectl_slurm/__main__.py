@@ -1,0 +1,7 @@
+"""Entry of ``python -m kubectl_slurm``."""
+
+import sys
+
+from kubectl_slurm.cli import main
+
+sys.exit(main())

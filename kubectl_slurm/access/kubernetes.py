@@ -1,0 +1,154 @@
+"""Requests to the API server, and what its refusals mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+
+from kubectl_slurm.access.kinds import Kind
+from kubectl_slurm.errors import KindMissing, KubernetesError, MissingRight, ObjectNotFound
+from slurm_client.cli.text import safe
+
+MOST_OBJECTS: Final = 10_000
+"""Objects of a list that are read."""
+
+PAGE: Final = 500
+
+_USER: Final = re.compile(r'User "([^"]{1,256})" cannot')
+_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.:]{0,251}[A-Za-z0-9])?")
+
+Json = Mapping[str, Any]
+
+
+class Kubernetes:
+    """The API server, in one namespace.
+
+    Parameters
+    ----------
+    transport
+        What sends requests: to the socket of ``kubectl proxy``.
+    namespace
+        Of all objects.
+    """
+
+    def __init__(self, transport: httpx.BaseTransport, namespace: str) -> None:
+        self.namespace = namespace
+        self._http = httpx.Client(
+            transport=transport, base_url="http://localhost", timeout=httpx.Timeout(60.0), trust_env=False
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    def get(self, kind: Kind, name: str) -> Json:
+        """One object; ObjectNotFound if there is none."""
+        return self._json("get", kind, name)
+
+    def objects(self, kind: Kind, *, selector: str = "", most: int = MOST_OBJECTS) -> list[Json]:
+        """Objects of a kind in the namespace, at most so many."""
+        found: list[Json] = []
+        going_on = ""
+        while True:
+            query = {"limit": str(min(PAGE, most)), "labelSelector": selector, "continue": going_on}
+            answer = self._json("list", kind, query={name: value for name, value in query.items() if value})
+            found += answer.get("items") or ()
+            going_on = (answer.get("metadata") or {}).get("continue") or ""
+            if not going_on or len(found) >= most:
+                return found[:most]
+
+    def create(self, kind: Kind, body: Json) -> Json:
+        """Create an object, and return it."""
+        full = {"apiVersion": kind.api_version, "kind": kind.name, **body}
+        return self._json("create", kind, body=full)
+
+    def delete(self, kind: Kind, name: str) -> None:
+        """Delete an object; nothing if there is none."""
+        try:
+            self._json("delete", kind, name)
+        except ObjectNotFound:
+            return
+
+    def log(self, pod: str, container: str, *, lines: int) -> list[str]:
+        """The last lines of a container's log."""
+        query = {"container": container, "tailLines": str(lines), "limitBytes": str(4 << 20)}
+        kind = Kind("Pod", "pods")
+        response = self._send("GET", f"{kind.path(self.namespace, _name(pod))}/log", query=query)
+        if response.is_error:
+            raise self._refusal(response, "get", "pods/log", pod)
+        return response.text.splitlines()
+
+    def may(self, verb: str, resource: str) -> bool:
+        """Whether the user may do something in the namespace, e.g. ``get`` ``services/proxy``."""
+        plural, _, subresource = resource.partition("/")
+        attributes = {"namespace": self.namespace, "verb": verb, "resource": plural, "subresource": subresource}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        response = self._send("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=review)
+        # Who cannot even ask is told by the request itself.
+        return response.is_error or bool((response.json().get("status") or {}).get("allowed"))
+
+    def user(self) -> str:
+        """The user as the API server knows them; empty if it does not say."""
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        response = self._send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=review)
+        if response.is_error:
+            return ""
+        return str(((response.json().get("status") or {}).get("userInfo") or {}).get("username") or "")
+
+    def _json(self, verb: str, kind: Kind, name: str = "", *, query: Json | None = None, body: Any = None) -> Json:
+        method = {"get": "GET", "list": "GET", "create": "POST", "delete": "DELETE"}[verb]
+        path = kind.path(self.namespace, _name(name) if name else "")
+        response = self._send(method, path, query=query, body=body)
+        if response.is_error:
+            raise self._refusal(response, verb, kind.resource, name, kind)
+        answer: Json = response.json()
+        return answer
+
+    def _send(self, method: str, path: str, *, query: Json | None = None, body: Any = None) -> httpx.Response:
+        try:
+            return self._http.request(method, path, params=dict(query or {}), json=body)
+        except httpx.HTTPError as error:
+            raise KubernetesError(f"the API server did not answer: {type(error).__name__} {error}"[:500]) from error
+
+    def _refusal(
+        self, response: httpx.Response, verb: str, resource: str, name: str, kind: Kind | None = None
+    ) -> KubernetesError:
+        message = _message(response)
+        if response.status_code == httpx.codes.FORBIDDEN:
+            who = _USER.search(message)
+            role = kind.reader if kind is not None and verb in {"get", "list"} else "edit"
+            if kind is None:
+                role = "view"
+            return MissingRight(verb, resource, self.namespace, who[1] if who else "", role=role)
+        if response.status_code == httpx.codes.NOT_FOUND:
+            if not name or "could not find the requested resource" in message:
+                return KindMissing(resource)
+            return ObjectNotFound(f"there is no {resource} {name!r} in namespace {self.namespace!r}")
+        return KubernetesError(f"the API server refused to {verb} {resource}: {message}")
+
+
+def _message(response: httpx.Response) -> str:
+    try:
+        said = response.json().get("message")
+    except (ValueError, AttributeError):
+        said = response.text
+    return safe(" ".join(str(said or response.reason_phrase)[:1000].split()))
+
+
+def _name(name: str) -> str:
+    """A name of an object; it becomes part of a path."""
+    if _NAME.fullmatch(name) is None:
+        raise ObjectNotFound(f"{safe(name)!r:.80} is no name of an object")
+    return name

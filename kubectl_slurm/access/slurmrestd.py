@@ -1,0 +1,100 @@
+"""slurmrestd through the API server's proxy of Services, or at the URL of a Slurm that runs elsewhere.
+
+The proxy needs no tunnel and no open port: ``get``, ``create`` and ``delete`` on ``services/proxy``, which the role
+``edit`` has. The API server passes on ``X-SLURM-USER-TOKEN`` and answers as slurmrestd does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final, TypeVar
+
+from kubectl_slurm.access.kubernetes import Kubernetes
+from kubectl_slurm.errors import MissingRight
+from kubectl_slurm.facts.objects import ClusterFacts
+from kubectl_slurm.facts.pictures import SlurmPicture
+from slurm_client import SlurmError, StaticToken, SyncSlurmClient
+from slurm_client.errors import NotSupported
+
+PORT: Final = 6820
+TIMEOUT: Final = 60.0
+SERVICES_PROXY: Final = "services/proxy"
+
+T = TypeVar("T")
+
+
+def client(cluster: ClusterFacts, token: str, *, socket: Path, url: str = "", ca: str = "") -> SyncSlurmClient:
+    """A client of a Cluster's slurmrestd; opening it sends nothing.
+
+    Parameters
+    ----------
+    socket
+        Of ``kubectl proxy``.
+    url
+        Of slurmrestd, where it is not to be reached through the API server.
+    ca
+        File of certificates to trust, for such a URL.
+    """
+    given = StaticToken(token) if token else None
+    direct = url or (cluster.server if cluster.external else "")
+    if direct:
+        return SyncSlurmClient(direct, given, timeout=TIMEOUT, ca_bundle=ca or None)
+    service = f"http:{cluster.name}-restapi:{PORT}"
+    path = f"/api/v1/namespaces/{cluster.namespace}/services/{service}/proxy"
+    return SyncSlurmClient(f"http://localhost{path}", given, timeout=TIMEOUT, unix_socket=socket)
+
+
+def checked(kube: Kubernetes, ask: Callable[[], T], *, verb: str = "get", direct: bool = False) -> T:
+    """Ask slurmrestd; a refusal of the API server on the way is told as such.
+
+    Parameters
+    ----------
+    verb
+        What the API server calls this request.
+    direct
+        Whether the API server is not on the way.
+
+    Raises
+    ------
+    MissingRight
+        The user may not use the proxy of Services.
+    """
+    try:
+        return ask()
+    except SlurmError as error:
+        if not direct and not kube.may(verb, SERVICES_PROXY):
+            raise MissingRight(verb, SERVICES_PROXY, kube.namespace, kube.user()) from error
+        raise
+
+
+def picture(slurm: SyncSlurmClient, now: datetime, *, accounting: bool = False) -> SlurmPicture:
+    """Read what there is of jobs and nodes, and with accounting of limits."""
+    jobs, nodes = slurm.jobs().items, slurm.nodes().items
+    if not accounting:
+        return SlurmPicture(now=now, jobs=jobs, nodes=nodes, version=slurm.slurm_version)
+    associations, qos = None, None
+    try:
+        associations, qos = slurm.db.associations().items, slurm.db.qos_list().items
+    except SlurmError:
+        # No slurmdbd, or one that is away: limits are told by their names only.
+        associations, qos = None, None
+    return SlurmPicture(
+        now=now,
+        jobs=jobs,
+        nodes=nodes,
+        partitions=slurm.partitions().items,
+        reservations=slurm.reservations().items,
+        licenses=_or_none(slurm.licenses),
+        associations=associations,
+        qos=qos,
+        version=slurm.slurm_version,
+    )
+
+
+def _or_none(ask: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+    try:
+        return ask()
+    except NotSupported:
+        return ()

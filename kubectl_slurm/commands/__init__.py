@@ -1,0 +1,11 @@
+"""The commands, a module each or for two that belong together.
+
+Each asks through a `session.Session`, lets a rule answer, and prints by `screen.printing`.
+
+===========  ========================================================================================================
+`options`    options that all commands share
+`session`    what a command asks with: Kubernetes, a Cluster, its slurmrestd
+`status`     ``status``
+`token`      ``token``
+===========  ========================================================================================================
+"""

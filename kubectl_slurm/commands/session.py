@@ -1,0 +1,102 @@
+"""What a command asks with: Kubernetes, a Cluster of the namespace, and its slurmrestd with a token."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+
+from kubectl_slurm.access import slurmrestd, tokens
+from kubectl_slurm.access.kinds import CLUSTERS
+from kubectl_slurm.access.kubectl import Kubectl, checked_namespace
+from kubectl_slurm.access.kubernetes import Kubernetes
+from kubectl_slurm.commands.options import Options
+from kubectl_slurm.errors import NoCluster
+from kubectl_slurm.facts import reading
+from kubectl_slurm.facts.objects import ClusterFacts
+from slurm_client import SyncSlurmClient
+
+T = TypeVar("T")
+
+
+class Session:
+    """One call of the program.
+
+    Attributes
+    ----------
+    kube
+        The API server, in the namespace of the call.
+    kubectl
+        For what needs a connection of its own.
+    """
+
+    def __init__(self, options: Options, kubectl: Kubectl, kube: Kubernetes, socket: Path, stack: ExitStack) -> None:
+        self.options, self.kubectl, self.kube = options, kubectl, kube
+        self._socket, self._stack = socket, stack
+
+    @staticmethod
+    def now() -> datetime:
+        """The time."""
+        return datetime.now(UTC)
+
+    def clusters(self) -> list[ClusterFacts]:
+        """The Clusters of the namespace, or the one that was named.
+
+        Raises
+        ------
+        NoCluster
+            There is none.
+        """
+        if self.options.cluster:
+            return [reading.cluster(self.kube.get(CLUSTERS, self.options.cluster))]
+        found = [reading.cluster(obj) for obj in self.kube.objects(CLUSTERS)]
+        if not found:
+            raise NoCluster(
+                f"there is no Cluster in namespace {self.kube.namespace!r}; name another with --namespace"
+                " (kubectl get clusters.slinky.slurm.net --all-namespaces)"
+            )
+        return found
+
+    def cluster(self) -> ClusterFacts:
+        """The one Cluster that is meant; NoCluster if there are several."""
+        found = self.clusters()
+        if len(found) > 1:
+            names = ", ".join(one.name for one in found[:10])
+            raise NoCluster(f"there are {len(found)} Clusters in this namespace ({names}): name one with --cluster")
+        return found[0]
+
+    def slurm(self, cluster: ClusterFacts, user: str = tokens.READER) -> SyncSlurmClient:
+        """Connect to slurmrestd as a Slurm user, the one of ``--as`` first; NoToken if there is no token for it."""
+        token = self.token(cluster, user)
+        return self._stack.enter_context(
+            slurmrestd.client(cluster, token, socket=self._socket, url=self.options.server, ca=self.options.ca)
+        )
+
+    def token(self, cluster: ClusterFacts, user: str = tokens.READER) -> str:
+        """A token of a Slurm user, the one of ``--as`` first, for as long as the session lasts."""
+        if self.options.token:
+            return self.options.token
+        clock, user = tokens.Clock(self.now, time.sleep), self.options.slurm_user or user
+        return self._stack.enter_context(
+            tokens.acquire(self.kube, self.kubectl, cluster, user, clock, namespace=self.kube.namespace)
+        )
+
+    def ask(self, cluster: ClusterFacts, call: Callable[[], T], *, verb: str = "get") -> T:
+        """Ask slurmrestd; a right that is missing on the way is named."""
+        return slurmrestd.checked(self.kube, call, verb=verb, direct=bool(self.options.server) or cluster.external)
+
+
+@contextmanager
+def open_session(options: Options) -> Iterator[Session]:
+    """Sign in to Kubernetes for one command."""
+    kubectl = Kubectl(options.kubectl, options.kubeconfig, options.context)
+    namespace = checked_namespace(options.namespace or kubectl.namespace())
+    with ExitStack() as stack:
+        socket = stack.enter_context(kubectl.proxy())
+        kube = stack.enter_context(Kubernetes(httpx.HTTPTransport(uds=str(socket)), namespace))
+        yield Session(options, kubectl, kube, socket, stack)

@@ -1,0 +1,1 @@
+"""What rules see: `objects` of Kubernetes, `pictures` of Slurm, and `reading`, which makes the former of JSON."""

@@ -1,0 +1,130 @@
+"""One screen about a Cluster: conditions that are not as wanted, NodeSets, nodes, the queue, what ends soon. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from kubectl_slurm.facts.objects import ClusterFacts, Condition, KeyFacts, NodeSetFacts, TokenFacts
+from kubectl_slurm.facts.pictures import SlurmPicture
+from kubectl_slurm.rules import endings, queue, service
+from kubectl_slurm.screen.blocks import Line, Mood, Row, Screen, Section, table
+from kubectl_slurm.screen.words import ago, clip, number
+
+WANTED_FALSE: Final = frozenset(
+    {
+        "Progressing", "Degraded", "NodesOutOfService", "ControllerHung", "Deleting", "Draining", "RecordsKept",
+        "NameConflict", "ClusterGone",
+    }
+)  # fmt: skip
+"""Types of conditions that are as wanted when they are False; all others are when they are True."""
+
+ACTIVITY: Final = frozenset({"Progressing", "Draining", "RecordsKept"})
+"""Types of conditions that say what is going on, and not that something is wrong."""
+
+MOST_NODESETS: Final = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """All that `status` shows of one Cluster.
+
+    Attributes
+    ----------
+    slurm
+        What Slurm said; None if it was not asked, and `silence` says why.
+    """
+
+    now: datetime
+    cluster: ClusterFacts
+    nodesets: tuple[NodeSetFacts, ...] = ()
+    tokens: tuple[TokenFacts, ...] = ()
+    keys: tuple[KeyFacts, ...] = ()
+    slurm: SlurmPicture | None = None
+    silence: str = ""
+    hidden: tuple[str, ...] = ()
+    """What could not be read of Kubernetes, and why."""
+
+
+def screen(seen: Overview) -> Screen:
+    """One screen; sections with nothing to say are one line."""
+    return (
+        _cluster(seen),
+        _nodesets(seen),
+        service.section(seen.slurm, seen.now, _condition(seen.cluster, "NodesOutOfService")),
+        queue.section(seen.slurm, seen.cluster),
+        endings.section(seen.tokens, seen.keys, seen.now),
+        *_hidden(seen),
+    )
+
+
+def unwanted(conditions: Iterable[Condition]) -> list[Condition]:
+    """Conditions that are not as wanted: what is wrong before what is going on."""
+    found = [one for one in conditions if one.status != ("False" if one.type in WANTED_FALSE else "True")]
+    return sorted(found, key=lambda one: one.type in ACTIVITY)
+
+
+def _cluster(seen: Overview) -> Section:
+    cluster = seen.cluster
+    version = (seen.slurm.version if seen.slurm is not None else "") or cluster.slurm_version
+    slurm = f"Slurm {version}" if version else "Slurm's version is not known yet"
+    where = f" at {cluster.server}" if cluster.external else ""
+    title = f"Cluster {cluster.name} in namespace {cluster.namespace}: {slurm}{where}"
+    found = unwanted(cluster.conditions)
+    if cluster.ready and not found:
+        return Section(title, (Line("Ready, and every condition is as wanted.", Mood.GOOD),), Mood.GOOD)
+    if not cluster.conditions:
+        text = "The operator has not reported on it: look whether the operator runs and watches this namespace."
+        return Section(title, (Line(text, Mood.BAD),), Mood.BAD)
+    rows = [_row(one, seen.now) for one in found]
+    lines = (Line(clip(cluster.summary), Mood.PLAIN),) if cluster.summary else ()
+    head = ("CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE")
+    bad = any(one.type not in ACTIVITY for one in found)
+    return Section(title, (*lines, table(head, rows, "conditions")), Mood.BAD if bad else Mood.WARNING)
+
+
+def _row(one: Condition, now: datetime) -> Row:
+    mood = Mood.WARNING if one.type in ACTIVITY else Mood.BAD
+    return Row((one.type, one.status, one.reason, ago(one.since, now), clip(one.message)), mood)
+
+
+def _nodesets(seen: Overview) -> Section:
+    sets = sorted(seen.nodesets, key=lambda one: (_is_fine(one), one.name))
+    if not sets:
+        return Section("NodeSets: none", ())
+    want, ready = sum(one.desired for one in sets), sum(one.ready for one in sets)
+    title = f"NodeSets: {number(len(sets), 'NodeSet')}, {ready} of {number(want, 'node')} ready"
+    rows = [
+        Row(
+            (one.name, *map(str, (one.desired, one.ready, one.draining, one.drained, one.down)), _why(one)),
+            Mood.GOOD if _is_fine(one) else Mood.WARNING,
+        )
+        for one in sets
+    ]
+    counts = ("WANT", "READY", "DRAINING", "DRAINED", "DOWN")
+    return Section(title, (table(("NODESET", *counts, "WHY"), rows, "NodeSets", numbers=counts, most=MOST_NODESETS),))
+
+
+def _is_fine(one: NodeSetFacts) -> bool:
+    return one.ready >= one.desired and not unwanted(one.conditions)
+
+
+def _why(one: NodeSetFacts) -> str:
+    """Why a NodeSet is not as wanted: its drain, else what is wrong, else its summary."""
+    found = unwanted(one.conditions)
+    draining = next((each.message for each in found if each.type == "Draining" and each.message), "")
+    wrong = next((each.message for each in found if each.type not in {*ACTIVITY, "Ready", "Available"}), "")
+    return clip(wrong or draining or one.summary)
+
+
+def _hidden(seen: Overview) -> Sequence[Section]:
+    lines = tuple(
+        Line(clip(text, 600), Mood.WARNING) for text in (*((seen.silence,) if seen.silence else ()), *seen.hidden)
+    )
+    return (Section("Not seen", lines, Mood.WARNING),) if lines else ()
+
+
+def _condition(cluster: ClusterFacts, kind: str) -> Condition | None:
+    return next((one for one in cluster.conditions if one.type == kind and one.status == "True"), None)

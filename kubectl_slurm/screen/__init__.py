@@ -1,0 +1,1 @@
+"""What is shown: `blocks` of text, `words` for times and lists, and `printing`, through which everything goes."""

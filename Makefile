@@ -73,6 +73,7 @@ docs-version: docs-pages ## Commit the site of a release to the branch gh-pages 
 docs-pages: venv $(DOCS)/venv/.complete $(DOCS)/mermaid-$(MERMAID).js
 	$(RUN) hack.docs_site.stage
 	@install -D -m 644 $(DOCS)/mermaid-$(MERMAID).js $(DOCS)/pages/scripts/mermaid.min.js
+	@install -D -m 644 hack/docs_site/site.css $(DOCS)/pages/styles/site.css
 
 $(DOCS)/venv/.complete: requirements/docs.txt
 	@mkdir -p $(DOCS) && $(PYTHON) -m venv --clear $(DOCS)/venv

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
-_LINK: Final = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\](?:\([^)]*\))?)*\]\()([^)\s]+)(\))")
+_LINK: Final = re.compile(r"(!?\[)((?:[^\[\]]|\[[^\]]*\](?:\([^)]*\))?)*)\]\(([^)\s]+)\)")
 _ELSEWHERE: Final = re.compile(r"[a-z]+:")
 _CODE: Final = re.compile(r"(`+[^`]*`+)")
 
@@ -26,12 +26,12 @@ def prose(text: str) -> Iterator[tuple[int, str]]:
 def targets(page: str, text: str) -> Iterator[tuple[int, str, str]]:
     """Links of a page to the repository: the line, the path from the root of the repository, and the anchor."""
     for number, line in prose(text):
-        for _, target, _ in _LINK.findall(_CODE.sub("``", line)):
+        for _, _, target in _LINK.findall(_CODE.sub("``", line)):
             if not _ELSEWHERE.match(target):
                 yield number, *_resolved(page, target)
 
 
-def rewritten(page: str, text: str, new: Callable[[str], str]) -> str:
+def rewritten(page: str, text: str, new: Callable[[str, str], tuple[str, str]]) -> str:
     """Return the page with other links to the repository.
 
     Parameters
@@ -41,14 +41,16 @@ def rewritten(page: str, text: str, new: Callable[[str], str]) -> str:
     text
         Its content.
     new
-        From the path of a target to what the link says instead.
+        From the text of a link and the path of its target to what the link has instead.
     """
 
     def link(found: re.Match[str]) -> str:
-        if _ELSEWHERE.match(found[2]) or found[2].startswith("#"):
+        mark, words, target = found.groups()
+        if _ELSEWHERE.match(target) or target.startswith("#"):
             return found[0]
-        path, anchor_name = _resolved(page, found[2])
-        return f"{found[1]}{new(path)}{'#' if anchor_name else ''}{anchor_name}{found[3]}"
+        path, anchor_name = _resolved(page, target)
+        words, target = new(words, path)
+        return f"{mark}{words}]({target}{'#' if anchor_name else ''}{anchor_name})"
 
     no_code = {number for number, _ in prose(text)}
     lines = []

@@ -1,7 +1,8 @@
 """Lay the pages out for the generator, and write its navigation: ``python -m hack.docs_site.stage``.
 
 A page of ``docs`` lies at the top of the site, the README is its first page, and everything else lies where it lies in
-the repository; links between them are changed accordingly.
+the repository; links between them are changed accordingly. Where a link's text is the name of a file, as readers of the
+repository want it, the site has the title of that page.
 """
 
 from __future__ import annotations
@@ -29,10 +30,17 @@ def staged(path: str) -> str:
     return _FIRST.get(path) or path.removeprefix("docs/")
 
 
-def content(page: str, text: str) -> str:
-    """The text of a page with links to where other pages lie in the site."""
+def content(page: str, built: Site) -> str:
+    """The text of a page as the site has it."""
     folder = posixpath.dirname(staged(page))
-    return rewritten(page, text, lambda path: posixpath.relpath(staged(path), folder or "."))
+
+    def link(text: str, path: str) -> tuple[str, str]:
+        is_name = text.endswith(".md") and posixpath.basename(path) == posixpath.basename(text)
+        return title(built.texts[path]) if is_name and path in built.texts else text, posixpath.relpath(
+            staged(path), folder or "."
+        )
+
+    return rewritten(page, built.texts[page], link)
 
 
 def navigation(built: Site) -> list[dict[str, Any]]:
@@ -50,8 +58,8 @@ def navigation(built: Site) -> list[dict[str, Any]]:
 def write(built: Site, pages: Path, settings: Path) -> None:
     """Write all pages and files of the site, and the settings."""
     shutil.rmtree(pages, ignore_errors=True)
-    for path, text in built.texts.items():
-        _folder(pages / staged(path)).write_text(content(path, text), encoding="utf-8")
+    for path in built.texts:
+        _folder(pages / staged(path)).write_text(content(path, built), encoding="utf-8")
     for path in built.files:
         shutil.copyfile(PROJECT / path, _folder(pages / staged(path)))
     top = posixpath.relpath(PROJECT / "mkdocs.yml", settings.parent)

@@ -26,6 +26,8 @@ class Reader:
     """Namespaces of pages for which the reader uses others, that are there already."""
     done: set[str] = field(default_factory=set)
     """Places of the blocks that were followed."""
+    installed: set[str] = field(default_factory=set)
+    """Blocks that have installed something: another page that begins in the same way does not install it again."""
 
     def follow(self, page: str, *headings: str) -> None:
         """Do what a page says, or what it says under some headings; they have to be there."""
@@ -45,7 +47,11 @@ class Reader:
             self._repeat(block, shown)
         elif block.action is Action.TERMINAL:
             self.shell.type(self._own(block.text), block.words, block.place, PATIENCE)
+        elif block.action is Action.RUN and block.text in self.installed:
+            pass
         elif block.action is Action.RUN and block.language == "sh":
+            if block.text.startswith("helm install "):
+                self.installed.add(block.text)
             printed = self.shell.run(self._own(block.text), block.place, PATIENCE)
             assert shown is None or agrees(shown, printed), disagreement(shown, printed)
         else:

@@ -25,9 +25,10 @@ from tests.support.slurm_in_kubernetes import PATIENCE
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.alone, pytest.mark.long]
 
 README, INSTALL, FIRST_JOB = "README.md", "docs/install.md", "docs/first-job.md"
+QUICK_START = "docs/quick-start.md"
 NODES, CONFIGURATION, TOKENS = "docs/kubernetes-nodes.md", "docs/configuration.md", "docs/tokens.md"
 LOGIN, IDENTITY = "docs/login.md", "docs/identity.md"
-PAGES = (README, INSTALL, FIRST_JOB, NODES, CONFIGURATION, TOKENS, LOGIN, IDENTITY)
+PAGES = (README, QUICK_START, INSTALL, FIRST_JOB, NODES, CONFIGURATION, TOKENS, LOGIN, IDENTITY)
 
 KINDS = ",".join(f"{plural}.slinky.slurm.net" for plural in ("nodesets", "clusters", "loginsets", "tokens"))
 FINALIZER_IS_BACK = """
@@ -89,6 +90,11 @@ def test_the_operator_is_installed_and_runs_a_cluster(reader: Reader) -> None:
 def test_first_jobs_run(reader: Reader) -> None:
     reader.follow(README, "A first job")
     reader.follow(FIRST_JOB)
+
+
+def test_the_quick_start_ends_with_a_job(reader: Reader) -> None:
+    """What it installs is there already, by the same commands of install.md, and has had the time of first jobs."""
+    reader.follow(QUICK_START)
 
 
 def test_nodes_of_kubernetes_and_of_slurm_go_together(reader: Reader) -> None:

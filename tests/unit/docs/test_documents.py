@@ -13,7 +13,10 @@ from tests.support.shell import CommandsFailed, Shell
 
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("install", "first-job", "kubernetes-nodes", "configuration", "tokens")),
+    *(
+        f"docs/{name}.md"
+        for name in ("quick-start", "concepts", "install", "first-job", "kubernetes-nodes", "configuration", "tokens")
+    ),
     *(f"docs/{name}.md" for name in ("add-a-user", "from-slinky", "identity", "login", "node-labels")),
     *(f"slurm_client/{name}.md" for name in ("README", "docs/guide", "docs/cookbook")),
 ]

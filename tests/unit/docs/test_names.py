@@ -15,8 +15,13 @@ PAGES = sorted(str(page.relative_to(PROJECT)) for page in (PROJECT / "README.md"
 NAMESPACES = {"slurm", "slurm-operator", "physics"}
 """Of Slurm, of the operator, and of people who submit SlurmJobs; docs/install.md says so."""
 
-OF_OTHERS = {"docs/add-a-user.md": {"hpc"}, "docs/from-slinky.md": {"slinky", '"$namespace"'}}
-"""Of the README's whole site, which a page goes on with; of Slinky's own releases, and of all NodeSets in a loop."""
+OF_OTHERS = {
+    "docs/add-a-user.md": {"hpc"},
+    "docs/from-slinky.md": {"slinky", '"$namespace"'},
+    "docs/quick-start.md": {"lab"},
+}
+"""Of the README's whole site, which a page goes on with; of Slinky's own releases, and of all NodeSets in a loop; of a
+release that helm gives its namespace."""
 
 WITHOUT = re.compile(
     r"(-A|--all-namespaces)\b"

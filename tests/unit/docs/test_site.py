@@ -74,12 +74,14 @@ def test_what_is_wrong_with_a_site_is_told(pages: dict[str, str], wrong: list[st
     assert list(problems(repository(tmp_path, **pages))) == wrong
 
 
-def test_links_lead_to_where_pages_lie_in_the_site() -> None:
-    text = "# A\n[c](../../CONTRIBUTING.md#x) ![p](../pictures/p.png) [i](../README.md) `[c](../../C.md)` [o](https://a/b.md)\n"
-    assert content("docs/development/b.md", text) == (
-        "# A\n[c](../CONTRIBUTING.md#x) ![p](../pictures/p.png) [i](../pages.md) `[c](../../C.md)` [o](https://a/b.md)\n"
+def test_links_lead_to_where_pages_lie_in_the_site_and_have_titles_for_names(tmp_path: Path) -> None:
+    text = "# B\n[c](../../CONTRIBUTING.md#x) ![p](../p.png) [i](../README.md) [jobs.md](../jobs.md) `[c](../C.md)` [o](https://a/b.md)"
+    home = "[j](docs/jobs.md) [docs/jobs.md](docs/jobs.md) [a](#here)"
+    built = site(repository(tmp_path, README=home, **{"docs/development/b": text}))
+    assert content("docs/development/b.md", built) == (
+        "# B\n[c](../CONTRIBUTING.md#x) ![p](../p.png) [i](../pages.md) [Jobs](../jobs.md) `[c](../C.md)` [o](https://a/b.md)\n"
     )
-    assert content("README.md", "[j](docs/jobs.md) [a](#here)\n") == "[j](jobs.md) [a](#here)\n"
+    assert content("README.md", built) == "[j](jobs.md) [Jobs](jobs.md) [a](#here)\n"
 
 
 def test_the_site_that_is_laid_out_is_whole(tmp_path: Path) -> None:

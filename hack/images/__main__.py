@@ -1,4 +1,4 @@
-"""``python -m hack.images``: build, list, ask for the Slurm version."""
+"""``python -m hack.images``: build, list, measure, ask for the Slurm version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from hack import neutral_start
-from hack.images import build, rootfs
+from hack.images import build, rootfs, sizes
 from hack.images.cache import Cache, cache_root
 from hack.images.errors import ImagesError
 from hack.images.names import SETS, SLURM_SUITES
@@ -22,6 +22,8 @@ def _parser() -> argparse.ArgumentParser:
     building.add_argument("sets", nargs="*", default=list(SETS), metavar="SET", help=f"of {', '.join(SETS)}; else all")
     building.add_argument("--refresh", action="store_true", help="take today's Debian packages")
     commands.add_parser("list", help="all sets, and where they are")
+    measuring = commands.add_parser("sizes", help="what each image weighs, and may weigh")
+    measuring.add_argument("sets", nargs="*", default=list(SETS), metavar="SET", help="some sets only")
     version = commands.add_parser("version", help="the full version of the Slurm in the images of a series")
     version.add_argument("slurm", help=f"of {', '.join(SLURM_SUITES)}")
     tree = commands.add_parser("rootfs", help="print the tree with all Slurm daemons of a series")
@@ -42,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif options.command == "list":
             for one, entry, there in build.listing():
                 print(f"{one.name:16} {'built' if there else '-':6} {one.summary}" + (f"\n{entry}" if there else ""))
+        elif options.command == "sizes":
+            archives = [path for found in build.ensure(options.sets, say).values() for path in found]
+            print(sizes.table([size for archive in archives for size in sizes.measure(archive)]))
         elif options.command == "version":
             print(build.slurm_version(options.slurm, say))
         else:

@@ -29,6 +29,9 @@ FROM scratch
 COPY rootfs/ /
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 CMD ["/pause"]
+LABEL org.opencontainers.image.title="busybox" \\
+    org.opencontainers.image.description="busybox, and a program that waits, for pods of the local Kubernetes" \\
+    org.opencontainers.image.licenses="GPL-2.0-only"
 """
 _DOWNLOAD = """\
 cd "$1"

@@ -29,6 +29,7 @@ _CONTEXT = (
     "requirements/runtime.txt",
     "slinky_operator",
     "slurm_client",
+    "slurm_exporter",
     "api/slinky_api",
 )
 _CA_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")

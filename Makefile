@@ -88,6 +88,24 @@ $(DOCS)/mermaid-$(MERMAID).js:
 	@echo "$(MERMAID_SHA256)  $(DOCS)/mermaid-$(MERMAID).tgz" | sha256sum --check --quiet
 	@tar --extract --gzip --to-stdout --file $(DOCS)/mermaid-$(MERMAID).tgz package/dist/mermaid.min.js > $@.part && mv $@.part $@
 
+##@ Releasing
+
+RELEASE_BIN := build/release/venv/bin
+
+.PHONY: release release-check version
+release: venv build/release/venv/.complete ## Images, charts, manifests, wheels, SBOMs, checksums and provenance into dist/VERSION (REGISTRY=, SOURCE=)
+	$(RUN) hack.release make $(if $(PARTS),--parts $(PARTS)) $(if $(BUILDER),--builder $(BUILDER))
+release-check: venv ## Install each thing that dist/VERSION has into something empty, and use it
+	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest tests/release --override-ini=testpaths=tests/release -v
+version: venv ## Print the version; VERSION=0.3.0 writes it to all places that have it
+	$(RUN) hack.release version $(VERSION)
+	$(if $(VERSION),$(RUN) hack.packaging write)
+
+build/release/venv/.complete: requirements/release.txt
+	@mkdir -p build/release && $(PYTHON) -m venv --clear build/release/venv
+	@$(RELEASE_BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/release.txt
+	@touch $@
+
 ##@ Local Kubernetes
 
 .PHONY: up down status kubeconfig images load-images demo-down
@@ -116,6 +134,7 @@ lock: venv ## Pin dependencies again, with hashes
 	$(COMPILE) --extra=dev --constraint=requirements/runtime.txt --output-file=requirements/dev.txt pyproject.toml
 	$(COMPILE) --output-file=requirements/docs.txt requirements/docs.in
 	$(COMPILE) --constraint=requirements/dev.txt --output-file=requirements/plugin.txt kubectl_slurm/pyproject.toml
+	$(COMPILE) --output-file=requirements/release.txt requirements/release.in
 manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/helm-values.md, and tables of docs
 	$(RUN) slinky_api.crd write
 	$(RUN) hack.packaging write
@@ -125,6 +144,7 @@ manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/h
 	$(RUN) hack.metrics_table
 	$(RUN) hack.operator_metrics_table
 	$(RUN) tests.unit.kubectl_slurm.screens
+	$(RUN) hack.release support --write
 generate: venv ## Generate the wire code of slurm_client from Slurm's own specification, and its blocking calls
 	$(RUN) hack.generate_slurm_client
 	$(RUN) hack.client_package

@@ -223,7 +223,7 @@ class Settings(BaseModel):
         default="slinky/mariadb:11.8", min_length=1, description="Default image of the MariaDB of slurmdbd."
     )
     image_agent: str = Field(
-        default="slinky/slurm-operator:0.1.0",
+        default="slinky/slurm-operator:0.2.0",
         min_length=1,
         description="Image of the agent beside slurmctld, of the server of jobLogs beside slurmd, of what tells the "
         "keys of sackd in login pods, and of pods with output of SlurmJobs; normally the operator's own.",

@@ -87,7 +87,7 @@ def registry(images: dict[str, Image]) -> Iterator[str]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            found = re.fullmatch(r"/v2/(?:([a-z]+)/(manifests|blobs)/(\S+))?", self.path)
+            found = re.fullmatch(r"/v2/(?:([a-z-]+)/(manifests|blobs)/(\S+))?", self.path)
             name, kind, reference = found.groups() if found else ("", "", "")
             one = images.get(name or "")
             blob = b"{}" if found and not name else None

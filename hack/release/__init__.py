@@ -1,0 +1,19 @@
+"""What a release has, in one folder: ``make release``.
+
+==============  ====================================================================================
+room            concern
+==============  ====================================================================================
+`version`       the one version of the project, and the places that repeat it
+`parameters`    what a release is made with: version, registry, commit, time
+`wheels`        Python packages
+`charts`        charts, as helm packs them and as archives for registries
+`manifests`     one YAML file for each set of CRDs, and for the operator
+`images`        images as OCI archives that say which release they are of
+`sboms`         lists of what is in an image
+`provenance`    checksums, and a statement of what was made from what
+`support`       the table of Kubernetes and Slurm versions
+==============  ====================================================================================
+
+Tests of a folder are in ``tests/release``: ``make release-check`` installs each thing that is in it. Signing and
+publishing are left to ``.github/workflows/release.yaml``.
+"""

@@ -1,0 +1,88 @@
+"""Make a release in a folder, or say what it would be: ``python -m hack.release make|version|support``."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hack import plugin
+from hack.packaging.errors import PackagingError
+from hack.progress import step
+from hack.release import charts, images, manifests, parameters, provenance, sboms, support, version, wheels
+from hack.release.parameters import ROOT, Parameters
+
+PARTS = ("wheels", "charts", "manifests", "plugin", "images")
+
+
+def make(parameters: Parameters, folder: Path, parts: Sequence[str], builder: str) -> None:
+    """Fill the folder of a release; what an earlier call has left there goes."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    if "wheels" in parts:
+        with step("wheels", _say):
+            wheels.build(parameters, folder / "wheels")
+    if "charts" in parts:
+        with step("charts", _say):
+            charts.build(parameters, folder / "charts")
+    if "manifests" in parts:
+        with step("manifests", _say):
+            manifests.build(parameters, folder / "manifests")
+    if "plugin" in parts:
+        with step("kubectl slurm in one file", _say):
+            plugin.make(folder / "plugin", f"{parameters.source}/releases/download/v{parameters.version}")
+    if "images" in parts:
+        with step("images", _say):
+            made = images.build(parameters, folder / "images")
+        with step("lists of what is in images", _say):
+            sboms.build(parameters, made, folder / "sboms")
+    provenance.write(parameters, folder, builder)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m hack.release", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    making = commands.add_parser("make", help="fill dist/VERSION")
+    making.add_argument("--folder", type=Path, help="another folder")
+    making.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    making.add_argument("--builder", default="urn:slurm-operator:by-hand", help="URI of who makes it")
+    versions = commands.add_parser("version", help="print the version, or write another one to all places")
+    versions.add_argument("new", nargs="?")
+    supporting = commands.add_parser("support", help="print the table of Kubernetes and Slurm versions")
+    supporting.add_argument("--write", action="store_true", help="and write it into docs/releases.md")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.command == "make":
+            given = parameters.read()
+            folder = options.folder or ROOT / "dist" / given.version
+            make(given, folder, options.parts, options.builder)
+            print(folder)
+        elif options.command == "support":
+            print(support.table())
+            if options.write:
+                page = support.PAGE.read_text(encoding="utf-8")
+                support.PAGE.write_text(support.written(page), encoding="utf-8")
+        elif options.new is None:
+            print(version.current())
+        else:
+            print("\n".join(version.write(options.new)))
+    except (PackagingError, sboms.SbomFailed, version.NoVersion, wheels.WheelFailed) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -62,7 +62,7 @@ MERMAID_SHA256 := 6ad2f42c3fc26bbf9e45cbb6d11898972573ea52b33a5f4ff51952899f950f
 
 .PHONY: docs docs-serve docs-version docs-pages
 docs: docs-pages ## Build the documentation site, strictly, into build/docs/site
-	$(MKDOCS) build --quiet --clean --config-file $(DOCS)/mkdocs.yml
+	$(MKDOCS) build --clean --config-file $(DOCS)/mkdocs.yml
 	@echo "docs: $(DOCS)/site/index.html; make docs-serve shows it with its search"
 docs-serve: docs ## The same, on http://127.0.0.1:8000 (PORT=n)
 	$(PYTHON) -m http.server --bind 127.0.0.1 --directory $(DOCS)/site $(or $(PORT),8000)

@@ -64,6 +64,27 @@ def rewritten(page: str, text: str, new: Callable[[str, str], tuple[str, str]]) 
     return "\n".join(lines) + "\n"
 
 
+def run_on(text: str) -> Iterator[int]:
+    """Lines that begin a heading, a list or a table right after other text.
+
+    Code hosts see that something else begins there; the generator takes it for more of what is above.
+    """
+    before, kind_before = 0, ""
+    for number, line in prose(text):
+        kind = _kind(line)
+        is_next = number == before + 1 and kind_before not in {"", "comment"}
+        if is_next and kind in {"heading", "list", "table"} and (kind == "heading" or kind_before == "text"):
+            yield number
+        before, kind_before = number, kind
+
+
+def _kind(line: str) -> str:
+    if line.startswith((" ", "\t")):
+        return "more" if line.strip() else ""
+    found = re.match(r"(?P<heading>#{1,6} )|(?P<list>[-*] |\d+\. )|(?P<table>\|)|(?P<comment><!--)|(?P<text>\S)", line)
+    return (found.lastgroup or "") if found else ""
+
+
 def anchor(heading: str) -> str:
     """Return what a link says after ``#`` to lead to a heading, without the number of a repeated one."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hack.docs_site.links import anchors, targets
+from hack.docs_site.links import anchors, run_on, targets
 
 PROJECT: Final = Path(__file__).parents[2]
 HOME: Final = "README.md"
@@ -93,13 +93,14 @@ def site(root: Path = PROJECT) -> Site:
 
 
 def problems(root: Path = PROJECT) -> Iterator[str]:
-    """What a reader of the site would miss, one line each: pages that no part has, links that lead nowhere."""
+    """What a reader of the site would miss, one line each: pages without a part, links to nowhere, lost headings."""
     built = site(root)
     listed = Counter(page for part in built.parts for page in part.all_pages())
     yield from (f"{INDEX}: {page} is in it {times} times" for page, times in listed.items() if times > 1)
     pages = (path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md")))
     yield from (f"{INDEX}: {page} is not in it" for page in pages if page not in built.texts)
     for page, text in built.texts.items():
+        yield from (f"{page}:{number}: an empty line is missing before this one" for number in run_on(text))
         for number, path, anchor_name in targets(page, text):
             if path.endswith(".md") and path not in built.texts and page != INDEX:
                 yield f"{page}:{number}: {path} is not in {INDEX}"

@@ -67,6 +67,14 @@ def test_the_parts_of_an_index() -> None:
         ({"docs/jobs": "# J\n[n](a.yaml)"}, ["docs/jobs.md:2: docs/a.yaml is no file"]),
         ({"docs/jobs": "# J\n[n](development/b.md#b-code)"}, []),
         ({"docs/jobs": "# J\n[n](#k)"}, ["docs/jobs.md:2: docs/jobs.md has no heading #k"]),
+        (
+            {"docs/jobs": "# J\n\n| a |\n|---|\n| b |\n## K"},
+            ["docs/jobs.md:6: an empty line is missing before this one"],
+        ),
+        (
+            {"docs/jobs": "# J\n\nText:\n- a\n- b\n\n  c\n- d"},
+            ["docs/jobs.md:4: an empty line is missing before this one"],
+        ),
         ({"docs/jobs": "# J\n`[n](#k)`\n```\n[n](#k)\n```"}, []),
     ],
 )

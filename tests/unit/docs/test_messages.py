@@ -63,6 +63,7 @@ OF_OTHERS = (
     "or reserved for jobs in higher priority partitions",
     "Duplicated NodeName gpu-0 in the config file",
     "Temporary failure in name resolution",
+    "group not permitted to use this partition",
     "failed to load configs",
     "lookup failure for node",
     "find node record for",

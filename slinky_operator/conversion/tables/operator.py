@@ -75,8 +75,8 @@ OPERATOR: Final[Table] = {
     "timeoutSeconds": NO_WEBHOOK,
     "certManager": NO_WEBHOOK,
     "webhook": NO_WEBHOOK,
-    "crds": {"enabled": needless("helm installs the CRDs of the chart unless --skip-crds is given")},
-    "extraObjects": lost("apply these objects beside the release"),
+    "crds": {"enabled": needless("helm installs the CRDs unless --skip-crds is given, and upgrades them with crds.upgrade")},
+    "extraObjects": to("chart.extraObjects", items),
     "propagatedNodeConditions": lost("cordoned and lost Nodes are noticed; other conditions are not"),
     "operator": {
         "enabled": lost_unless(ON, why="a release without the operator has nothing", because="it is there"),

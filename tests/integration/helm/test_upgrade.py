@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from hack.packaging.render import OPERATOR_CHART, SLURM_CHART
-from tests.integration.helm.helm_commands import EARLIER, run_helm
+from tests.integration.helm.helm_commands import EARLIER, refused, run_helm
 from tests.support.control_plane import ControlPlane
 from tests.support.served import wait_until_kinds_are_served
 
@@ -54,3 +55,42 @@ def test_an_upgrade_changes_nothing_of_a_running_slurm(control_plane: ControlPla
     for release in ("slurm", "slurm-operator"):
         run_helm(control_plane, "uninstall", release, f"--namespace={NAMESPACE}")
     assert not kept(control_plane)
+
+
+FIELD = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
+
+
+def test_crds_that_lack_fields_are_named_and_helm_upgrades_them_if_it_is_to(control_plane: ControlPlane) -> None:
+    kubectl, where = control_plane.kubectl, ("--namespace=crds-upgraded", "--create-namespace")
+    kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(OPERATOR_CHART / "crds"))
+    release = ("slurm-operator", str(OPERATOR_CHART), *where)
+    run_helm(control_plane, "install", *release)
+    for crd, field in (("clusters", "jobs"), ("nodesets", "weight")):
+        patch = json.dumps([{"op": "remove", "path": FIELD + field}])
+        kubectl("patch", "crd", f"{crd}.slinky.slurm.net", "--type=json", f"--patch={patch}")
+
+    said = refused(control_plane, "upgrade", *release)
+    assert "the CRDs in the cluster are older than this chart, and lack these fields:" in said
+    assert "  clusters.slinky.slurm.net: spec.jobs\n  nodesets.slinky.slurm.net: spec.weight\n" in said
+    assert "kubectl apply --server-side --force-conflicts -f crds/" in said
+    # Who serves some namespaces may have no right to read CRDs.
+    run_helm(control_plane, "upgrade", *release, "--dry-run=server", "--set=watchNamespaces={default}")
+
+    upgraded = ("upgrade", *release, "--set=crds.upgrade=true")
+    assert "--take-ownership" in said
+    assert "cannot be imported into the current release" in refused(control_plane, *upgraded)
+    assert "Helm upgrades the CRDs" in run_helm(control_plane, *upgraded, "--take-ownership")
+    assert "jobs" in _fields(control_plane, "clusters")
+    assert "weight" in _fields(control_plane, "nodesets")
+
+    uids = {one["metadata"]["name"]: one["metadata"]["uid"] for one in kubectl.get("crd")["items"]}
+    run_helm(control_plane, "uninstall", "slurm-operator", where[0])
+    assert {one["metadata"]["name"]: one["metadata"]["uid"] for one in kubectl.get("crd")["items"]} == uids
+    # They still have the marks of this release.
+    run_helm(control_plane, "install", *release, "--set=crds.upgrade=true")
+    run_helm(control_plane, "uninstall", "slurm-operator", where[0])
+
+
+def _fields(control_plane: ControlPlane, plural: str) -> set[str]:
+    crd = control_plane.kubectl.get("crd", f"{plural}.slinky.slurm.net")
+    return set(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"])

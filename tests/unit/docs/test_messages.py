@@ -48,6 +48,9 @@ CODE = re.compile(
 """How commands, settings and expressions begin."""
 
 OF_OTHERS = (
+    # helm, and templates of charts.
+    "exists and cannot be imported into the current release",
+    "the CRDs in the cluster are older than this chart, and lack these fields",
     # Slurm.
     "Rejecting authentication of user nobody or group nobody",
     "Parsing error at unrecognized key",

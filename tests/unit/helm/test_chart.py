@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hack.packaging.errors import RenderFailed
 from hack.packaging.render import OPERATOR_CHART, ROOT, helm, render
 from slinky_operator.settings import ENVIRONMENT_PREFIX, Settings
 
+CHARTS = sorted(path.parent for path in (ROOT / "helm").glob("*/Chart.yaml"))
 EVERYTHING: dict[str, Any] = {
     "replicas": 3,
     "image": {"repository": "example.com/op", "tag": "1.2@sha256:abc"},
@@ -36,6 +38,9 @@ EVERYTHING: dict[str, Any] = {
     "extraArgs": ["--node-poll-interval=2"],
     "limits": {"externalClusters": 1000000, "resubmissions": 7},
     "extraEnv": [{"name": "A", "value": "b"}],
+    "crds": {"upgrade": True},
+    "caBundle": {"configMap": "site-cas", "key": "ca.pem"},
+    "extraObjects": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "of-{{ .Release.Name }}"}}],
     "healthPort": 9090,
     "metrics": {
         "service": {"annotations": {"a": "b"}},
@@ -91,7 +96,10 @@ def test_the_pod_has_no_privilege(values: dict[str, Any]) -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
-    assert [list(volume) for volume in spec["volumes"]] == [["name", "emptyDir"]]
+    assert [next(iter(set(volume) - {"name"})) for volume in spec["volumes"]] in (
+        ["emptyDir"],
+        ["emptyDir", "configMap"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -229,6 +237,8 @@ def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
     ("values", "words"),
     [
         ({"replica": 2}, "replica"),
+        ({"crds": {"upgrades": True}}, "upgrades"),
+        ({"caBundle": {"configMap": "A"}}, "configMap"),
         ({"replicas": -1}, "replicas"),
         ({"image": {"repo": "x"}}, "repo"),
         ({"slurm": {"images": {"slurmbdb": "x"}}}, "slurmbdb"),
@@ -255,6 +265,45 @@ def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
 def test_nonsense_is_refused_by_name(values: dict[str, Any], words: str) -> None:
     with pytest.raises(RenderFailed, match=words):
         render(values=values)
+
+
+def test_helm_upgrades_crds_that_stay_if_it_is_to() -> None:
+    assert not [obj for obj in render() if obj["kind"] == "CustomResourceDefinition"]
+    objects = render(values={"crds": {"upgrade": True}})
+    found = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "CustomResourceDefinition"}
+    files = [yaml.safe_load(path.read_text()) for path in sorted((OPERATOR_CHART / "crds").glob("*.yaml"))]
+    assert len(files) == len(found)
+    for crd in files:
+        crd["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
+        assert found[crd["metadata"]["name"]] == crd
+
+
+def test_a_bundle_of_cas_takes_the_place_of_those_of_the_image() -> None:
+    spec = pod_spec(EVERYTHING)
+    (container,) = spec["containers"]
+    environment = {one["name"]: one.get("value") for one in container["env"]}
+    mount = next(one for one in container["volumeMounts"] if one["name"] == "ca-bundle")
+    assert environment["SSL_CERT_FILE"] == f"{mount['mountPath']}/ca.pem"
+    (volume,) = (one for one in spec["volumes"] if one["name"] == "ca-bundle")
+    assert volume["configMap"] == {"name": "site-cas", "items": [{"key": "ca.pem", "path": "ca.pem"}]}
+    assert "SSL_CERT_FILE" not in {one["name"] for one in pod_spec()["containers"][0]["env"]}
+
+
+def test_objects_beside_the_release_are_rendered() -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'in-{{ .Release.Namespace }}'}\n"
+    objects = render(values={"extraObjects": [*EVERYTHING["extraObjects"], text]}, namespace="ops")
+    names = {obj["metadata"]["name"] for obj in objects if obj["kind"] in {"Secret", "ConfigMap"}}
+    assert names == {"of-slurm-operator", "in-ops"}
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
+def test_an_old_kubernetes_is_refused(chart: Path) -> None:
+    values = {"server": "http://a:6820", "tokenSecret": {"name": "a"}} if chart.name == "slurm-exporter" else {}
+    arguments = ("template", "a", str(chart), "--values=-")
+    run = helm(*arguments, "--kube-version=1.28.15", stdin=yaml.safe_dump(values))
+    assert "chart requires kubeVersion: >=1.29.0-0 which is incompatible with Kubernetes v1.28.15" in run.stderr
+    for version in ("1.29.0", "1.35.4-gke.1"):
+        assert helm(*arguments, f"--kube-version={version}", stdin=yaml.safe_dump(values)).returncode == 0
 
 
 def test_skaffold_sets_values_that_exist() -> None:

@@ -116,7 +116,7 @@ SAME: Final = {
     },
     "slurm-operator": {
         *("nameOverride", "fullnameOverride", "imagePullSecrets", "priorityClassName", "replicas"),
-        *("image.repository", "image.tag"),
+        *("image.repository", "image.tag", "extraObjects"),
     },
 }
 """What keeps its name, at the top or in a NodeSet."""

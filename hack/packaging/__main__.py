@@ -19,9 +19,8 @@ def generated() -> dict[str, str]:
         **kustomize.files(),
         **values_schema.files(),
         "docs/helm-values.md": values_table.page((OPERATOR_CHART, SLURM_CHART, EXPORTER_CHART)),
-        str(slinky_table.PAGE.relative_to(ROOT)): slinky_table.with_tables(
-            slinky_table.PAGE.read_text(encoding="utf-8")
-        ),
+        **slinky_table.files(),
+        **values_table.readmes((OPERATOR_CHART, SLURM_CHART)),
     }
 
 

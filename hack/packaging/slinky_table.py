@@ -39,6 +39,7 @@ SCOPES: Final[Mapping[str, str]] = {
     "name": "clusterName",
     "nodeset": "nodesets.NAME.",
     "partition": "cluster.partitions[].",
+    "release": "",
 }
 """How the page names where rows of a scope go."""
 

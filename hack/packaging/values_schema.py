@@ -66,15 +66,29 @@ def _text(chart: Path) -> str:
     names = yaml.safe_load((chart / "files" / "slinky-values.yaml").read_text(encoding="utf-8"))
     schema["if"] = of_slinky(names)
     if chart == SLURM_CHART:
-        definitions = schema["definitions"]
-        definitions["cluster"] = of_kind(_crd("clusters"))
-        nodeset = of_kind(_crd("nodesets"))
-        # The chart writes it.
-        del nodeset["properties"]["clusterName"]
-        nodeset["required"] = [name for name in nodeset.get("required", ()) if name != "clusterName"]
-        nodeset["properties"]["enabled"] = {"type": "boolean"}
-        definitions["nodeset"] = nodeset
+        schema["definitions"].update(_of_slurm())
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+def _of_slurm() -> Schema:
+    """The kinds as values of the chart `slurm`: without the fields that the chart writes itself, and with `enabled`."""
+    cluster = of_kind(_crd("clusters"))
+    fields = cluster["properties"]
+    return {
+        "cluster": cluster,
+        "accounting": fields["accounting"],
+        "partition": _named(fields["partitions"]["items"], "name"),
+        "nodeset": _named(of_kind(_crd("nodesets")), "clusterName"),
+        "loginset": _named(of_kind(_crd("loginsets")), "clusterName"),
+        "token": _named(of_kind(_crd("tokens")), "clusterRef"),
+    }
+
+
+def _named(schema: Schema, written: str) -> Schema:
+    """The schema of a part that a map of the values has by name."""
+    properties = {name: field for name, field in schema["properties"].items() if name != written}
+    required = [name for name in schema.get("required", ()) if name != written]
+    return {**schema, "properties": {**properties, "enabled": {"type": "boolean"}}, "required": required}
 
 
 def _crd(plural: str) -> dict[str, Any]:

@@ -84,9 +84,28 @@ def page(charts: Iterable[Path]) -> str:
     return HEADER + "\n".join(_section(chart) for chart in charts)
 
 
-def _section(chart: Path) -> str:
+README = """\
+<!-- Generated from Chart.yaml and values.yaml by 'python -m hack.packaging write'. Do not edit. -->
+
+# {name}
+
+{description}.
+
+"""
+
+
+def readmes(charts: Iterable[Path]) -> dict[str, str]:
+    """The page of each chart that is part of its package, by its path from the root of the repository."""
+    found = {}
+    for chart in charts:
+        about = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
+        found[f"helm/{chart.name}/README.md"] = README.format(**about) + _section(chart, "Values")
+    return found
+
+
+def _section(chart: Path, title: str = "") -> str:
     rows = "".join(
         f"| `{value.path}` | `{value.default}` | {value.text.replace('|', '&#124;')} |\n"
         for value in values(chart / "values.yaml")
     )
-    return f"## helm/{chart.name}\n\n| value | default | meaning |\n|---|---|---|\n{rows}"
+    return f"## {title or f'helm/{chart.name}'}\n\n| value | default | meaning |\n|---|---|---|\n{rows}"

@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
         "--chart", choices=values.CHARTS, help="whose values these are (default: recognized by their keys)"
     )
     made.add_argument(
-        "--kinds", action="store_true", help="print manifests (Cluster, NodeSet, Token) instead of values"
+        "--kinds", action="store_true", help="print manifests (Cluster, NodeSet, LoginSet, Token) instead of values"
     )
     made.add_argument(
         "--name", default="slurm", help="name of the Cluster in manifests, if the input has none (%(default)s)"
@@ -153,6 +153,10 @@ def _printed(drafts: Sequence[Draft], found: Report, options: argparse.Namespace
             raise NotOfSlinky(f"{found.source}: values of the chart slurm-operator have no objects: leave --kinds out")
         for draft in drafts:
             draft.namespace = draft.namespace or options.namespace
+            for number, one in enumerate(draft.release.get("extraObjects", ())):
+                if not isinstance(one, dict):
+                    why = "a text, perhaps of a template: values have it, manifests do not"
+                    found.entries.append(Entry(f"extraObjects[{number}]", Fate.LOST, "", why=why))
         made = [one for draft in drafts for one in draft.objects(options.name)]
     else:
         if len(drafts) > 1:
@@ -160,10 +164,6 @@ def _printed(drafts: Sequence[Draft], found: Report, options: argparse.Namespace
             raise SeveralClusters(
                 f"{found.source}: several Clusters ({names}) do not fit into one values file: use --kinds"
             )
-        for draft in drafts:
-            for name in draft.tokens:
-                why = "the chart slurm makes no Tokens; --kinds prints them"
-                found.entries.append(Entry(f"Token/{name}", Fate.LOST, name, why=why))
         made = [draft.values() for draft in drafts]
     if options.output == "json":
         return documents.dump_json(made if options.kinds else made[0])

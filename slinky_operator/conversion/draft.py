@@ -46,8 +46,15 @@ class Draft:
     logins: dict[str, Values] = field(default_factory=dict)
     partitions: dict[str, Values] = field(default_factory=dict)
     tokens: dict[str, Values] = field(default_factory=dict)
+    release: Values = field(default_factory=dict)
+    """Values of the chart `slurm` that are in no Cluster."""
     chart: Values = field(default_factory=dict)
     """Values of the chart `slurm-operator`."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether Slurm runs elsewhere: login pods are then no part of the Cluster."""
+        return "server" in self.cluster
 
     def put(self, scope: str, name: str, path: Sequence[str], value: object) -> None:
         """Write a value: maps are merged, lines of text added, containers and volumes merged by their names.
@@ -55,7 +62,7 @@ class Draft:
         Parameters
         ----------
         scope
-            `cluster`, `nodeset`, `login`, `partition`, `chart`: what the path begins in.
+            `cluster`, `nodeset`, `login`, `partition`, `release`, `chart`: what the path begins in.
         name
             Which NodeSet, set of logins or partition; empty for the others.
         """
@@ -121,7 +128,7 @@ class Draft:
     def spec(self) -> Values:
         """The spec of the Cluster."""
         made = dict(self.cluster)
-        if self.logins:
+        if self.logins and not self.elsewhere:
             made["login"] = [{"name": name, **login} for name, login in self.logins.items()]
         if self.partitions:
             made["partitions"] = [{"name": name, **partition} for name, partition in self.partitions.items()]
@@ -133,9 +140,8 @@ class Draft:
             return self.chart
         made: Values = {"clusterName": self.name} if self.name else {}
         made["cluster"] = self.spec()
-        if self.nodesets:
-            made["nodesets"] = self.nodesets
-        return made
+        parts = {"nodesets": self.nodesets, "loginsets": self.logins if self.elsewhere else {}, "tokens": self.tokens}
+        return {**made, **{key: part for key, part in parts.items() if part}, **self.release}
 
     def objects(self, name: str) -> list[Values]:
         """The same as objects.
@@ -152,15 +158,17 @@ class Draft:
             if spec.get("enabled") is not False:
                 fields = {key: value for key, value in spec.items() if key != "enabled"}
                 made.append(_object("NodeSet", {"name": nodeset, **where}, {"clusterName": cluster, **fields}))
+        for login, spec in self.logins.items() if self.elsewhere else ():
+            made.append(_object("LoginSet", {"name": login, **where}, {"clusterName": cluster, **spec}))
         for token, spec in self.tokens.items():
             made.append(_object("Token", {"name": token, **where}, {"clusterRef": {"name": cluster}, **spec}))
-        return made
+        return [*made, *(one for one in self.release.get("extraObjects", ()) if isinstance(one, dict))]
 
     def _root(self, scope: str, name: str) -> Values:
         named = {"nodeset": self.nodesets, "login": self.logins, "partition": self.partitions, "token": self.tokens}
         if scope in named:
             return named[scope].setdefault(name, {})
-        return self.chart if scope == "chart" else self.cluster
+        return {"chart": self.chart, "release": self.release}.get(scope, self.cluster)
 
 
 def joined(old: object, new: object) -> object:

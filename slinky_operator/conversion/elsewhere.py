@@ -15,9 +15,7 @@ from slinky_operator.conversion.report import Fate
 from slinky_operator.conversion.walk import EMPTY, UNKNOWN, Walk
 
 ELSEWHERE: Final = "slurmctld runs elsewhere"
-NOT_WITH_SERVER: Final = (
-    "the operator runs none of it for a Slurm elsewhere; login pods are LoginSets of their own there (docs/login.md)"
-)
+NOT_WITH_SERVER: Final = "the operator runs none of it for a Slurm elsewhere (docs/hybrid.md)"
 KEYS: Final = ("external", "externalConfig")
 _SLURMRESTD: Final = (
     "the operator needs a slurmrestd beside that slurmctld: put its URL into cluster.server, and a token of it into"

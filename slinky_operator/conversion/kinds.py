@@ -154,7 +154,7 @@ class _Conversion:
         if one.old:
             self._keep(one, draft)
             return
-        if "server" in draft.cluster and one.kind in {"RestApi", "Accounting", "LoginSet"}:
+        if draft.elsewhere and one.kind in {"RestApi", "Accounting"}:
             self._walk(Draft()).note(f"{one.path}.spec", Fate.LOST, one.spec, why=elsewhere.NOT_WITH_SERVER)
             return
         name, label = self._part(one, draft)
@@ -177,10 +177,10 @@ class _Conversion:
         if one.kind == "LoginSet":
             name = one.name.removeprefix(f"{draft.name}-")
             draft.logins.setdefault(name, {})
-            return name, f"cluster.login[{name}]"
+            return name, f"loginsets.{name}" if draft.elsewhere else f"cluster.login[{name}]"
         if one.kind == "Token":
             draft.tokens.setdefault(one.name, {})
-            return one.name, f"Token/{one.name}.spec"
+            return one.name, f"tokens.{one.name}"
         if one.kind == "Accounting":
             draft.put("cluster", "", ["accounting", "enabled"], True)  # noqa: FBT003 a value
         return "", ""

@@ -36,7 +36,9 @@ CHARTS: Final = ("slurm", "slurm-operator")
 OLD: Final = frozenset({"compute", "login", "jwt", "slurm", "authcred", "mariadb", "slurm-exporter", "debug"})
 """Keys that only 0.1 to 0.3 have."""
 
-OURS: Final = frozenset({"cluster", "networkPolicy", "slurm.registry", "watchNamespaces", "workers", "otherOperators"})
+OURS: Final = frozenset(
+    {"cluster", "tokens", "networkPolicy", "slurm.registry", "watchNamespaces", "workers", "otherOperators"}
+)
 """Keys that only the charts of this operator have."""
 
 IN_EACH: Final = frozenset({"imagePullSecrets", "imagePullPolicy", "priorityClassName", "priorityClass"})
@@ -237,15 +239,14 @@ class _Slurm:
             self.one_login(own, defaults, f"{path}.{name}", name, "" if on else "it is not enabled")
 
     def login_defaults(self, value: Any, path: str) -> None:
-        self.of_all(LOGIN, value, path, "login", "cluster.login[]")
+        self.of_all(LOGIN, value, path, "loginsets.*" if self.elsewhere else "cluster.login[]")
 
     def one_login(self, own: Any, defaults: Values, path: str, name: str, off: str) -> None:
         """One set of login pods."""
         whole = merged(defaults, own) if isinstance(own, dict) else own
-        refused = NOT_WITH_SERVER if self.elsewhere else ""
-        label = f"cluster.login[{name}]"
-        self.part(name, label, path, own, off=off, refused=refused).through(LOGIN, whole, path)
-        if off or refused:
+        label = f"loginsets.{name}" if self.elsewhere else f"cluster.login[{name}]"
+        self.part(name, label, path, own, off=off).through(LOGIN, whole, path)
+        if off:
             return
         self.draft.put_default("login", name, ["replicas"], 1)
         if self.draft.get("login", name, SERVICE_TYPE) is None:
@@ -265,7 +266,7 @@ class _Slurm:
                 for name, own, at in self.listed(below, inner):
                     self.one_partition(own, at, name)
             else:
-                self.of_all(COMPUTE, {key: below}, path, "nodeset", "nodesets.*")
+                self.of_all(COMPUTE, {key: below}, path, "nodesets.*")
         scratch = Draft()
         quiet = Walk(scratch, Report(self.report.source), "*", "nodesets.*")
         for_all = ("image", "imagePullPolicy")
@@ -281,7 +282,7 @@ class _Slurm:
             self.one_nodeset(own, self.values.get("nodesetDefaults") or {}, f"{path}.{name}", name)
 
     def nodeset_defaults(self, value: Any, path: str) -> None:
-        self.of_all(NODESET, value, path, "nodeset", "nodesets.*")
+        self.of_all(NODESET, value, path, "nodesets.*")
 
     def one_nodeset(self, own: Any, defaults: Values, path: str, name: str) -> None:
         """One NodeSet."""
@@ -368,11 +369,10 @@ class _Slurm:
 
         return replace(self.walk, name=name, label=label, reported=reported, off=off, refused=refused)
 
-    def of_all(self, table: Any, value: Any, path: str, scope: str, label: str) -> None:
+    def of_all(self, table: Any, value: Any, path: str, label: str) -> None:
         """Report defaults of several parts; they are written with each."""
         scratch = Draft()
-        refused = NOT_WITH_SERVER if self.elsewhere and scope == "login" else ""
-        replace(self.walk, draft=scratch, name="*", label=label, refused=refused).through(table, value, path)
+        replace(self.walk, draft=scratch, name="*", label=label).through(table, value, path)
         if scratch.cluster:
             for key, found in scratch.cluster.items():
                 self.draft.put("cluster", "", [key], found)

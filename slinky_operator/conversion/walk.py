@@ -121,9 +121,9 @@ class Walk:
     def place(self, scope: str, parts: list[str]) -> str:
         """A path as the values have it."""
         where = ".".join(parts).replace("container", "template.spec.containers[]")
-        if scope in {"nodeset", "login", "partition"}:
+        if scope in {"nodeset", "login", "partition", "token"}:
             return f"{self.label}.{where}"
-        return where if scope == "chart" else f"{scope}.{where}"
+        return where if scope in {"chart", "release"} else f"{scope}.{where}"
 
     def note(
         self,

@@ -31,7 +31,7 @@ annotations:
 {{/* The operator: its pods, or with debug.localOperator any address. */}}
 {{- define "slurm.operator" -}}
 {{ toYaml .Values.networkPolicy.operator }}
-{{- if .Values.debug.localOperator }}
+{{- if include "slurm.debug" (dict "root" . "name" "localOperator") }}
 - ipBlock:
     cidr: 0.0.0.0/0
 - ipBlock:

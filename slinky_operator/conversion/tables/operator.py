@@ -75,7 +75,7 @@ OPERATOR: Final[Table] = {
     "timeoutSeconds": NO_WEBHOOK,
     "certManager": NO_WEBHOOK,
     "webhook": NO_WEBHOOK,
-    "crds": {"enabled": needless("helm installs the CRDs unless --skip-crds is given, and upgrades them with crds.upgrade")},
+    "crds": {"enabled": needless("helm installs the CRDs, and upgrades them with crds.upgrade")},
     "extraObjects": to("chart.extraObjects", items),
     "propagatedNodeConditions": lost("cordoned and lost Nodes are noticed; other conditions are not"),
     "operator": {

@@ -442,7 +442,11 @@ SLURM: Final[Table] = {
         "value": needless("of the PriorityClass, which you create"),
         "preemptionPolicy": needless("of the PriorityClass, which you create"),
     },
-    "debug": {"*": lost_unless(ON, OFF, why="nothing here", because="a help for developers of Slinky's operator")},
+    "debug": {
+        "enabled": to("release.debug.enable", flag),
+        "enable": to("release.debug.enable", flag),
+        "*": to("release.debug.*", flag),
+    },
     "slurmKey": _secret("slurmKeyRef", "slurm.key"),
     "slurmKeyRef": to("cluster.auth.slurmKeyRef", reference("slurm.key")),
     "jwtKey": _secret("jwtKeyRef", "jwt.key"),
@@ -504,6 +508,6 @@ SLURM: Final[Table] = {
         },
         "*": {"*": missed_unless(OFF, why="write devices, volumes and annotations of networks into the NodeSet")},
     },
-    "extraObjects": lost("apply these objects beside the release"),
+    "extraObjects": to("release.extraObjects", items),
 }
 """All of them. What begins with `each.` or `name.`, and what is of several NodeSets, is spread by `values`."""

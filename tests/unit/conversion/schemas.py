@@ -10,11 +10,16 @@ from typing import Any, Final
 import yaml
 
 from slinky_api.errors import SlinkyApiError
-from slinky_api.v1alpha1 import Cluster, NodeSet, Token
+from slinky_api.v1alpha1 import Cluster, LoginSet, NodeSet, Token
 from slinky_api.v1alpha1.common import ApiObject
 
 ROOT: Final = Path(__file__).parents[3]
-KINDS: Final[dict[str, type[ApiObject]]] = {"Cluster": Cluster, "NodeSet": NodeSet, "Token": Token}
+KINDS: Final[dict[str, type[ApiObject]]] = {
+    "Cluster": Cluster,
+    "NodeSet": NodeSet,
+    "LoginSet": LoginSet,
+    "Token": Token,
+}
 
 
 @cache

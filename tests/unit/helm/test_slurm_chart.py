@@ -11,6 +11,7 @@ from hack.packaging.render import EXPORTER_CHART, OPERATOR_CHART, ROOT, SLURM_CH
 from slinky_api import labels
 from slinky_api.v1alpha1 import Cluster, NodeSet
 from slinky_operator.slurm import naming
+from tests.unit.conversion.schemas import KINDS, errors
 
 JOBS_CHARTS = tuple(ROOT / "helm" / name for name in ("slurm-jobs", "slurm-sylabs-jobs"))
 
@@ -235,9 +236,117 @@ def test_a_nodeset_that_is_not_enabled_is_left_out() -> None:
     assert rendered({"nodesets": {"gpu": {"enabled": False}}})[1] == {}
 
 
+def objects_of(values: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The specs of all objects, each of which its CRD takes."""
+    objects = render(SLURM_CHART, values, release="hpc", namespace="slurm")
+    assert [found for one in objects if one["kind"] in KINDS for found in errors(one)] == []
+    return {(one["kind"], one["metadata"]["name"]): one.get("spec", {}) for one in objects}
+
+
+def test_login_sets_tokens_and_partitions_are_maps() -> None:
+    found = objects_of(
+        {
+            "cluster": {"partitions": [{"name": "all-nodes", "nodeSets": ["ALL"]}]},
+            "nodesets": {"gpu": {"replicas": 1}},
+            "partitions": {"batch": {"nodeSets": ["gpu"], "config": "Default=YES"}, "old": {"enabled": False}},
+            "loginsets": {"front": {"replicas": 3}, "old": {"enabled": False}, "none": None},
+            "loginsetDefaults": {"replicas": 1, "image": "registry/login:1"},
+            "tokens": {"portal": {"username": "nobody", "lifetime": "15m"}, "old": {"enabled": False}},
+        }
+    )
+    assert found["LoginSet", "front"] == {"clusterName": "hpc", "replicas": 3, "image": "registry/login:1"}
+    assert found["Token", "portal"] == {"clusterRef": {"name": "hpc"}, "username": "nobody", "lifetime": "15m"}
+    assert found["Cluster", "hpc"]["partitions"] == [
+        {"name": "all-nodes", "nodeSets": ["ALL"]},
+        {"name": "batch", "nodeSets": ["gpu"], "config": "Default=YES"},
+    ]
+    assert not [name for kind, name in found if name in {"old", "none"}]
+
+
+def test_defaults_of_node_sets_are_merged_into_each() -> None:
+    found = objects_of(
+        {
+            "nodesetDefaults": {
+                "replicas": 4,
+                "features": ["a", "b"],
+                "pinToNode": True,
+                "weight": 3,
+                "template": {"spec": {"nodeSelector": {"pool": "slurm", "zone": "a"}, "priorityClassName": "low"}},
+            },
+            "nodesets": {
+                "plain": {},
+                "own": {
+                    "replicas": 0,
+                    "features": [],
+                    "pinToNode": False,
+                    "weight": None,
+                    "template": {"spec": {"nodeSelector": {"zone": "b"}}},
+                },
+                "off": None,
+            },
+        }
+    )
+    assert found["NodeSet", "plain"]["replicas"] == 4
+    assert found["NodeSet", "own"] == {
+        "clusterName": "hpc",
+        "replicas": 0,
+        "features": [],
+        "pinToNode": False,
+        "template": {"spec": {"nodeSelector": {"pool": "slurm", "zone": "b"}, "priorityClassName": "low"}},
+    }
+    assert ("NodeSet", "off") not in found
+    # What one NodeSet says is not there in the next, nor in the defaults.
+    assert found["NodeSet", "plain"]["template"]["spec"]["nodeSelector"] == {"pool": "slurm", "zone": "a"}
+    off = objects_of({"nodesetDefaults": {"enabled": False}, "nodesets": {"a": {}, "b": {"enabled": True}}})
+    assert [name for kind, name in off if kind == "NodeSet"] == ["b"]
+    assert objects_of({"nodesetDefaults": {"image": "i"}})["NodeSet", "compute"]["image"] == "i"
+
+
+def test_accounting_has_a_value_of_its_own() -> None:
+    accounting = {"enabled": True, "extraConf": "a", "database": {"host": "db", "name": "x"}}
+    whole: dict[str, Any] = {"accounting": accounting, "cluster": {"accounting": {"database": {"host": "other"}}}}
+    assert objects_of(whole)["Cluster", "hpc"]["accounting"] == {
+        **accounting,
+        "database": {"host": "other", "name": "x"},
+    }
+    closed = policies({"accounting": accounting, "networkPolicy": {"slurm": {"enabled": True}}})
+    assert "hpc-accounting" in closed
+
+
+def test_a_partition_that_is_there_twice_is_refused() -> None:
+    twice = {"cluster": {"partitions": [{"name": "a"}]}, "partitions": {"a": {}}}
+    with pytest.raises(RenderFailed, match=r"partitions\.a: cluster\.partitions has a partition of this name already"):
+        render(SLURM_CHART, twice)
+
+
+@pytest.mark.parametrize(
+    ("debug", "confinement"),
+    [
+        ({}, "Constrain"),
+        ({"enable": True, "disableCgroups": True}, "None"),
+        ({"enable": False, "disableCgroups": True}, "Constrain"),
+        ({"enabled": False, "disableCgroups": True}, "Constrain"),
+    ],
+)
+def test_jobs_are_not_confined_where_cgroups_are_disabled(debug: dict[str, Any], confinement: str) -> None:
+    found = objects_of({"debug": debug, "nodesets": {"a": {"confinement": "Constrain"}, "b": {}}})
+    assert found["NodeSet", "a"]["confinement"] == confinement
+    assert "confinement" not in found["NodeSet", "b"]
+
+
+def test_objects_beside_the_release() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "of-{{ .Release.Name }}"}}
+    assert ("Secret", "of-hpc") in objects_of({"extraObjects": [secret]})
+
+
 @pytest.mark.parametrize(
     ("values", "where", "key"),
     [
+        ({"partitions": {"a": {"nodeSet": []}}}, "/partitions/a", "nodeSet"),
+        ({"loginsets": {"a": {"replicaz": 1}}}, "/loginsets/a", "replicaz"),
+        ({"tokens": {"a": {"user": "x"}}}, "/tokens/a", "user"),
+        ({"nodesetDefaults": {"replcas": 1}}, "/nodesetDefaults", "replcas"),
+        ({"accounting": {"enable": True}}, "/accounting", "enable"),
         ({"cluster": {"controler": {}}}, "/cluster", "controler"),
         ({"cluster": {"controller": {"persistence": {"sise": "1Gi"}}}}, "/cluster/controller/persistence", "sise"),
         ({"cluster": {"partitions": [{"name": "a", "nodesets": []}]}}, "/cluster/partitions/0", "nodesets"),

@@ -123,6 +123,50 @@ images: venv ## Build all container images into the cache
 load-images: venv ## Build all container images and load them into the local Kubernetes
 	$(RUN) hack.localkube load-image $$($(RUN) hack.images build)
 
+##@ Against the Kubernetes of the current kubeconfig
+
+IMG ?= localhost/slinky/slurm-operator:dev
+KUBECTL ?= kubectl
+HELM ?= helm
+DOCKER ?= docker
+DIST := dist
+CRD_FOLDERS := helm/slurm-operator/crds helm/slurm-jobs/crds
+KINDS := clusters nodesets loginsets tokens slurmjobs
+# Where there is no kubectl or helm, those that the local Kubernetes has built.
+export PATH := $(PATH):$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slurm-operator/bin
+
+.PHONY: install uninstall deploy undeploy run values-dev
+install: ## Install or upgrade the CRDs
+	$(KUBECTL) apply --server-side --force-conflicts $(CRD_FOLDERS:%=--filename=%)
+uninstall: ## Delete the CRDs; refused while objects exist, which would go too (FORCE=1)
+	@left="$$(for kind in $(KINDS); do $(KUBECTL) get $$kind.slinky.slurm.net --all-namespaces --output=name 2>/dev/null || true; done)"; \
+	if [ -n "$$left" ] && [ -z "$(FORCE)" ]; then \
+	  echo "uninstall: these would be deleted, too: delete them first, or say FORCE=1" >&2; echo "$$left" >&2; exit 1; fi
+	$(KUBECTL) delete --ignore-not-found $(CRD_FOLDERS:%=--filename=%)
+deploy: install ## Install or upgrade the operator by its chart (IMG=repository:tag, VALUES=file)
+	img='$(IMG)'; $(HELM) upgrade --install slurm-operator helm/slurm-operator --namespace slurm-operator --create-namespace \
+	  --skip-crds --set-string "image.repository=$${img%:*},image.tag=$${img##*:}" $(VALUES:%=--values=%) --wait --timeout=300s
+undeploy: ## Uninstall the operator; CRDs, Clusters and Slurm stay
+	$(HELM) uninstall slurm-operator --namespace slurm-operator --ignore-not-found --wait
+run: venv ## Run the operator on this machine, slurmrestd forwarded (ARGS="--log-level=DEBUG")
+	$(RUN) hack.developing.run -- $(ARGS)
+values-dev: ## Write helm/*/values-dev.yaml, your own values for skaffold and make run; keeps those that exist
+	@for chart in slurm-operator slurm; do \
+	  file=helm/$$chart/values-dev.yaml; \
+	  test -e $$file || { cp hack/developing/values/$$chart.yaml $$file; echo "$$file"; }; done
+
+##@ Images and charts
+
+.PHONY: docker-build docker-push package helm-docs
+docker-build: ## Build the operator's image with Docker (IMG=repository:tag)
+	DOCKER_BUILDKIT=1 $(DOCKER) build --file containers/operator/Dockerfile --tag $(IMG) .
+docker-push: ## Push it to the registry in its name
+	$(DOCKER) push $(IMG)
+package: ## Package the charts into dist/
+	for chart in helm/*/Chart.yaml; do $(HELM) package "$${chart%/Chart.yaml}" --destination $(DIST); done
+helm-docs: venv ## Write docs/helm-values.md and the schemas of values from the charts' comments
+	$(RUN) hack.packaging write
+
 ##@ Upkeep
 
 .PHONY: plugin format lock manifests generate golden clean help

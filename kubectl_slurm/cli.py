@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from kubectl_slurm.commands.explain import explain
 from kubectl_slurm.commands.status import status
 from kubectl_slurm.commands.token import token
 from kubectl_slurm.errors import EXIT_CODES, FAILED, INTERRUPTED, OK, PluginError
@@ -50,7 +51,7 @@ def completion(shell: str) -> None:
     click.echo(kind(slurm, {}, NAME, COMPLETE).source())
 
 
-for _command in (status, token):
+for _command in (status, explain, token):
     slurm.add_command(_command)
 
 

@@ -99,6 +99,16 @@ class Kubernetes:
         # Who cannot even ask is told by the request itself.
         return response.is_error or bool((response.json().get("status") or {}).get("allowed"))
 
+    def trouble_of_service(self, path: str) -> str:
+        """Why the API server's proxy does not reach a Service; empty if it does."""
+        response = self._send("GET", path)
+        try:
+            body = response.json()
+        except ValueError:
+            return ""
+        is_own = isinstance(body, dict) and body.get("kind") == "Status" and response.is_error
+        return _message(response) if is_own else ""
+
     def user(self) -> str:
         """The user as the API server knows them; empty if it does not say."""
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

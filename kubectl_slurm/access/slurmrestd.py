@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from kubectl_slurm.access.kubernetes import Kubernetes
-from kubectl_slurm.errors import MissingRight
+from kubectl_slurm.errors import KubernetesError, MissingRight
 from kubectl_slurm.facts.objects import ClusterFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
 from slurm_client import SlurmError, StaticToken, SyncSlurmClient
@@ -41,31 +41,39 @@ def client(cluster: ClusterFacts, token: str, *, socket: Path, url: str = "", ca
     direct = url or (cluster.server if cluster.external else "")
     if direct:
         return SyncSlurmClient(direct, given, timeout=TIMEOUT, ca_bundle=ca or None)
-    service = f"http:{cluster.name}-restapi:{PORT}"
-    path = f"/api/v1/namespaces/{cluster.namespace}/services/{service}/proxy"
-    return SyncSlurmClient(f"http://localhost{path}", given, timeout=TIMEOUT, unix_socket=socket)
+    return SyncSlurmClient(f"http://localhost{proxy_path(cluster)}", given, timeout=TIMEOUT, unix_socket=socket)
 
 
-def checked(kube: Kubernetes, ask: Callable[[], T], *, verb: str = "get", direct: bool = False) -> T:
+def proxy_path(cluster: ClusterFacts) -> str:
+    """Where the API server has a Cluster's slurmrestd."""
+    return f"/api/v1/namespaces/{cluster.namespace}/services/http:{cluster.name}-restapi:{PORT}/proxy"
+
+
+def checked(kube: Kubernetes, ask: Callable[[], T], *, verb: str = "get", path: str = "") -> T:
     """Ask slurmrestd; a refusal of the API server on the way is told as such.
 
     Parameters
     ----------
     verb
         What the API server calls this request.
-    direct
-        Whether the API server is not on the way.
+    path
+        Where the API server has it; empty if it is not on the way.
 
     Raises
     ------
     MissingRight
         The user may not use the proxy of Services.
+    KubernetesError
+        The API server does not reach it, and says why.
     """
     try:
         return ask()
     except SlurmError as error:
-        if not direct and not kube.may(verb, SERVICES_PROXY):
+        if path and not kube.may(verb, SERVICES_PROXY):
             raise MissingRight(verb, SERVICES_PROXY, kube.namespace, kube.user()) from error
+        trouble = kube.trouble_of_service(path) if path else ""
+        if trouble:
+            raise KubernetesError(f"the API server does not reach slurmrestd: {trouble}") from error
         raise
 
 

@@ -6,6 +6,7 @@ Each asks through a `session.Session`, lets a rule answer, and prints by `screen
 `options`    options that all commands share
 `session`    what a command asks with: Kubernetes, a Cluster, its slurmrestd
 `status`     ``status``
+`explain`    ``explain``
 `token`      ``token``
 ===========  ========================================================================================================
 """

@@ -88,7 +88,8 @@ class Session:
 
     def ask(self, cluster: ClusterFacts, call: Callable[[], T], *, verb: str = "get") -> T:
         """Ask slurmrestd; a right that is missing on the way is named."""
-        return slurmrestd.checked(self.kube, call, verb=verb, direct=bool(self.options.server) or cluster.external)
+        direct = bool(self.options.server) or cluster.external
+        return slurmrestd.checked(self.kube, call, verb=verb, path="" if direct else slurmrestd.proxy_path(cluster))
 
 
 @contextmanager

@@ -5,5 +5,10 @@
 `queue`        why jobs wait, counted
 `service`      nodes that take no jobs, who said so, and since when
 `endings`      tokens and keys that end soon
+`tokens`       a list of Tokens
+`job`          why a job waits, or what became of it
+`limits`       which limit holds a job back, and who uses it
+`near_misses`  what each node lacks for a job
+`node`         why a node takes no job
 =============  ======================================================================================================
 """

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kubectl_slurm.facts.objects import ClusterFacts, Condition, KeyFacts, NodeSetFacts, TokenFacts
+from kubectl_slurm.facts.objects import ClusterFacts, Condition, KeyFacts, NodeSetFacts, PodFacts, TokenFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.rules.status import Overview
 from slurm_client.models import Job, JobState, Node, NodeState, Partition, PartitionState
+from slurm_client.models.database.accounts import Association
+from slurm_client.models.database.limits import AssociationLimits
+from slurm_client.notation.tres import Tres
 
 NOW = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)
 OPERATOR_DRAIN = "slurm-operator: scale-in"
@@ -119,6 +123,8 @@ JOBS = (
     job(4140, state_reason="DependencyNeverSatisfied", dependency="afterok:4100(failed)"),
 )
 
+POD = PodFacts(name="cpu-2", nodeset="cpu", node="host-7", phase="Running", ready=True)
+
 TOKENS = (
     TokenFacts(
         name="portal",
@@ -154,5 +160,14 @@ TOKENS = (
 KEYS = (KeyFacts("slurm-auth-slurm/slurm.jwks 2026-10", NOW + timedelta(days=3)),)
 
 PICTURE = SlurmPicture(now=NOW, jobs=JOBS, nodes=NODES, partitions=(partition(),), version="26.05.1")
+
+ASSOCIATIONS = (
+    Association(account="root"),
+    Association(account="physics", parent_account="root", limits=AssociationLimits(group_tres=Tres.parse("cpu=20"))),
+    Association(account="physics", user="alice"),
+)
+
+ACCOUNTED = replace(PICTURE, associations=ASSOCIATIONS, qos=())
+"""The same with slurmdbd's part."""
 
 OVERVIEW = Overview(now=NOW, cluster=CLUSTER, nodesets=NODESETS, tokens=TOKENS, keys=KEYS, slurm=PICTURE)

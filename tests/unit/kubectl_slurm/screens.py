@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from kubectl_slurm.rules import status, tokens
+from kubectl_slurm.rules import job, node, status, tokens
 from kubectl_slurm.screen.blocks import Screen
 from kubectl_slurm.screen.printing import Printer
 from tests.unit.kubectl_slurm import samples
@@ -20,6 +20,9 @@ def screens() -> Mapping[str, Screen]:
     """Each screen by its command."""
     return {
         "status": status.screen(samples.OVERVIEW),
+        "explain job/4120": job.screen(job.find("4120", samples.JOBS), samples.ACCOUNTED),
+        "explain job/4121": job.screen(job.find("4121", samples.JOBS), samples.ACCOUNTED),
+        "explain node/cpu-2": node.screen("cpu-2", samples.ACCOUNTED, samples.POD, samples.NODESETS[0]),
         "token": tokens.screen(samples.TOKENS, "slurm", samples.NOW),
     }
 

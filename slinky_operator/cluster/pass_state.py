@@ -1,39 +1,34 @@
-"""The state of one pass of the plan: the snapshot, and the findings of its steps for later ones."""
+"""The state of one pass of the plan: the snapshot, and the findings of its steps for later ones.
+
+It knows no part: each part has a frozen type for what it finds out, with a default that says that nothing is known yet.
+There is one finding of each type.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from slinky_operator.cluster.actions import Action
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing, Pace
-from slinky_operator.cluster.parts.daemons import Made
-from slinky_operator.cluster.parts.exporter.condition import Workload
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
-from slinky_operator.cluster.parts.upgrade.order import Upgrade
-from slinky_operator.cluster.rollout.config.draft import Rollout
-from slinky_operator.cluster.rollout.preflight.replacement import Replacement, Stage
-from slinky_operator.cluster.trials.engine import Stage as StageOfTrial
-from slinky_operator.cluster.trials.engine import Trial
-from slinky_operator.identity import users
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 
+Finding = TypeVar("Finding")
+
 
 @dataclass(slots=True)
-class Progress:
-    """What is known in one pass. A step writes its findings; only later steps may read them."""
+class PassState:
+    """What is known in one pass. A step notes its findings; only later steps may read them."""
 
     snapshot: Snapshot
-    """With the settings of claims that can be carried out (`steps.claims`)."""
+    """With the settings of claims that can be carried out (`parts.claims`)."""
 
-    pace: Pace
     images: Images
-    """The operator's defaults; from the step `images` on, those of this Cluster."""
+    """The operator's defaults; from the step `keep_images` on, the images of this Cluster."""
 
     now: float
     """Monotonic seconds."""
@@ -41,42 +36,19 @@ class Progress:
     wall: datetime
     """The time of day."""
 
-    asked: Snapshot
-    """With the settings of claims that the spec asks for."""
-
-    keys: Keys = field(default_factory=Keys)
-    missing: Missing | None = None
-    """Why there is no connection."""
-
-    replacement: Replacement = Replacement(Stage.FREE)  # noqa: RUF009 - frozen
-    """Whether slurmctld's pod may be replaced."""
-
-    slurmdbd: Trial = Trial(StageOfTrial.PASSED)  # noqa: RUF009 - frozen
-    """Whether slurmdbd may take its next configuration."""
-
-    identity: users.Trouble | None = None
-    """What is wrong with the source of users."""
-
-    rollout: Rollout | None = None
-    """The state of the configuration; `None` before its step, and for an external Cluster."""
-
-    made: Made = Made()  # noqa: RUF009 - frozen
-    """The written objects, except ConfigMaps and Secrets."""
-
-    claims_refused: tuple[str, ...] = ()
-    """Settings of claims that cannot be carried out, and why."""
-
-    claims_growing: tuple[str, ...] = ()
-    """Claims whose volumes are still to grow."""
-
-    upgrade: Upgrade = Upgrade()  # noqa: RUF009 - frozen
-    """Which daemons wait for others with their images."""
-
-    exporter: Workload = Workload()  # noqa: RUF009 - frozen
-    """What is known of the exporter's pod."""
-
     due: list[float] = field(default_factory=list)
     """Seconds until something is due without an event."""
+
+    _findings: dict[type, object] = field(default_factory=dict)
+
+    def found(self, kind: type[Finding]) -> Finding:
+        """The finding of this type; its default if no step has noted one."""
+        known = self._findings.get(kind)
+        return known if isinstance(known, kind) else kind()
+
+    def note(self, finding: object) -> None:
+        """Note a finding for later steps, in the place of an earlier one of its type."""
+        self._findings[type(finding)] = finding
 
     @property
     def config_map(self) -> Object | None:
@@ -89,4 +61,4 @@ class Progress:
             self.due.append(seconds)
 
 
-Step: TypeAlias = Callable[[Progress], Iterable[Action]]
+Step: TypeAlias = Callable[[PassState], Iterable[Action]]

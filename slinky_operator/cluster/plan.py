@@ -16,16 +16,22 @@ from slinky_operator.cluster.actions import Action, Disconnect
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
+from slinky_operator.cluster.parts.accounting.condition import SlurmdbdTrial
 from slinky_operator.cluster.parts.accounting.step import ask_accounting, keep_accounting
 from slinky_operator.cluster.parts.accounts.step import keep_accounts
+from slinky_operator.cluster.parts.claims.condition import Claims
 from slinky_operator.cluster.parts.claims.step import feasible, grow_claims
+from slinky_operator.cluster.parts.configuration.condition import Configuration
 from slinky_operator.cluster.parts.configuration.step import roll_out, tell_of_configuration
 from slinky_operator.cluster.parts.connection import slurm_connection
-from slinky_operator.cluster.parts.connection.slurm_connection import Pace
+from slinky_operator.cluster.parts.connection.slurm_connection import Connection, Pace
 from slinky_operator.cluster.parts.connection.step import answers, connect, count_jobs, jobs_due, tell_of_jobs
+from slinky_operator.cluster.parts.daemons import Made
 from slinky_operator.cluster.parts.deletion.step import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
+from slinky_operator.cluster.parts.exporter.condition import Workload
 from slinky_operator.cluster.parts.exporter.step import keep_exporter
 from slinky_operator.cluster.parts.external_nodes.step import tell_outside
+from slinky_operator.cluster.parts.identity.condition import UserSource
 from slinky_operator.cluster.parts.identity.step import ask_directory, keep_users
 from slinky_operator.cluster.parts.job_logs_key.step import keep_job_logs_key
 from slinky_operator.cluster.parts.keys.key_guard import guarded
@@ -34,6 +40,7 @@ from slinky_operator.cluster.parts.keys.sets import key_form
 from slinky_operator.cluster.parts.keys.step import adopt_keys, keep_keys, load_changed_key, load_key_set, read_keys
 from slinky_operator.cluster.parts.monitoring.step import keep_monitors
 from slinky_operator.cluster.parts.slurmctld import hang
+from slinky_operator.cluster.parts.upgrade.order import Upgrade
 from slinky_operator.cluster.parts.volumes.step import ask_volumes
 from slinky_operator.cluster.parts.workloads.step import (
     ask_claim,
@@ -43,7 +50,8 @@ from slinky_operator.cluster.parts.workloads.step import (
     write_daemons,
     write_shared,
 )
-from slinky_operator.cluster.pass_state import Progress, Step
+from slinky_operator.cluster.pass_state import PassState, Step
+from slinky_operator.cluster.rollout.preflight.replacement import Replacement
 from slinky_operator.cluster.status import events
 from slinky_operator.cluster.status.conditions import Findings
 from slinky_operator.cluster.status.status import COUNTS, status_of
@@ -150,54 +158,56 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
     if cluster.deleting and not slurmd_pods_left(snapshot, now):
         return Plan((tear_down(snapshot),), None, None)
     snapshot = key_form.settled(snapshot)
-    asked, (snapshot, told) = snapshot, feasible(snapshot)
-    progress = Progress(snapshot, environment.pace, environment.images, now, wall, asked, claims_refused=told)
+    snapshot, claims = feasible(snapshot)
+    state = PassState(snapshot, environment.images, now, wall)
+    for known in (environment.pace, claims):
+        state.note(known)
     if cluster.spec.external:
-        actions = [action for step in ELSEWHERE for action in step(progress)]
-        return _finish(progress, actions, replace(_findings_elsewhere(progress), off=environment.off))
-    actions = [action for step in MANAGED for action in step(progress)]
-    found = replace(_findings(progress), off=environment.off)
-    return _finish(progress, guarded(actions, snapshot, progress.keys, now), found)
+        actions = [action for step in ELSEWHERE for action in step(state)]
+        return _finish(state, actions, replace(_findings_elsewhere(state), off=environment.off))
+    actions = [action for step in MANAGED for action in step(state)]
+    found = replace(_findings(state), off=environment.off)
+    return _finish(state, guarded(actions, snapshot, state.found(Keys), now), found)
 
 
-def _findings_elsewhere(progress: Progress) -> Findings:
+def _findings_elsewhere(state: PassState) -> Findings:
     """The input for the status of an external Cluster."""
-    snapshot = progress.snapshot
-    key = slurm_connection.foreign_key_trouble(snapshot) or progress.keys.trouble
-    told = refused(snapshot, progress.made.children)
-    return Findings(None, progress.missing, key, told, exporter=progress.exporter)
+    snapshot = state.snapshot
+    key = slurm_connection.foreign_key_trouble(snapshot) or state.found(Keys).trouble
+    told = refused(snapshot, state.found(Made).children)
+    return Findings(None, state.found(Connection).missing, key, told, exporter=state.found(Workload))
 
 
-def _findings(progress: Progress) -> Findings:
+def _findings(state: PassState) -> Findings:
     """The input for the status of a managed Cluster."""
-    snapshot, rollout, made = progress.snapshot, progress.rollout, progress.made
-    left = slurmd_pods_left(snapshot, progress.now)
+    snapshot, rollout, made = state.snapshot, state.found(Configuration).rollout, state.found(Made)
+    left = slurmd_pods_left(snapshot, state.now)
     return Findings(
         rollout,
-        progress.missing,
-        progress.keys.trouble,
+        state.found(Connection).missing,
+        state.found(Keys).trouble,
         (*made.refused, *refused(snapshot, made.children)),
         deleting=f"slurmd pods are left: {named(left)}" if snapshot.cluster.deleting else "",
         starting=rollout is not None and not rollout.status.applied_hash and not answers(snapshot),
-        replacement=progress.replacement,
-        slurmdbd=progress.slurmdbd,
-        claims_refused=progress.claims_refused,
-        claims_growing=progress.claims_growing,
-        stuck=daemons.troubles(snapshot, progress.wall),
-        upgrade=progress.upgrade,
-        identity=progress.identity,
-        signing=progress.keys.signing,
-        weak_keys=progress.keys.weak,
-        slurmd_image=progress.images.slurmd,
-        exporter=progress.exporter,
-        hung=hang.words(snapshot.controller_pod, progress.wall),
+        replacement=state.found(Replacement),
+        slurmdbd=state.found(SlurmdbdTrial).trial,
+        claims_refused=state.found(Claims).refused,
+        claims_growing=state.found(Claims).growing,
+        stuck=daemons.troubles(snapshot, state.wall),
+        upgrade=state.found(Upgrade),
+        identity=state.found(UserSource).trouble,
+        signing=state.found(Keys).signing,
+        weak_keys=state.found(Keys).weak,
+        slurmd_image=state.images.slurmd,
+        exporter=state.found(Workload),
+        hung=hang.words(snapshot.controller_pod, state.wall),
     )
 
 
-def _finish(progress: Progress, actions: list[Action], findings: Findings) -> Plan:
+def _finish(state: PassState, actions: list[Action], findings: Findings) -> Plan:
     """The plan, with the resulting status and requeue time."""
-    snapshot, now = progress.snapshot, progress.now
-    wanted = status_of(snapshot, findings, progress.wall)
+    snapshot, now = state.snapshot, state.now
+    wanted = status_of(snapshot, findings, state.wall)
     stored = snapshot.cluster.status.to_dict()
     new = wanted.to_dict()
     differing = {key for key in {*stored, *new} if stored.get(key) != new.get(key)}
@@ -205,24 +215,24 @@ def _finish(progress: Progress, actions: list[Action], findings: Findings) -> Pl
     waiting = bool(differing) and differing <= set(COUNTS) and since < COUNTS_EVERY
     if "conditions" in differing:
         actions = [*actions, *events.of_conditions(snapshot, wanted)]
-    due = list(progress.due)
+    due = list(state.due)
     if waiting:
         due.append(COUNTS_EVERY - since)
     if snapshot.cluster.deleting:
         due.append(LOOK_AGAIN_FOR_PODS)
     up = answers(snapshot)
-    well = up and not progress.keys.troubled and findings.key is None
-    due.append(LOOK_AGAIN if well else _look_again(progress))
+    well = up and not state.found(Keys).troubled and findings.key is None
+    due.append(LOOK_AGAIN if well else _look_again(state))
     if up:
         due.append(jobs_due(snapshot, now))
-    return Plan(tuple(actions), wanted, min(due), waiting, progress.keys)
+    return Plan(tuple(actions), wanted, min(due), waiting, state.found(Keys))
 
 
-def _look_again(progress: Progress) -> float:
+def _look_again(state: PassState) -> float:
     """Seconds until the next look at a Cluster in trouble; events come sooner."""
-    cluster = progress.snapshot.cluster
+    cluster = state.snapshot.cluster
     ready = find(cluster.status.conditions, ClusterCondition.READY)
     if not cluster.spec.external or ready is None or ready.status == "True" or ready.last_transition_time is None:
         return LOOK_AGAIN_IN_TROUBLE
-    troubled = (progress.wall - ready.last_transition_time).total_seconds()
+    troubled = (state.wall - ready.last_transition_time).total_seconds()
     return min(LOOK_AGAIN, max(LOOK_AGAIN_IN_TROUBLE, TROUBLED_SHARE * troubled))

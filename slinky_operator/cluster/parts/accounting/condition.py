@@ -8,6 +8,7 @@ associations from there. Slurm's own answer comes last, since what Kubernetes kn
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from slinky_api.conditions import ClusterCondition, Reason, find
@@ -33,6 +34,13 @@ UNTRIED: Final = Trial(Stage.PASSED)
 """No configuration waits for a trial."""
 
 _DAEMONS: Final = (naming.DATABASE_CONTAINER, naming.ACCOUNTING_CONTAINER)
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmdbdTrial:
+    """What is known of slurmdbd's next configuration."""
+
+    trial: Trial = UNTRIED
 
 
 def of_accounting(

@@ -12,10 +12,12 @@ from slinky_operator.cluster.actions import Action, AskAccounting, EmitEvent, Ke
 from slinky_operator.cluster.daemons import metadata
 from slinky_operator.cluster.daemons.component import Materials
 from slinky_operator.cluster.parts.accounting import in_conf, slurmdbd_conf, stored, variants
+from slinky_operator.cluster.parts.accounting.condition import SlurmdbdTrial
 from slinky_operator.cluster.parts.accounting.slurmdbd import SLURMDBD
 from slinky_operator.cluster.parts.connection.step import answers
 from slinky_operator.cluster.parts.keys import stored_keys
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
@@ -30,28 +32,29 @@ ASK_EVERY_IN_VAIN: Final = 5.0
 """The same if it does not, or knows no slurmctld of the Cluster."""
 
 
-def keep_accounting(progress: Progress) -> Iterable[Action]:
+def keep_accounting(state: PassState) -> Iterable[Action]:
     """Make the password of the database, and write what the daemons mount, as far as it is known."""
-    snapshot, keys = progress.snapshot, progress.keys
+    snapshot, keys = state.snapshot, state.found(Keys)
     if snapshot.cluster.deleting:
         return ()
     wanted = stored.contents(snapshot)
     if wanted.needs_password:
-        return _password(progress)
+        return _password(state)
     # Versions are derived from the keys: nothing is written with a key that is not that of the daemons.
     if keys.held_by_slurm is not None or not keys.mountable:
         return ()
-    progress.slurmdbd = _tried(progress, wanted)
-    progress.wake_up(progress.slurmdbd.wake_up)
+    trial = _tried(state, wanted)
+    state.note(SlurmdbdTrial(trial))
+    state.wake_up(trial.wake_up)
     # The database's Secret waits too, so that both daemons keep one password.
-    written = _generated(progress, wanted) if progress.slurmdbd.stage is Stage.PASSED else ()
-    return (*progress.slurmdbd.actions, *written)
+    written = _generated(state, wanted) if trial.stage is Stage.PASSED else ()
+    return (*trial.actions, *written)
 
 
-def ask_accounting(progress: Progress) -> Iterator[Action]:
+def ask_accounting(state: PassState) -> Iterator[Action]:
     """Ask slurmdbd, through slurmrestd, if slurm.conf names it and the last answer is old enough."""
-    snapshot = progress.snapshot
-    files = (progress.config_map or {}).get("data") or {}
+    snapshot = state.snapshot
+    files = (state.config_map or {}).get("data") or {}
     if variants.wanted(snapshot.cluster) is None or not in_conf.has_accounting(files.get(SLURM_CONF, "")):
         return
     if not answers(snapshot):
@@ -60,31 +63,31 @@ def ask_accounting(progress: Progress) -> Iterator[Action]:
     due = 0.0
     if last is not None:
         good = not last.why and bool(last.controller)
-        due = last.at + (ASK_EVERY if good else ASK_EVERY_IN_VAIN) - progress.now
+        due = last.at + (ASK_EVERY if good else ASK_EVERY_IN_VAIN) - state.now
     if due <= 0:
         yield AskAccounting()
-    progress.wake_up(due if due > 0 else ASK_EVERY_IN_VAIN)
+    state.wake_up(due if due > 0 else ASK_EVERY_IN_VAIN)
 
 
-def _tried(progress: Progress, wanted: stored.Contents) -> Trial:
+def _tried(state: PassState, wanted: stored.Contents) -> Trial:
     """Whether slurmdbd may take its next configuration."""
-    snapshot, template = progress.snapshot, None
+    snapshot, template = state.snapshot, None
     if variants.runs_slurmdbd(snapshot.cluster) and not stored.holds(
         snapshot, naming.accounting(snapshot.cluster.name), wanted
     ):
         # A template that is refused is reported by the step `write_daemons`, and the running pod stays.
         with contextlib.suppress(RefusedFragment):
-            materials = Materials(snapshot, progress.images, "", {})
+            materials = Materials(snapshot, state.images, "", {})
             template = SLURMDBD.workload(materials).body["spec"]["template"]["spec"]
-    return slurmdbd_conf.trial(snapshot, wanted, template, progress.now, progress.wall)
+    return slurmdbd_conf.trial(snapshot, wanted, template, state.now, state.wall)
 
 
-def _password(progress: Progress) -> Iterator[Action]:
-    snapshot, cluster = progress.snapshot, progress.snapshot.cluster
+def _password(state: PassState) -> Iterator[Action]:
+    snapshot, cluster = state.snapshot, state.snapshot.cluster
     name, copy = naming.database_password(cluster.name), naming.database(cluster.name)
-    if stored_keys.denied(snapshot, name, progress.now) is not None:
+    if stored_keys.denied(snapshot, name, state.now) is not None:
         return
-    body = _body(progress, name, naming.COMPONENT_DATABASE)
+    body = _body(state, name, naming.COMPONENT_DATABASE)
     known = stored.value_in(snapshot, copy, stored.PASSWORD)
     if known:
         words = f"Secret {name} with the password of MariaDB was missing, and has been created again with it"
@@ -100,19 +103,19 @@ def _password(progress: Progress) -> Iterator[Action]:
         yield EmitEvent(snapshot.raw, EventType.WARNING, EventReason.PASSWORD_REPLACED, words)
 
 
-def _generated(progress: Progress, wanted: stored.Contents) -> Iterator[Action]:
-    snapshot = progress.snapshot
+def _generated(state: PassState, wanted: stored.Contents) -> Iterator[Action]:
+    snapshot = state.snapshot
     components = {
         naming.database(snapshot.cluster.name): naming.COMPONENT_DATABASE,
         naming.accounting(snapshot.cluster.name): naming.COMPONENT_ACCOUNTING,
     }
     for name, data in wanted.secrets.items():
-        if stored.holds(snapshot, name, wanted) or stored_keys.denied(snapshot, name, progress.now) is not None:
+        if stored.holds(snapshot, name, wanted) or stored_keys.denied(snapshot, name, state.now) is not None:
             continue
         encoded = {key: base64.b64encode(value).decode() for key, value in sorted(data.items())}
-        yield KeepKeys({**_body(progress, name, components[name]), "data": encoded})
+        yield KeepKeys({**_body(state, name, components[name]), "data": encoded})
 
 
-def _body(progress: Progress, name: str, component: str) -> Object:
-    about = metadata(progress.snapshot.cluster, name, component)
+def _body(state: PassState, name: str, component: str) -> Object:
+    about = metadata(state.snapshot.cluster, name, component)
     return {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque"}

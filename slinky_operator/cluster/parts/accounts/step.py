@@ -15,7 +15,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import known_users, variants
 from slinky_operator.cluster.parts.accounts.condition import slurmdbd_serves
 from slinky_operator.cluster.parts.connection.step import answers
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.pass_state import PassState
 
 LOOK_EVERY: Final = 120.0
 """Seconds between two comparisons if nothing happens."""
@@ -33,9 +33,9 @@ AGAIN_AFTER: Final = 15.0
 """Seconds until the next attempt after one without an answer."""
 
 
-def keep_accounts(progress: Progress) -> Iterator[Action]:
+def keep_accounts(state: PassState) -> Iterator[Action]:
     """Compare the tree with slurmdbd, and change what differs, if it is time to."""
-    snapshot = progress.snapshot
+    snapshot = state.snapshot
     accounting = variants.wanted(snapshot.cluster)
     tree = accounting.tree if accounting is not None else None
     if tree is None or snapshot.cluster.deleting or not _may_write(snapshot):
@@ -44,11 +44,11 @@ def keep_accounts(progress: Progress) -> Iterator[Action]:
     if unknown is None:
         return
     version = _version(snapshot, unknown)
-    due = _due(snapshot, version) - progress.now
+    due = _due(snapshot, version) - state.now
     if due <= 0:
         yield ApplyAccounts(version, tree, snapshot.cluster.slurm_name, unknown)
     else:
-        progress.wake_up(due)
+        state.wake_up(due)
 
 
 def _may_write(snapshot: Snapshot) -> bool:

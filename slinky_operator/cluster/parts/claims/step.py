@@ -18,7 +18,8 @@ from slinky_operator.cluster.daemons.component import Component
 from slinky_operator.cluster.memory import ClaimSize
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.parts.claims.condition import Claims
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.slurm import naming
@@ -48,12 +49,12 @@ class Claim:
     """That Kubernetes gives it."""
 
 
-def feasible(snapshot: Snapshot) -> tuple[Snapshot, tuple[str, ...]]:
+def feasible(snapshot: Snapshot) -> tuple[Snapshot, Claims]:
     """The snapshot with the settings of claims that can be carried out, and why others cannot."""
     cluster = snapshot.cluster
     told: list[str] = []
     if cluster.spec.external:
-        return snapshot, ()
+        return snapshot, Claims(snapshot)
     for daemon in daemons.wanted(cluster):
         wanted, live = daemon.persistence(cluster), snapshot.children.get(daemon.key(cluster))
         if wanted is None or live is None:
@@ -65,22 +66,25 @@ def feasible(snapshot: Snapshot) -> tuple[Snapshot, tuple[str, ...]]:
         if _is_generated(wanted) or _is_generated(made):
             kept = made.model_copy(update={"when_deleted": wanted.when_deleted})
             cluster = daemon.with_persistence(cluster, kept)
-    return (snapshot if cluster is snapshot.cluster else replace(snapshot, cluster=cluster)), tuple(told)
+    changed = snapshot if cluster is snapshot.cluster else replace(snapshot, cluster=cluster)
+    return changed, Claims(snapshot, tuple(told))
 
 
-def grow_claims(progress: Progress) -> Iterator[Action]:
+def grow_claims(state: PassState) -> Iterator[Action]:
     """Make claims larger whose size has been raised, and note what comes of it."""
-    now, known = progress.now, progress.snapshot.memory.claims
-    for claim in claims(progress.asked, progress.snapshot):
+    now, known, so_far = state.now, state.snapshot.memory.claims, state.found(Claims)
+    refused, growing = list(so_far.refused), list(so_far.growing)
+    for claim in claims(so_far.asked or state.snapshot, state.snapshot):
         found = known.get(claim.name)
         if found is not None and found.wanted == claim.size:
-            progress.claims_refused += tuple(_troubles(claim, found))
-            progress.claims_growing += tuple(_waiting(claim, found))
+            refused += _troubles(claim, found)
+            growing += _waiting(claim, found)
         pause = AGAIN if found is not None and (found.why or found.is_growing) else LOOK_AGAIN
         if found is None or found.wanted != claim.size or now - found.at >= pause:
             yield GrowClaim(claim.name, claim.size, claim.labels)
         else:
-            progress.wake_up(pause - (now - found.at))
+            state.wake_up(pause - (now - found.at))
+    state.note(replace(so_far, refused=tuple(refused), growing=tuple(growing)))
 
 
 def claims(asked: Snapshot, snapshot: Snapshot) -> Iterator[Claim]:

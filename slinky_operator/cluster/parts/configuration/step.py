@@ -8,33 +8,38 @@ from dataclasses import replace
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Reload, Write
 from slinky_operator.cluster.parts.configuration import events
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.parts.configuration.condition import Configuration
+from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.rollout.config.draft import Rollout
 from slinky_operator.cluster.rollout.config.rollout import plan_rollout
-from slinky_operator.cluster.rollout.preflight.replacement import Stage
+from slinky_operator.cluster.rollout.preflight.replacement import Replacement, Stage
 from slinky_operator.cluster.writes.due import is_denied
 
 
-def roll_out(progress: Progress) -> Iterable[Action]:
+def roll_out(state: PassState) -> Iterable[Action]:
     """Take the next step of the rollout; a trial of slurmctld's next pod comes first."""
-    snapshot, swap = progress.snapshot, progress.replacement
+    snapshot, swap = state.snapshot, state.found(Replacement)
     first = swap.message if swap.stage is Stage.TRYING else ""
-    rollout = plan_rollout(snapshot, progress.images, progress.now, progress.wall, first, progress.keys.signing.public)
-    progress.rollout = rollout = _withheld(rollout, progress)
-    progress.wake_up(rollout.wake_up)
-    return [one for one in rollout.actions if not is_denied(snapshot, one, progress.now)]
+    public = state.found(Keys).signing.public
+    rollout = plan_rollout(snapshot, state.images, state.now, state.wall, first, public)
+    rollout = _withheld(rollout, state)
+    state.note(Configuration(rollout))
+    state.wake_up(rollout.wake_up)
+    return [one for one in rollout.actions if not is_denied(snapshot, one, state.now)]
 
 
-def tell_of_configuration(progress: Progress) -> Iterable[Action]:
+def tell_of_configuration(state: PassState) -> Iterable[Action]:
     """Report NodeSets that are left out, and nodes without an address."""
-    return () if progress.rollout is None else events.of_configuration(progress.snapshot, progress.rollout)
+    rollout = state.found(Configuration).rollout
+    return () if rollout is None else events.of_configuration(state.snapshot, rollout)
 
 
-def _withheld(rollout: Rollout, progress: Progress) -> Rollout:
+def _withheld(rollout: Rollout, state: PassState) -> Rollout:
     """The configuration, with what prevents its next step."""
-    snapshot, key = progress.snapshot, progress.keys.held
+    snapshot, key = state.snapshot, state.found(Keys).held
     for one in rollout.actions:
-        if isinstance(one, Write) and is_denied(snapshot, one, progress.now):
+        if isinstance(one, Write) and is_denied(snapshot, one, state.now):
             kind, name = one.child.key
             words = f"{kind} {name} cannot be written: {snapshot.memory.denied[one.child.key].why}"
             return replace(rollout, applied=False, reason=Reason.CHILD_REFUSED, message=words)

@@ -26,6 +26,14 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class Connection:
+    """What is known of the connection."""
+
+    missing: Missing | None = None
+    """Why there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pace:
     """Limits for every connection, from the settings."""
 

@@ -11,10 +11,11 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.parts.connection import slurm_connection
 from slinky_operator.cluster.parts.connection.replicas import replicas
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing
+from slinky_operator.cluster.parts.connection.slurm_connection import Connection, Missing, Pace
 from slinky_operator.cluster.parts.job_counts import unopened_files
 from slinky_operator.cluster.parts.keys import question_key
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.events import EventType
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 
@@ -25,19 +26,19 @@ COUNT_JOBS_SHARE: Final = 0.02
 """Maximum fraction of time spent on counting jobs."""
 
 
-def connect(progress: Progress) -> Iterator[Action]:
+def connect(state: PassState) -> Iterator[Action]:
     """Ensure a connection with the current server, Secrets and keys."""
-    snapshot = progress.snapshot
-    too_many = slurm_connection.too_many(snapshot, progress.pace)
-    wanted = too_many or slurm_connection.connect(snapshot, progress.keys.candidates, progress.pace)
+    snapshot = state.snapshot
+    pace, keys = state.found(Pace), state.found(Keys)
+    wanted = slurm_connection.too_many(snapshot, pace) or slurm_connection.connect(snapshot, keys.candidates, pace)
     urls = replicas(snapshot)
-    progress.missing = wanted if isinstance(wanted, Missing) else None
+    state.note(Connection(wanted if isinstance(wanted, Missing) else None))
     slurm = snapshot.slurm
     if isinstance(wanted, Missing) or not wanted.endpoint.url:
         if slurm is not None:
             yield Disconnect()
         return
-    key = question_key.of_questions(snapshot, progress.keys, progress.wall)
+    key = question_key.of_questions(snapshot, keys, state.wall)
     if slurm is None or slurm.fingerprint != wanted.fingerprint:
         yield replace(wanted, replicas=urls, slurm_key=key)
         return
@@ -51,15 +52,15 @@ def connect(progress: Progress) -> Iterator[Action]:
         yield Hurry()
 
 
-def count_jobs(progress: Progress) -> Iterator[Action]:
+def count_jobs(state: PassState) -> Iterator[Action]:
     """Count jobs if Slurm answers and the last count is old enough."""
-    if answers(progress.snapshot) and jobs_due(progress.snapshot, progress.now) <= 0:
+    if answers(state.snapshot) and jobs_due(state.snapshot, state.now) <= 0:
         yield CountJobs()
 
 
-def tell_of_jobs(progress: Progress) -> Iterator[Action]:
+def tell_of_jobs(state: PassState) -> Iterator[Action]:
     """Report, once, jobs that have ended because a file of theirs could not be opened."""
-    snapshot = progress.snapshot
+    snapshot = state.snapshot
     words = snapshot.memory.jobs.unopened if snapshot.memory.jobs is not None else ""
     if words and snapshot.memory.last_events.get(unopened_files.REASON) != words:
         yield EmitEvent(snapshot.raw, EventType.WARNING, unopened_files.REASON, words)

@@ -8,7 +8,7 @@ from slinky_api import labels
 from slinky_operator.cluster.actions import Action, SetFinalizer, TearDown
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.claims.step import claims_to_delete
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -29,12 +29,12 @@ LOOK_AGAIN_FOR_PODS: Final = 10.0
 _ORDER: Final = (LOGINSETS, DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS, TOKENS)
 
 
-def set_finalizer(progress: Progress) -> list[Action]:
+def set_finalizer(state: PassState) -> list[Action]:
     """Add the finalizer to a Cluster before anything is created for it."""
-    cluster = progress.snapshot.cluster
+    cluster = state.snapshot.cluster
     if labels.FINALIZER_CLUSTER in cluster.metadata.finalizers or cluster.deleting:
         return []
-    return [SetFinalizer(CLUSTERS, progress.snapshot.raw, labels.FINALIZER_CLUSTER, present=True)]
+    return [SetFinalizer(CLUSTERS, state.snapshot.raw, labels.FINALIZER_CLUSTER, present=True)]
 
 
 def slurmd_pods_left(snapshot: Snapshot, now: float) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from slinky_operator.cluster.parts.exporter import manifests as exporter
 from slinky_operator.cluster.parts.exporter.condition import Workload, missing_token
 from slinky_operator.cluster.parts.exporter.manifests import EXPORTER
 from slinky_operator.cluster.parts.monitoring.manifests import monitored_services
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.writes.due import writes
 from slinky_operator.kube.resources import DEPLOYMENTS
 from slinky_operator.reconcile.writes.children import Child
@@ -27,28 +27,28 @@ from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 PURPOSE: Final = "token of the exporter"
 
 
-def keep_exporter(progress: Progress) -> Iterator[Action]:
+def keep_exporter(state: PassState) -> Iterator[Action]:
     """Write the exporter's objects, its Deployment once there is a token; delete what is not wanted."""
-    snapshot = progress.snapshot
+    snapshot = state.snapshot
     cluster = snapshot.cluster
     kept = {EXPORTER.key(cluster)} if exporter.is_wanted(cluster) else set()
     if exporter.is_wanted(cluster):
         children = (*exporter.objects(cluster), *monitored_services(cluster, naming.COMPONENT_EXPORTER))
-        workload, found = _workload(progress)
-        progress.exporter = found
+        workload, found = _workload(state)
+        state.note(found)
         made = (*children, *workload)
         kept |= {child.key for child in made}
-        yield from writes(snapshot, children if found.missing is not None else made, progress.now)
+        yield from writes(snapshot, children if found.missing is not None else made, state.now)
     yield from _surplus(snapshot, kept)
 
 
-def _workload(progress: Progress) -> tuple[tuple[Child, ...], Workload]:
+def _workload(state: PassState) -> tuple[tuple[Child, ...], Workload]:
     """The Deployment, if its template can be used, and what is known of its pod."""
-    snapshot = progress.snapshot
-    stuck = tuple(str(one) for one in EXPORTER.troubles(snapshot, progress.wall) if not one.passing)
+    snapshot = state.snapshot
+    stuck = tuple(str(one) for one in EXPORTER.troubles(snapshot, state.wall) if not one.passing)
     found = Workload(missing=_missing(snapshot), stuck=stuck)
     try:
-        body = exporter.deployment(snapshot.cluster, progress.images)
+        body = exporter.deployment(snapshot.cluster, state.images)
     except RefusedFragment as error:
         return (), replace(found, refused=f"{EXPORTER.template_field}.{error}")
     return (Child(DEPLOYMENTS, body),), found

@@ -6,12 +6,14 @@ directory is away when it asks it, and that it is back by itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
 
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import pod as identity
+from slinky_operator.identity import users
 from slinky_operator.reconcile.text import named, stamp
 
 Word = Literal["True", "False", "Unknown"]
@@ -19,6 +21,14 @@ Word = Literal["True", "False", "Unknown"]
 REACHED: Final = "SSSD beside slurmctld reaches the directory, as far as it has asked"
 
 GOES_ON: Final = "Users that SSSD knows stay known, others are not found; running jobs go on"
+
+
+@dataclass(frozen=True, slots=True)
+class UserSource:
+    """What is known of the source of users."""
+
+    trouble: users.Trouble | None = None
+    """What is wrong with it: daemons start and run without."""
 
 
 def of_directory(snapshot: Snapshot) -> tuple[Word, Reason, str] | None:

@@ -9,7 +9,8 @@ from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import Action, AskDirectory, Remove
 from slinky_operator.cluster.daemons import metadata
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.parts.identity.condition import UserSource
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.writes.due import writes
 from slinky_operator.identity import pod as identity
 from slinky_operator.identity import users
@@ -25,15 +26,15 @@ ASK_EVERY_WHILE_AWAY: Final = 10.0
 """The same while it does not, or that is not known."""
 
 
-def keep_users(progress: Progress) -> Iterator[Action]:
+def keep_users(state: PassState) -> Iterator[Action]:
     """Write the users whom the daemons resolve, and delete them once no pod mounts them."""
-    snapshot = progress.snapshot
+    snapshot = state.snapshot
     cluster, found = snapshot.cluster, users.users(snapshot.cluster, snapshot.texts)
-    progress.identity = found.trouble or users.trouble_of_sssd(cluster, snapshot.sources)
+    state.note(UserSource(found.trouble or users.trouble_of_sssd(cluster, snapshot.sources)))
     name = naming.users(cluster.name)
     if found.texts is not None:
         about = metadata(cluster, name, naming.COMPONENT_CONFIG)
-        yield from writes(snapshot, (Child(CONFIGMAPS, {"metadata": about, "data": dict(found.texts)}),), progress.now)
+        yield from writes(snapshot, (Child(CONFIGMAPS, {"metadata": about, "data": dict(found.texts)}),), state.now)
         return
     live = snapshot.children.get((CONFIGMAPS.kind, name))
     wanted = cluster.spec.identity is not None and cluster.spec.identity.passwd is not None
@@ -43,18 +44,18 @@ def keep_users(progress: Progress) -> Iterator[Action]:
         yield Remove(CONFIGMAPS, name, live["metadata"]["uid"])
 
 
-def ask_directory(progress: Progress) -> Iterator[Action]:
+def ask_directory(state: PassState) -> Iterator[Action]:
     """Ask the agent beside slurmctld whether SSSD reaches the directory, if the last answer is old enough."""
-    snapshot, pod = progress.snapshot, progress.snapshot.controller_pod
+    snapshot, pod = state.snapshot, state.snapshot.controller_pod
     if not identity.has_sssd(snapshot.cluster) or pod is None or not (pod.get("status") or {}).get("podIP"):
         return
     last, due = snapshot.memory.directory, 0.0
     if last is not None and last.pod_uid == pod["metadata"]["uid"]:
         reached = last.offline is not None and not last.offline
-        due = last.asked_at + (ASK_EVERY if reached else ASK_EVERY_WHILE_AWAY) - progress.now
+        due = last.asked_at + (ASK_EVERY if reached else ASK_EVERY_WHILE_AWAY) - state.now
     if due <= 0:
         yield AskDirectory(pod)
-    progress.wake_up(due if due > 0 else ASK_EVERY_WHILE_AWAY)
+    state.wake_up(due if due > 0 else ASK_EVERY_WHILE_AWAY)
 
 
 def _pods(snapshot: Snapshot) -> Iterator[Object]:

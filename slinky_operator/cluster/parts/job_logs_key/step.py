@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, MakePassword
 from slinky_operator.cluster.daemons import metadata, owned
 from slinky_operator.cluster.parts.keys import stored_keys
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 
@@ -24,14 +24,14 @@ def secrets(cluster: Cluster, node_sets: Iterable[Object]) -> tuple[str, ...]:
     return (naming.job_logs_key(cluster.name),) if needed else ()
 
 
-def keep_job_logs_key(progress: Progress) -> Iterator[Action]:
+def keep_job_logs_key(state: PassState) -> Iterator[Action]:
     """Make the key if a NodeSet needs it and it does not exist."""
-    snapshot, cluster = progress.snapshot, progress.snapshot.cluster
+    snapshot, cluster = state.snapshot, state.snapshot.cluster
     if cluster.deleting or all(node_set.spec.job_logs is None for node_set, _ in snapshot.node_sets):
         return
     name = naming.job_logs_key(cluster.name)
     found = snapshot.sources.get(name)
-    if found is None or found.exists or stored_keys.denied(snapshot, name, progress.now) is not None:
+    if found is None or found.exists or stored_keys.denied(snapshot, name, state.now) is not None:
         return
     about = owned(cluster, metadata(cluster, name, naming.COMPONENT_AUTH))
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque"}

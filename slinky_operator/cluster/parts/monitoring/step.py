@@ -12,8 +12,9 @@ from typing import Final
 
 from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import Action, KeepMonitor
+from slinky_operator.cluster.parts.daemons import Made
 from slinky_operator.cluster.parts.monitoring.manifests import monitored, service_monitor
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.resources import SERVICES
 
 READ_EVERY: Final = 60.0
@@ -22,9 +23,9 @@ READ_EVERY: Final = 60.0
 _NEVER: Final = ("", float("-inf"))
 
 
-def keep_monitors(progress: Progress) -> Iterator[Action]:
+def keep_monitors(state: PassState) -> Iterator[Action]:
     """Write each ServiceMonitor once the Service that owns it is there."""
-    snapshot = progress.snapshot
+    snapshot = state.snapshot
     cluster = snapshot.cluster
     for one in monitored(cluster):
         service = snapshot.children.get((SERVICES.kind, one.name))
@@ -32,10 +33,11 @@ def keep_monitors(progress: Progress) -> Iterator[Action]:
             continue
         child = service_monitor(cluster, one, service["metadata"]["uid"])
         # What could not be written is shown by the key of the child.
-        progress.made = replace(progress.made, children=(*progress.made.children, child))
+        made = state.found(Made)
+        state.note(replace(made, children=(*made.children, child)))
         digest, at = snapshot.memory.monitors.get(child.name, _NEVER)
-        left = at + READ_EVERY - progress.now
+        left = at + READ_EVERY - state.now
         if digest != child.digest or left <= 0:
             yield KeepMonitor(child)
         else:
-            progress.wake_up(left)
+            state.wake_up(left)

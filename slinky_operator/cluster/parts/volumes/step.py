@@ -8,7 +8,7 @@ from typing import Final
 from slinky_operator.cluster.actions import Action, AskVolumes
 from slinky_operator.cluster.daemons import volumes
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.volumes.room import Volumes, is_low
@@ -23,16 +23,16 @@ ASK_EVERY_WHILE_SILENT: Final = 60.0
 """The same while its agent does not answer, which holds up a pass for seconds each time."""
 
 
-def ask_volumes(progress: Progress) -> Iterator[Action]:
+def ask_volumes(state: PassState) -> Iterator[Action]:
     """Ask each agent whose last answer is old enough; forget what pods said that are gone."""
-    snapshot = progress.snapshot
+    snapshot = state.snapshot
     for pod in pods(snapshot):
         last, due = snapshot.memory.volumes.get(pod["metadata"]["name"]), 0.0
         if last is not None and last.pod_uid == pod["metadata"]["uid"]:
-            due = last.asked_at + _pause(last) - progress.now
+            due = last.asked_at + _pause(last) - state.now
         if due <= 0:
             yield AskVolumes(pod)
-        progress.wake_up(due if due > 0 else ASK_EVERY_WHILE_LOW)
+        state.wake_up(due if due > 0 else ASK_EVERY_WHILE_LOW)
 
 
 def _pause(last: Volumes) -> float:

@@ -13,16 +13,19 @@ from slinky_operator.cluster.actions import Action, AskClaim, EmitEvent, Remove,
 from slinky_operator.cluster.daemons import default_images, shared_objects
 from slinky_operator.cluster.daemons.component import Materials
 from slinky_operator.cluster.parts import daemons
+from slinky_operator.cluster.parts.configuration.condition import Configuration
+from slinky_operator.cluster.parts.daemons import Made
 from slinky_operator.cluster.parts.keys import lifecycle
+from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.parts.login_sets.manifests import login_sets
 from slinky_operator.cluster.parts.slurmctld import manifests as slurmctld
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.parts.slurmctld.manifests import SLURMCTLD
 from slinky_operator.cluster.parts.upgrade import order
 from slinky_operator.cluster.parts.upgrade.asking import Answers, ask
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.rollout.preflight import running_release
-from slinky_operator.cluster.rollout.preflight.replacement import Stage, replacement
+from slinky_operator.cluster.rollout.preflight.replacement import Replacement, Stage, replacement
 from slinky_operator.cluster.writes.due import writes
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import LOGINSETS, PODDISRUPTIONBUDGETS, SERVICES
@@ -34,83 +37,87 @@ ASK_CLAIM_EVERY: Final = 5.0
 """Seconds between two queries of the claim of a slurmctld without a pod."""
 
 
-def keep_images(progress: Progress) -> Iterable[Action]:
+def keep_images(state: PassState) -> Iterable[Action]:
     """Find the image of each daemon for which the Cluster names none."""
-    snapshot = progress.snapshot
-    progress.images = default_images.kept(snapshot, progress.images, daemons.wanted(snapshot.cluster))
+    snapshot = state.snapshot
+    state.images = default_images.kept(snapshot, state.images, daemons.wanted(snapshot.cluster))
     return ()
 
 
-def try_replacement(progress: Progress) -> Iterable[Action]:
+def try_replacement(state: PassState) -> Iterable[Action]:
     """Try the pod that will replace slurmctld's."""
-    snapshot, stored = progress.snapshot, (progress.config_map or {}).get("data") or {}
+    snapshot, stored = state.snapshot, (state.config_map or {}).get("data") or {}
     if SLURM_CONF not in stored or snapshot.cluster.deleting:
         return ()
     wanted: Child | None = None
     try:
-        wanted = SLURMCTLD.workload(_materials(progress, stored[SLURM_CONF]))
+        wanted = SLURMCTLD.workload(_materials(state, stored[SLURM_CONF]))
     except RefusedFragment:
         # It stays unchanged; the step `write_daemons` reports it.
         wanted = None
-    progress.replacement = replacement(snapshot, progress.images, wanted, progress.now, progress.wall)
-    progress.wake_up(progress.replacement.wake_up)
-    return progress.replacement.actions
+    found = replacement(snapshot, state.images, wanted, state.now, state.wall)
+    state.note(found)
+    state.wake_up(found.wake_up)
+    return found.actions
 
 
-def write_daemons(progress: Progress) -> Iterator[Action]:
+def write_daemons(state: PassState) -> Iterator[Action]:
     """Write the objects of all daemons, and what slurmd pods share; slurmctld's pod stays until its next is tried."""
-    snapshot, keys, rollout = progress.snapshot, progress.keys, progress.rollout
+    snapshot, swap = state.snapshot, state.found(Replacement)
+    keys, rollout = state.found(Keys), state.found(Configuration).rollout
     assert rollout is not None  # noqa: S101 - the configuration comes before
-    files = (progress.config_map or {}).get("data") or rollout.rendered.files
-    made = daemons.make(_materials(progress, files.get(SLURM_CONF, "")))
+    files = (state.config_map or {}).get("data") or rollout.rendered.files
+    made = daemons.make(_materials(state, files.get(SLURM_CONF, "")))
     workloads = (*made.children, *login_sets(snapshot.cluster))
-    asked = _ask_releases(progress, workloads)
+    asked = _ask_releases(state, workloads)
     yield from asked.actions
-    progress.upgrade = order.in_order(snapshot, workloads, asked, progress.replacement)
-    workloads = tuple(order.keeping_images(snapshot, progress.upgrade.held, one) for one in workloads)
-    children = (*_shared(progress), *workloads)
-    if progress.replacement.stage is not Stage.FREE:
-        children = tuple(_with_running_pod(progress, one) for one in children)
-    children = tuple(_with_release(progress, one) for one in children)
-    progress.made = replace(made, children=children)
-    if rollout.rendered.problems and progress.config_map is None:
+    upgrade = order.in_order(snapshot, workloads, asked, swap)
+    state.note(upgrade)
+    workloads = tuple(order.keeping_images(snapshot, upgrade.held, one) for one in workloads)
+    children = (*_shared(state), *workloads)
+    if swap.stage is not Stage.FREE:
+        children = tuple(_with_running_pod(state, one) for one in children)
+    children = tuple(_with_release(state, one) for one in children)
+    state.note(replace(made, children=children))
+    if rollout.rendered.problems and state.config_map is None:
         return
     # Pods whose Secrets are missing would wait for them with growing back-off; and the keys of daemons are recorded
     # before the first daemon is written.
     held = frozenset() if keys.mountable else daemons.mounting_keys(snapshot.cluster)
     unprepared = daemons.unprepared(snapshot)
-    for write in writes(snapshot, children, progress.now):
+    for write in writes(snapshot, children, state.now):
         key = write.child.key
-        waits = key in progress.upgrade.held and write.child.resource is not LOGINSETS
+        waits = key in upgrade.held and write.child.resource is not LOGINSETS
         is_free = key not in unprepared and not waits
         if is_free and (key not in held or key in snapshot.children):
-            yield from _told(progress, write)
+            yield from _told(state, write)
             yield write
 
 
-def _told(progress: Progress, write: Write) -> Iterator[Action]:
+def _told(state: PassState, write: Write) -> Iterator[Action]:
     """Say, with the write that brings its image, that slurmctld's state could not be tried."""
-    snapshot, reason, words = progress.snapshot, Reason.STATE_NOT_TRIED, progress.replacement.untried
+    snapshot, reason, words = state.snapshot, Reason.STATE_NOT_TRIED, state.found(Replacement).untried
     is_slurmctld = write.child.key == SLURMCTLD.key(snapshot.cluster)
     if words and is_slurmctld and snapshot.memory.last_events.get(reason) != words:
         yield EmitEvent(snapshot.raw, EventType.WARNING, reason, words)
 
 
-def write_shared(progress: Progress) -> Iterable[Action]:
+def write_shared(state: PassState) -> Iterable[Action]:
     """Write what slurmd pods share if their slurmctld is external."""
-    progress.made = daemons.Made(_shared(progress))
-    return writes(progress.snapshot, progress.made.children, progress.now)
+    made = Made(_shared(state))
+    state.note(made)
+    return writes(state.snapshot, made.children, state.now)
 
 
-def remove_unwanted(progress: Progress) -> Iterator[Action]:
+def remove_unwanted(state: PassState) -> Iterator[Action]:
     """Delete the objects of daemons that the spec no longer asks for."""
-    cluster = progress.snapshot.cluster
-    resources = {child.resource.kind: child.resource for child in progress.made.children}
+    cluster, children = state.snapshot.cluster, state.found(Made).children
+    resources = {child.resource.kind: child.resource for child in children}
     resources |= {one.resource.kind: one.resource for one in daemons.DAEMONS}
     unwanted = {one.component for one in daemons.DAEMONS if not one.is_wanted(cluster)}
     known = {one.component for one in daemons.DAEMONS}
-    made = {child.key for child in progress.made.children}
-    for (kind, name), obj in sorted(progress.snapshot.children.items()):
+    made = {child.key for child in children}
+    for (kind, name), obj in sorted(state.snapshot.children.items()):
         component = (obj["metadata"].get("labels") or {}).get(labels.LABEL_APP_COMPONENT)
         # These do not depend on a template, which may be refused: one that has not been made is not wanted.
         surplus = kind in {SERVICES.kind, PODDISRUPTIONBUDGETS.kind} and component in known and (kind, name) not in made
@@ -121,60 +128,60 @@ def remove_unwanted(progress: Progress) -> Iterator[Action]:
         ):
             yield Remove(resources[kind], name, obj["metadata"]["uid"])
     wanted = {child.key for child in login_sets(cluster)}
-    for (kind, name), obj in sorted(progress.snapshot.children.items()):
+    for (kind, name), obj in sorted(state.snapshot.children.items()):
         gone = kind == LOGINSETS.kind and (kind, name) not in wanted
         if gone and adoption.is_ours(obj, cluster) and not obj["metadata"].get("deletionTimestamp"):
             yield Remove(LOGINSETS, name, obj["metadata"]["uid"])
 
 
-def ask_claim(progress: Progress) -> Iterator[Action]:
+def ask_claim(state: PassState) -> Iterator[Action]:
     """Query slurmctld's claim if slurmctld has no pod, although its StatefulSet exists."""
-    snapshot = progress.snapshot
+    snapshot = state.snapshot
     name, known = slurmctld.claim_name(snapshot), snapshot.memory.claim
     there = snapshot.controller_pod is not None or snapshot.controller_ending is not None
     if there or not name or SLURMCTLD.key(snapshot.cluster) not in snapshot.children:
         return
-    if known is None or progress.now - known.at >= ASK_CLAIM_EVERY:
+    if known is None or state.now - known.at >= ASK_CLAIM_EVERY:
         yield AskClaim(name)
 
 
-def _materials(progress: Progress, slurm_conf: str) -> Materials:
-    notes = lifecycle.notes(progress.snapshot, progress.keys)
-    return Materials(progress.snapshot, progress.images, slurm_conf, notes)
+def _materials(state: PassState, slurm_conf: str) -> Materials:
+    notes = lifecycle.notes(state.snapshot, state.found(Keys))
+    return Materials(state.snapshot, state.images, slurm_conf, notes)
 
 
-def _ask_releases(progress: Progress, workloads: tuple[Child, ...]) -> Answers:
+def _ask_releases(state: PassState, workloads: tuple[Child, ...]) -> Answers:
     """Ask the images that daemons are to get which Slurm they have."""
-    snapshot = progress.snapshot
+    snapshot = state.snapshot
     live = snapshot.children.get(SLURMCTLD.key(snapshot.cluster))
     if live is None or snapshot.cluster.deleting:
         return Answers()
     template = live["spec"]["template"]["spec"]
     needed, secrets = order.questions(snapshot, workloads), order.pull_secrets(workloads)
-    found = ask(snapshot, needed, template, secrets, progress.now, progress.wall)
-    progress.wake_up(found.wake_up)
+    found = ask(snapshot, needed, template, secrets, state.now, state.wall)
+    state.wake_up(found.wake_up)
     return found
 
 
-def _shared(progress: Progress) -> tuple[Child, ...]:
+def _shared(state: PassState) -> tuple[Child, ...]:
     """What all slurmd pods of a Cluster share."""
-    cluster = progress.snapshot.cluster
+    cluster = state.snapshot.cluster
     return (
         Child(SERVICES, shared_objects.node_service(cluster)),
         Child(PODDISRUPTIONBUDGETS, shared_objects.disruption_budget(cluster)),
     )
 
 
-def _with_release(progress: Progress, child: Child) -> Child:
+def _with_release(state: PassState, child: Child) -> Child:
     """slurmctld's StatefulSet with the release of its image; any other object unchanged."""
-    if child.key != SLURMCTLD.key(progress.snapshot.cluster):
+    if child.key != SLURMCTLD.key(state.snapshot.cluster):
         return child
-    return running_release.noted(child, progress.snapshot.children.get(child.key), progress.replacement.release)
+    return running_release.noted(child, state.snapshot.children.get(child.key), state.found(Replacement).release)
 
 
-def _with_running_pod(progress: Progress, child: Child) -> Child:
+def _with_running_pod(state: PassState, child: Child) -> Child:
     """slurmctld's StatefulSet with the running pod; any other object unchanged."""
-    live = progress.snapshot.children.get(child.key)
-    if live is None or child.key != SLURMCTLD.key(progress.snapshot.cluster):
+    live = state.snapshot.children.get(child.key)
+    if live is None or child.key != SLURMCTLD.key(state.snapshot.cluster):
         return child
     return slurmctld_pod.as_it_runs(child, live)

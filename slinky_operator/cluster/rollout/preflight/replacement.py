@@ -68,7 +68,7 @@ class Stage(Enum):
 class Replacement:
     """What is known of the pod that will replace slurmctld's."""
 
-    stage: Stage
+    stage: Stage = Stage.FREE
     message: str = ""
     actions: tuple[Action, ...] = ()
     wake_up: float | None = None

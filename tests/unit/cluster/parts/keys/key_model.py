@@ -25,7 +25,7 @@ from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.parts.keys.proof import key_steps
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.cluster.parts.keys.step import load_key_set
-from slinky_operator.cluster.pass_state import Progress
+from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.slurm.connection.key_proof import Answer, Holder, KeySet, Verdict
 from tests.unit.cluster.world import ENVIRONMENT, WALL, World, cluster_object, node_set_object
 
@@ -270,8 +270,9 @@ class Model:
     def _plan(self, snapshot: Snapshot) -> list[Action]:
         now, wall = self.world.now, self.world.wall
         self.keys = lifecycle.look(snapshot, now, wall)
-        progress = Progress(snapshot, ENVIRONMENT.pace, ENVIRONMENT.images, now, wall, snapshot, keys=self.keys)
-        actions = [*self.keys.actions, *load_key_set(progress)]
+        state = PassState(snapshot, ENVIRONMENT.images, now, wall)
+        state.note(self.keys)
+        actions = [*self.keys.actions, *load_key_set(state)]
         if self.wants_reload and not self.refused_text:
             actions.append(Reload("pod-uid", "a change", {}))
         return guarded(actions, snapshot, self.keys, now)

@@ -11,6 +11,7 @@ room          concern
 `observe`     the frozen snapshot that a pass plans from
 `plan`        from the snapshot to actions, status and the next time to look
 `pass_state`  what is known in one pass: each part's findings for those after it
+`part`        what a part answers for: the Secrets it reads, and what it shows
 `actions`     the actions of a plan, as data
 `executor`    carries out a plan; no rules
 `context`     what actions are carried out with: clients, the recorder of Events, the clock

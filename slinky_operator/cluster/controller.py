@@ -23,11 +23,9 @@ from slinky_operator.cluster.actions import SetFinalizer
 from slinky_operator.cluster.context import Tools
 from slinky_operator.cluster.executor import act
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.cluster.observe import Caches, Snapshot, observe, wanted_sources
-from slinky_operator.cluster.parts import daemons
-from slinky_operator.cluster.parts.accounting import stored
-from slinky_operator.cluster.parts.job_logs_key import step as job_logs
+from slinky_operator.cluster.observe import Caches, Snapshot, observe
 from slinky_operator.cluster.plan import Environment, Plan, plan
+from slinky_operator.cluster.plan import secrets as secrets_of
 from slinky_operator.cluster.rollout import agent_queries
 from slinky_operator.cluster.status.status import COUNTS, invalid
 from slinky_operator.identity import users
@@ -151,10 +149,9 @@ class ClusterReconciler(Reconciler[Cluster]):
         client = tools.clients.get(cluster.uid)
         trouble = client is None or client.contact.state is not ContactState.READY or memory.keys_troubled
         found = self._caches.node_sets.find(CLUSTER_INDEX, f"{cluster.namespace}/{cluster.name}")
-        own = (*stored.names(cluster), *job_logs.secrets(cluster, found))
         sources = await tools.sources.read(
             cluster.namespace,
-            (*wanted_sources(cluster), *daemons.secrets(cluster), *own),
+            secrets_of(cluster, found),
             older_than=secrets.OLD_IN_TROUBLE if trouble else secrets.OLD,
         )
         sources_of_texts = (*names_of_sources(cluster.spec), *users.config_maps(cluster.spec.identity))

@@ -12,7 +12,6 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.identity import users
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
@@ -187,30 +186,6 @@ class Snapshot:
 
     older_elsewhere: int = 0
     """How many older Clusters of the namespace have a Slurm elsewhere; 0 for one whose Slurm is managed."""
-
-
-def wanted_sources(cluster: Cluster) -> list[str]:
-    """Names of the Secrets that this Cluster uses."""
-    names = [
-        key.secret
-        for key in (
-            naming.slurm_key(cluster),
-            naming.mounted_key(cluster),
-            naming.jwt_key(cluster),
-            naming.signing_key(cluster),
-        )
-        if key is not None
-    ]
-    if not cluster.spec.external:
-        # Whether pods mount it is known once the first pass has found out which form the key has.
-        staged = () if cluster.status.slurm_key_file else (naming.accepted_key(cluster.name),)
-        names += [naming.key_copy(cluster.name), *staged, *users.secrets(cluster.spec.identity)]
-    if cluster.spec.token is not None:
-        names.append(cluster.spec.token.secret_name)
-    exporter = cluster.spec.metrics.exporter
-    if exporter.enabled and exporter.token_ref is not None:
-        names.append(exporter.token_ref.name)
-    return names
 
 
 def observe(

@@ -6,42 +6,51 @@ before daemons, Services before what refers to them. A pass that has nothing to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import ClusterCondition, find
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_operator.cluster.actions import Action, Disconnect
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.parts import daemons
-from slinky_operator.cluster.parts.accounting.condition import SlurmdbdTrial
+from slinky_operator.cluster.part import Part
+from slinky_operator.cluster.parts.accounting.part import ACCOUNTING
 from slinky_operator.cluster.parts.accounting.step import ask_accounting, keep_accounting
+from slinky_operator.cluster.parts.accounts.part import ACCOUNTS
 from slinky_operator.cluster.parts.accounts.step import keep_accounts
-from slinky_operator.cluster.parts.claims.condition import Claims
+from slinky_operator.cluster.parts.claims.part import CLAIMS
 from slinky_operator.cluster.parts.claims.step import feasible, grow_claims
-from slinky_operator.cluster.parts.configuration.condition import Configuration
+from slinky_operator.cluster.parts.configuration.part import CONFIGURATION, LEFT_OUT
 from slinky_operator.cluster.parts.configuration.step import roll_out, tell_of_configuration
-from slinky_operator.cluster.parts.connection import slurm_connection
-from slinky_operator.cluster.parts.connection.slurm_connection import Connection, Pace
+from slinky_operator.cluster.parts.connection.part import CONNECTION
+from slinky_operator.cluster.parts.connection.slurm_connection import Pace
 from slinky_operator.cluster.parts.connection.step import answers, connect, count_jobs, jobs_due, tell_of_jobs
-from slinky_operator.cluster.parts.daemons import Made
+from slinky_operator.cluster.parts.deletion.part import DELETION
 from slinky_operator.cluster.parts.deletion.step import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
-from slinky_operator.cluster.parts.exporter.condition import Workload
+from slinky_operator.cluster.parts.exporter.part import EXPORTER_PART
 from slinky_operator.cluster.parts.exporter.step import keep_exporter
 from slinky_operator.cluster.parts.external_nodes.step import tell_outside
-from slinky_operator.cluster.parts.identity.condition import UserSource
+from slinky_operator.cluster.parts.identity.part import IDENTITY
 from slinky_operator.cluster.parts.identity.step import ask_directory, keep_users
+from slinky_operator.cluster.parts.job_counts.part import JOB_COUNTS
+from slinky_operator.cluster.parts.job_logs_key.part import JOB_LOGS_KEY
 from slinky_operator.cluster.parts.job_logs_key.step import keep_job_logs_key
 from slinky_operator.cluster.parts.keys.key_guard import guarded
 from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.part import KEYS, trouble
 from slinky_operator.cluster.parts.keys.sets import key_form
 from slinky_operator.cluster.parts.keys.step import adopt_keys, keep_keys, load_changed_key, load_key_set, read_keys
 from slinky_operator.cluster.parts.monitoring.step import keep_monitors
-from slinky_operator.cluster.parts.slurmctld import hang
-from slinky_operator.cluster.parts.upgrade.order import Upgrade
+from slinky_operator.cluster.parts.nodes.part import NODES
+from slinky_operator.cluster.parts.slurmctld.part import SLURMCTLD_PART
+from slinky_operator.cluster.parts.upgrade.part import UPGRADE
+from slinky_operator.cluster.parts.volumes.part import VOLUMES
 from slinky_operator.cluster.parts.volumes.step import ask_volumes
+from slinky_operator.cluster.parts.workloads.part import WORKLOADS
 from slinky_operator.cluster.parts.workloads.step import (
     ask_claim,
     keep_images,
@@ -51,12 +60,9 @@ from slinky_operator.cluster.parts.workloads.step import (
     write_shared,
 )
 from slinky_operator.cluster.pass_state import PassState, Step
-from slinky_operator.cluster.rollout.preflight.replacement import Replacement
 from slinky_operator.cluster.status import events
-from slinky_operator.cluster.status.conditions import Findings
 from slinky_operator.cluster.status.status import COUNTS, status_of
-from slinky_operator.cluster.writes.due import refused
-from slinky_operator.reconcile.text import named
+from slinky_operator.kube.objects import Object
 
 MANAGED: Final[tuple[Step, ...]] = (
     set_finalizer,
@@ -100,6 +106,27 @@ ELSEWHERE: Final[tuple[Step, ...]] = (
     tell_of_jobs,
 )
 """Steps for a Cluster whose daemons are external."""
+
+PARTS: Final[tuple[Part, ...]] = (
+    KEYS,
+    WORKLOADS,
+    *CONNECTION,
+    CONFIGURATION,
+    IDENTITY,
+    UPGRADE,
+    SLURMCTLD_PART,
+    CLAIMS,
+    LEFT_OUT,
+    VOLUMES,
+    ACCOUNTING,
+    ACCOUNTS,
+    EXPORTER_PART,
+    NODES,
+    JOB_COUNTS,
+    JOB_LOGS_KEY,
+    DELETION,
+)
+"""All parts that read Secrets or show something; problems are reported in this order."""
 
 COUNTS_EVERY: Final = 1.0
 """Minimum seconds between two writes of the status that change only counts."""
@@ -164,50 +191,27 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
         state.note(known)
     if cluster.spec.external:
         actions = [action for step in ELSEWHERE for action in step(state)]
-        return _finish(state, actions, replace(_findings_elsewhere(state), off=environment.off))
+        return _finish(state, actions, environment.off)
     actions = [action for step in MANAGED for action in step(state)]
-    found = replace(_findings(state), off=environment.off)
-    return _finish(state, guarded(actions, snapshot, state.found(Keys), now), found)
+    return _finish(state, guarded(actions, snapshot, state.found(Keys), now), environment.off)
 
 
-def _findings_elsewhere(state: PassState) -> Findings:
-    """The input for the status of an external Cluster."""
-    snapshot = state.snapshot
-    key = slurm_connection.foreign_key_trouble(snapshot) or state.found(Keys).trouble
-    told = refused(snapshot, state.found(Made).children)
-    return Findings(None, state.found(Connection).missing, key, told, exporter=state.found(Workload))
+def secrets(cluster: Cluster, node_sets: Iterable[Object]) -> tuple[str, ...]:
+    """Names of the Secrets that the parts of a Cluster read.
+
+    Parameters
+    ----------
+    node_sets
+        Those of the Cluster, as the API server has them.
+    """
+    known = tuple(node_sets)
+    return tuple(dict.fromkeys(name for part in PARTS for name in part.secrets(cluster, known)))
 
 
-def _findings(state: PassState) -> Findings:
-    """The input for the status of a managed Cluster."""
-    snapshot, rollout, made = state.snapshot, state.found(Configuration).rollout, state.found(Made)
-    left = slurmd_pods_left(snapshot, state.now)
-    return Findings(
-        rollout,
-        state.found(Connection).missing,
-        state.found(Keys).trouble,
-        (*made.refused, *refused(snapshot, made.children)),
-        deleting=f"slurmd pods are left: {named(left)}" if snapshot.cluster.deleting else "",
-        starting=rollout is not None and not rollout.status.applied_hash and not answers(snapshot),
-        replacement=state.found(Replacement),
-        slurmdbd=state.found(SlurmdbdTrial).trial,
-        claims_refused=state.found(Claims).refused,
-        claims_growing=state.found(Claims).growing,
-        stuck=daemons.troubles(snapshot, state.wall),
-        upgrade=state.found(Upgrade),
-        identity=state.found(UserSource).trouble,
-        signing=state.found(Keys).signing,
-        weak_keys=state.found(Keys).weak,
-        slurmd_image=state.images.slurmd,
-        exporter=state.found(Workload),
-        hung=hang.words(snapshot.controller_pod, state.wall),
-    )
-
-
-def _finish(state: PassState, actions: list[Action], findings: Findings) -> Plan:
+def _finish(state: PassState, actions: list[Action], off: tuple[str, ...]) -> Plan:
     """The plan, with the resulting status and requeue time."""
     snapshot, now = state.snapshot, state.now
-    wanted = status_of(snapshot, findings, state.wall)
+    wanted = status_of(state, PARTS, off)
     stored = snapshot.cluster.status.to_dict()
     new = wanted.to_dict()
     differing = {key for key in {*stored, *new} if stored.get(key) != new.get(key)}
@@ -221,7 +225,7 @@ def _finish(state: PassState, actions: list[Action], findings: Findings) -> Plan
     if snapshot.cluster.deleting:
         due.append(LOOK_AGAIN_FOR_PODS)
     up = answers(snapshot)
-    well = up and not state.found(Keys).troubled and findings.key is None
+    well = up and not state.found(Keys).troubled and trouble(state) is None
     due.append(LOOK_AGAIN if well else _look_again(state))
     if up:
         due.append(jobs_due(snapshot, now))

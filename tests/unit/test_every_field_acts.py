@@ -21,9 +21,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.cluster.observe import wanted_sources
-from slinky_operator.cluster.parts import daemons
-from slinky_operator.cluster.parts.accounting import stored
+from slinky_operator.cluster import plan
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.identity import users
 from slinky_operator.kube.resources import LOGINSETS
@@ -232,9 +230,7 @@ def outcome_of(text: str) -> str:
     status = world.raw.get("status")
     cluster = Cluster.parse(world.raw)
     sources = (
-        *wanted_sources(cluster),
-        *daemons.secrets(cluster),
-        *stored.names(cluster),
+        *plan.secrets(cluster, ()),
         *names_of_sources(cluster.spec),
         *users.config_maps(cluster.spec.identity),
     )

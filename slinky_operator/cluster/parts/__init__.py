@@ -18,6 +18,7 @@ part                 concern
 `keys`               the keys of auth/slurm and auth/jwt
 `login_sets`         the LoginSets of `spec.login`
 `monitoring`         how Prometheus finds metrics
+`nodes`              Slurm's nodes: how many, and which get no jobs
 `slurmctld`          slurmctld: its objects, and why it hung
 `slurmrestd`         slurmrestd: its objects
 `upgrade`            in which order daemons get other images, and which steps are refused
@@ -25,7 +26,8 @@ part                 concern
 `workloads`          writes the objects of all daemons, and deletes those that are not wanted
 ===================  ==================================================================================
 
-In a part, `step` has its steps of a plan, `condition` what it shows, `query` what it asks, `writes` how it writes what
-needs more than an ordinary write, and `manifests` its objects. A part may import manifests and plain rules of others,
-never their steps.
+In a part, `part` has what it answers for (`cluster.part`), `step` its steps of a plan, `condition` the rules of its
+condition, `query` what it asks, `writes` how it writes what needs more than an ordinary write, and `manifests` its
+objects. What a step finds out is a frozen type of its part, noted in the state of the pass (`pass_state`). A part may
+import manifests, findings and plain rules of others, never their steps.
 """

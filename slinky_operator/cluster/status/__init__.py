@@ -4,10 +4,10 @@
 module            concern
 ================  ======================================================================
 `status`          the whole status, and the patch that writes it
-`conditions`      the list of conditions, from what the parts have found
+`answers`         what the parts answer
+`conditions`      `Ready`, `Progressing`, `Degraded`, and the conditions of the parts
 `summary`         the text of the column STATUS
 `events`          which changes of conditions become Events
 `not_supported`   fields that have no effect
-`out_of_service`  nodes that get no jobs, and Slurm's reason
 ================  ======================================================================
 """

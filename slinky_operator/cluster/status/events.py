@@ -15,7 +15,7 @@ from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.status.conditions import ON_ITS_WAY
+from slinky_operator.cluster.part import ON_ITS_WAY
 from slinky_operator.kube.events import EventType
 
 _SILENT: Final = frozenset(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from slinky_api.conditions import ClusterCondition, Reason, is_true, merge
 from slinky_api.v1alpha1.cluster.status import ClusterStatus, ConfigStatus
-from slinky_operator.cluster.observe import SlurmView, Snapshot
-from slinky_operator.cluster.parts.accounting import slurmctld_addresses
-from slinky_operator.cluster.parts.accounts.condition import counts
-from slinky_operator.cluster.parts.job_counts.counting import count_nodes
-from slinky_operator.cluster.status.conditions import Findings, condition, conditions_of
-from slinky_operator.cluster.status.out_of_service import out_of_service
+from slinky_operator.cluster.observe import SlurmView
+from slinky_operator.cluster.part import Part
+from slinky_operator.cluster.pass_state import PassState
+from slinky_operator.cluster.status.answers import ask
+from slinky_operator.cluster.status.conditions import condition, conditions_of
+from slinky_operator.cluster.status.not_supported import not_supported
 from slinky_operator.cluster.status.summary import summary
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.contact import ContactState
@@ -22,36 +22,39 @@ COUNTS: Final = ("nodes", "jobs")
 """Fields of the status that change all the time; written less often than the others."""
 
 
-def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterStatus:
-    """The complete status, with the transition times of its conditions."""
-    cluster = snapshot.cluster
-    slurm = snapshot.slurm
+def status_of(state: PassState, parts: Sequence[Part], off: Collection[str] = ()) -> ClusterStatus:
+    """The complete status, with the transition times of its conditions.
+
+    Parameters
+    ----------
+    parts
+        All parts of a Cluster, in the order in which their problems are reported.
+    off
+        Fields of the spec that the operator's settings have switched off (`not_supported.SWITCHED_OFF`).
+    """
+    snapshot = state.snapshot
+    cluster, slurm, before = snapshot.cluster, snapshot.slurm, snapshot.cluster.status
     up = slurm is not None and slurm.contact.state is ContactState.READY
-    bad = out_of_service(slurm.nodes.values()) if slurm is not None and up else {}
-    conditions = conditions_of(snapshot, findings, bad)
-    jobs = snapshot.memory.jobs
-    before = cluster.status
+    answers = ask(parts, state)
+    config: ConfigStatus | None = answers.fields.get("config")
+    starting = not cluster.spec.external and not up and (config is None or not config.applied_hash)
+    conditions = conditions_of(answers, not_supported(cluster.spec, off), starting=starting)
     return ClusterStatus(
-        summary=summary(snapshot, findings, conditions, bad),
+        summary=summary(cluster, answers, conditions, len(snapshot.slurmd_pods)),
         is_ready=is_true(conditions, ClusterCondition.READY),
         conditions=merge(
             before.conditions,
             [one.model_copy(update={"observed_generation": cluster.metadata.generation}) for one in conditions],
-            now,
+            state.wall,
         ),
         server=naming.server(cluster),
         slurm_version=(slurm.slurm_version if slurm is not None else "") or before.slurm_version,
         api_version=(slurm.api_version if slurm is not None else "") or before.api_version,
-        nodes=count_nodes(slurm.nodes.values()) if slurm is not None and up else before.nodes,
-        jobs=jobs.counts if jobs is not None and jobs.counts is not None and up else before.jobs,
-        config=_config(snapshot, findings),
-        accounting=counts(snapshot),
-        slurmctld_addresses=slurmctld_addresses.kept(snapshot),
-        slurmd_image=findings.slurmd_image,
-        slurm_key_file=None if cluster.spec.external else cluster.status.slurm_key_file,
-        signing_key_id=None if findings.signing.in_use is None else findings.signing.in_use.key_id,
+        slurmd_image=None if cluster.spec.external else state.images.slurmd,
+        slurm_key_file=None if cluster.spec.external else before.slurm_key_file,
         observed_generation=cluster.metadata.generation,
         last_contact=_last_contact(before, slurm, up=up),
+        **answers.fields,
     )
 
 
@@ -84,17 +87,6 @@ def invalid(raw: Mapping[str, Any], stored: ClusterStatus, message: str, now: da
             "observed_generation": generation,
         }
     )
-
-
-def _config(snapshot: Snapshot, findings: Findings) -> ConfigStatus | None:
-    if findings.rollout is not None:
-        return findings.rollout.status
-    if findings.key is not None:
-        # New pods would get a key that is not meant for them.
-        return ConfigStatus(node_sets=())
-    # slurm.conf is not the operator's there, and its content is not known: every NodeSet may have pods.
-    names = tuple(one.name for one, _ in snapshot.node_sets if not one.deleting)
-    return ConfigStatus(node_sets=names)
 
 
 def _last_contact(before: ClusterStatus, slurm: SlurmView | None, *, up: bool) -> datetime | None:

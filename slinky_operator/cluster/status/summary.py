@@ -5,15 +5,13 @@ It names one thing, in a few words that do not change with the clock; the condit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from slinky_api.conditions import ClusterCondition, Reason, find
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Condition
-from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.rollout.preflight.replacement import Stage
-from slinky_operator.cluster.status.conditions import ON_ITS_WAY, Findings, is_applied_while_deleting
-from slinky_operator.cluster.status.out_of_service import OutOfService, brief
+from slinky_operator.cluster.status.answers import Answers
 from slinky_operator.reconcile.text import cut, named
 
 LONGEST: Final = 100
@@ -48,7 +46,6 @@ _TROUBLE: Final[Mapping[Reason, str]] = {
     Reason.CLAIM_REFUSED: "claim cannot be changed",
     Reason.UPGRADE_REFUSED: "upgrade refused",
     Reason.REPLACEMENT_HELD_BACK: "new slurmctld pod held back",
-    Reason.NODES_WITHOUT_ADDRESS: "nodes without an address",
     Reason.INVALID_SPEC: "spec invalid",
 }
 """Troubles that need somebody's help."""
@@ -66,67 +63,43 @@ _UNDER_WAY: Final[Mapping[Reason, str]] = {
 }
 
 
-def summary(snapshot: Snapshot, findings: Findings, conditions: Sequence[Condition], bad: OutOfService) -> str:
+def summary(cluster: Cluster, answers: Answers, conditions: Sequence[Condition], left: int) -> str:
     """Build the status text.
 
     Parameters
     ----------
     conditions
         The new conditions.
-    bad
-        Nodes of Slurm that are out of service.
+    left
+        How many slurmd pods there are.
     """
-    if snapshot.cluster.deleting:
-        left = len(snapshot.slurmd_pods)
+    if cluster.deleting:
+        deleting = find(conditions, ClusterCondition.DELETING)
+        changed = deleting is not None and deleting.reason == Reason.APPLIED_WHILE_DELETING
         pods = f", {left} slurmd {'pod' if left == 1 else 'pods'} left" if left else ""
-        again = "; apply it again afterwards" if is_applied_while_deleting(snapshot) else ""
-        return f"Deleting{pods}{again}"
+        return f"Deleting{pods}{'; apply it again afterwards' if changed else ''}"
     ready = find(conditions, ClusterCondition.READY)
     if ready is not None and ready.status != "True":
-        return cut(_away(ready, findings), LONGEST)
-    found = _blocks(findings) or _bad_nodes(bad) or _goes_on(conditions)
+        return cut(_away(Reason(ready.reason), answers), LONGEST)
+    found = _blocks(answers) or answers.remark or _goes_on(conditions)
     return cut(f"{RUNNING}, {found}" if found else RUNNING, LONGEST)
 
 
-def _away(ready: Condition, findings: Findings) -> str:
-    reason = Reason(ready.reason)
-    if findings.stuck and reason not in _TROUBLE:
-        return named([f"{one.daemon}: {one.reason}" for one in findings.stuck])
+def _away(reason: Reason, answers: Answers) -> str:
+    if answers.stuck and reason not in _TROUBLE:
+        return named([f"{one.daemon}: {one.reason}" for one in answers.stuck])
     return _AWAY.get(reason) or _TROUBLE.get(reason) or str(reason)
 
 
-def _blocks(findings: Findings) -> str:
+def _blocks(answers: Answers) -> str:
     """The trouble that needs somebody's help while Slurm serves."""
-    reason = next(_reasons(findings), None)
+    reason = next((one.reason for one in answers.problems if one.in_summary), None)
     if reason is not None:
         return _TROUBLE.get(reason, str(reason))
-    stuck = [f"{one.daemon}: {one.reason}" for one in findings.stuck if not one.passing]
+    stuck = [f"{one.daemon}: {one.reason}" for one in answers.stuck if not one.passing]
     if stuck:
         return named(stuck)
-    rollout = findings.rollout
-    if rollout is not None and rollout.rendered.refused:
-        return f"configuration of NodeSet {named([one.node_set for one in rollout.rendered.refused])} refused"
-    return _TROUBLE[Reason.NODES_WITHOUT_ADDRESS] if rollout is not None and rollout.unaddressed else ""
-
-
-def _reasons(findings: Findings) -> Iterator[Reason]:
-    rollout, key = findings.rollout, findings.key
-    if key is not None and key.reason not in ON_ITS_WAY:
-        yield key.reason
-    if findings.refused:
-        yield Reason.CHILD_REFUSED
-    if rollout is not None and not rollout.applied and rollout.reason not in ON_ITS_WAY:
-        yield rollout.reason
-    if findings.upgrade.refused:
-        yield Reason.UPGRADE_REFUSED
-    if findings.replacement.stage is Stage.HELD:
-        yield Reason.REPLACEMENT_HELD_BACK
-    if findings.claims_refused:
-        yield Reason.CLAIM_REFUSED
-
-
-def _bad_nodes(bad: OutOfService) -> str:
-    return brief({reason: some for reason, some in bad.items() if reason is not Reason.FOREIGN_DRAIN})
+    return next((one.local for one in answers.problems if one.local), "")
 
 
 def _goes_on(conditions: Sequence[Condition]) -> str:

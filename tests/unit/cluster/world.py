@@ -70,7 +70,7 @@ from slinky_operator.cluster.memory import (
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.parts.accounts import wanted
 from slinky_operator.cluster.parts.accounts.comparison import Comparison, Counts
-from slinky_operator.cluster.parts.job_logs_key import step as job_logs
+from slinky_operator.cluster.parts.job_logs_key.part import JOB_LOGS_KEY
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.rollout.in_use.removals import Use
@@ -214,7 +214,7 @@ class World:
 
     def snapshot(self) -> Snapshot:
         names = {"slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy", "slurm-auth-accepted", *self.secrets}
-        names.update(job_logs.secrets(Cluster.parse(self.raw), self.node_sets.values()))
+        names.update(JOB_LOGS_KEY.secrets(Cluster.parse(self.raw), self.node_sets.values()))
         return Snapshot(
             cluster=Cluster.parse(self.raw),
             raw=self.raw,

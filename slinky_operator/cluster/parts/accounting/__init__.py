@@ -12,6 +12,7 @@ module                 concern
 `step`                 makes passwords, tries slurmdbd.conf, and asks slurmdbd
 `query`                asks slurmdbd which slurmctld it knows
 `condition`            whether slurmdbd and its database work
+`part`                 what a Cluster shows of accounting, and which Secrets that reads
 `slurmctld_addresses`  whether the slurmctld that slurmdbd has is the Cluster's own
 `known_users`          users of the accounts whom the Cluster does not know
 =====================  =====================================================================================

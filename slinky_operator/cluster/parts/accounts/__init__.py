@@ -14,5 +14,6 @@ module                concern
 `step`                compares, and changes a batch, if it is time
 `apply`               calls slurmdbd
 `condition`           whether slurmdbd has the accounts of the spec
+`part`                what a Cluster shows of its accounts
 ====================  ==============================================================================
 """

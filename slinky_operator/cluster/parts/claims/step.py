@@ -18,7 +18,7 @@ from slinky_operator.cluster.daemons.component import Component
 from slinky_operator.cluster.memory import ClaimSize
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
-from slinky_operator.cluster.parts.claims.condition import Claims
+from slinky_operator.cluster.parts.claims.part import Claims
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import quantity

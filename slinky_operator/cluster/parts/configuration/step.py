@@ -8,7 +8,7 @@ from dataclasses import replace
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Reload, Write
 from slinky_operator.cluster.parts.configuration import events
-from slinky_operator.cluster.parts.configuration.condition import Configuration
+from slinky_operator.cluster.parts.configuration.part import Configuration
 from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.rollout.config.draft import Rollout

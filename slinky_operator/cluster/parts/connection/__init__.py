@@ -5,6 +5,8 @@ module              concern
 ==================  ==========================================================================
 `step`              keeps the connection as the spec, Secrets and keys want it
 `slurm_connection`  the settings of the connection, and why there is none
+`contact`           whether slurmrestd answers, accepts the token, and reaches slurmctld
+`part`              what a Cluster shows of the connection
 `replicas`          the slurmrestds that the operator calls
 `secret_allowlist`  whether a Secret may be used for a Slurm elsewhere
 ==================  ==========================================================================

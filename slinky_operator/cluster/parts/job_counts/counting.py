@@ -1,29 +1,14 @@
-"""How many nodes and jobs Slurm has, by state, for the status of a Cluster. Pure.
+"""How many jobs Slurm has, by state, for the status of a Cluster. Pure.
 
-Each node and each job is counted once, so that the numbers add up to the total. A node counts as `sinfo` shows it: one
-with an invalid registration is `invalid` whatever else it is, a drained one is `drain` whether it is idle, busy or
-down.
+Each job is counted once, so that the numbers add up to the total.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
-from slinky_api.v1alpha1.cluster.status import JobCounts, NodeCounts
-from slurm_client.models import JobStateEntry, Node
-
-INVALID: Final = "INVALID_REG"
-"""Flag of a node whose slurmd has registered with less than its record contains."""
-
-
-def count_nodes(nodes: Iterable[Node]) -> NodeCounts:
-    """Count nodes, each in one state."""
-    counts = dict.fromkeys(("total", "idle", "allocated", "mixed", "down", "drain", "invalid", "other"), 0)
-    for node in nodes:
-        counts["total"] += 1
-        counts[_column(node)] += 1
-    return NodeCounts(**counts)
+from slinky_api.v1alpha1.cluster.status import JobCounts
+from slurm_client.models import JobStateEntry
 
 
 def count_jobs(jobs: Iterable[JobStateEntry]) -> JobCounts:
@@ -37,13 +22,3 @@ def count_jobs(jobs: Iterable[JobStateEntry]) -> JobCounts:
         base = "completing" if "COMPLETING" in job.state.flags else job.state.base.lower()
         counts[base if base in counts and base != "total" else "other"] += 1
     return JobCounts.model_validate(counts)
-
-
-def _column(node: Node) -> str:
-    flags = node.state.flags
-    if INVALID in flags or node.state.base == "INVALID":
-        return "invalid"
-    if node.is_drain:
-        return "drain"
-    base = node.state.base.lower()
-    return base if base in {"idle", "allocated", "mixed", "down"} else "other"

@@ -7,21 +7,13 @@ back, and the garbage collector deletes it with the Cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, MakePassword
 from slinky_operator.cluster.daemons import metadata, owned
 from slinky_operator.cluster.parts.keys import stored_keys
 from slinky_operator.cluster.pass_state import PassState
-from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-
-
-def secrets(cluster: Cluster, node_sets: Iterable[Object]) -> tuple[str, ...]:
-    """The Secret to be read, if a NodeSet needs it."""
-    needed = any((one.get("spec") or {}).get("jobLogs") is not None for one in node_sets)
-    return (naming.job_logs_key(cluster.name),) if needed else ()
 
 
 def keep_job_logs_key(state: PassState) -> Iterator[Action]:

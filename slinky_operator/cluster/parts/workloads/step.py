@@ -13,7 +13,7 @@ from slinky_operator.cluster.actions import Action, AskClaim, EmitEvent, Remove,
 from slinky_operator.cluster.daemons import default_images, shared_objects
 from slinky_operator.cluster.daemons.component import Materials
 from slinky_operator.cluster.parts import daemons
-from slinky_operator.cluster.parts.configuration.condition import Configuration
+from slinky_operator.cluster.parts.configuration.part import Configuration
 from slinky_operator.cluster.parts.daemons import Made
 from slinky_operator.cluster.parts.keys import lifecycle
 from slinky_operator.cluster.parts.keys.lifecycle import Keys

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from slinky_operator.cluster.parts.job_counts.counting import count_jobs, count_nodes
+from slinky_operator.cluster.parts.job_counts.counting import count_jobs
+from slinky_operator.cluster.parts.nodes.counting import count_nodes
 from slurm_client.models import JobStateEntry, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState

@@ -1,0 +1,1 @@
+"""Slurm's nodes, for the status: how many there are by state, and which get no jobs."""

@@ -18,7 +18,7 @@ PAGES = sorted(
     if page.name not in GENERATED
 )
 
-WRAPPED_BY_HAND = {"from-slinky.md", "install.md", "reliability-journal.md"}
+WRAPPED_BY_HAND = {"reliability-journal.md"}
 """Pages of before this rule."""
 
 BEGINS = re.compile(r"\s*([-*]|\d+\.) |[#|<>]")

@@ -7,6 +7,8 @@ room            concern
 `parameters`    what a release is made with: version, registry, commit, time
 `wheels`        Python packages
 `charts`        charts, as helm packs them and as archives for registries
+`artifacthub`   what Artifact Hub shows of a chart
+`olm`           a bundle for the Operator Lifecycle Manager
 `manifests`     one YAML file for each set of CRDs, and for the operator
 `images`        images as OCI archives that say which release they are of
 `sboms`         lists of what is in an image

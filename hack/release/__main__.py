@@ -11,10 +11,10 @@ from pathlib import Path
 from hack import plugin
 from hack.packaging.errors import PackagingError
 from hack.progress import step
-from hack.release import charts, images, manifests, parameters, provenance, sboms, support, version, wheels
+from hack.release import charts, images, manifests, olm, parameters, provenance, sboms, support, version, wheels
 from hack.release.parameters import ROOT, Parameters
 
-PARTS = ("wheels", "charts", "manifests", "plugin", "images")
+PARTS = ("wheels", "charts", "manifests", "olm", "plugin", "images")
 
 
 def make(parameters: Parameters, folder: Path, parts: Sequence[str], builder: str) -> None:
@@ -31,6 +31,9 @@ def make(parameters: Parameters, folder: Path, parts: Sequence[str], builder: st
     if "manifests" in parts:
         with step("manifests", _say):
             manifests.build(parameters, folder / "manifests")
+    if "olm" in parts:
+        with step("bundle for OLM", _say):
+            olm.build(parameters, folder / "olm")
     if "plugin" in parts:
         with step("kubectl slurm in one file", _say):
             plugin.make(folder / "plugin", f"{parameters.source}/releases/download/v{parameters.version}")

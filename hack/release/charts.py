@@ -23,6 +23,7 @@ import yaml
 from hack.images.names import REGISTRY
 from hack.packaging.errors import RenderFailed
 from hack.packaging.render import helm
+from hack.release import artifacthub
 from hack.release.parameters import ROOT, Parameters
 
 TAG: Final = re.compile(r"(?m)^(  tag: )dev$")
@@ -46,6 +47,7 @@ def build(parameters: Parameters, target: Path, root: Path = ROOT) -> list[Path]
     with tempfile.TemporaryDirectory(prefix="charts-") as scratch:
         for chart in sorted(path.parent for path in (root / "helm").glob("*/Chart.yaml")):
             staged = stage(chart, Path(scratch), parameters)
+            _describe(staged, parameters, root)
             made += _pack(staged, target, parameters)
     return made
 
@@ -58,6 +60,16 @@ def stage(chart: Path, scratch: Path, parameters: Parameters) -> Path:
     text = values.read_text(encoding="utf-8").replace(REGISTRY, parameters.registry)
     values.write_text(TAG.sub(rf"\g<1>{parameters.version}", text), encoding="utf-8")
     return staged
+
+
+def _describe(chart: Path, parameters: Parameters, root: Path) -> None:
+    """Put annotations into Chart.yaml."""
+    file = chart / "Chart.yaml"
+    said = yaml.safe_load(file.read_text(encoding="utf-8"))
+    said["annotations"] = {**said.get("annotations", {}), **artifacthub.described(chart, parameters, root)}
+    if parameters.source:
+        said |= {"home": parameters.source, "sources": [parameters.source]}
+    file.write_text(yaml.safe_dump(said, sort_keys=False, width=200), encoding="utf-8")
 
 
 def _pack(chart: Path, target: Path, parameters: Parameters) -> Iterator[Path]:

@@ -7,10 +7,12 @@ merges both, which checks each.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -45,7 +47,8 @@ def build(
     if not program.exists():
         raise SbomFailed(f"{program} is missing: run `make release`, which installs it from requirements/release.txt")
     target.mkdir(parents=True, exist_ok=True)
-    return [_build(parameters, one, archive, target, program) for one, archive in made]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda pair: _build(parameters, pair[0], pair[1], target, program), made))
 
 
 def _build(parameters: Parameters, one: Shipped, archive: Path, target: Path, program: Path) -> Path:

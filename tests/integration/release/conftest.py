@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(given).resolve()
     made = tmp_path_factory.mktemp("release")
     environ = {"REGISTRY": REGISTRY, "SOURCE": "https://git.example.com/slurm"}
-    make(parameters.read(environ), made, ("wheels", "charts", "manifests"), "urn:tests")
+    make(parameters.read(environ), made, ("wheels", "charts", "manifests", "olm"), "urn:tests")
     return made
 
 

@@ -1,0 +1,44 @@
+"""Artifact Hub gets kinds, images and changes of the charts."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from hack.release import artifacthub
+from hack.release.parameters import ROOT, Parameters
+
+GIVEN = Parameters("1.2.3", "registry.example.com/slurm", "https://git.example.com/s", "abc", is_dirty=False, epoch=0)
+
+
+def said(chart: str) -> dict[str, str]:
+    found = artifacthub.described(ROOT / "helm" / chart, GIVEN, ROOT)
+    return {key.removeprefix("artifacthub.io/"): value for key, value in found.items()}
+
+
+def test_the_operators_chart_names_its_kinds_and_images() -> None:
+    found = said("slurm-operator")
+    assert found["operator"] == "true"
+    kinds = yaml.safe_load(found["crds"])
+    assert [kind["kind"] for kind in kinds] == ["Cluster", "LoginSet", "NodeSet", "Token"]
+    assert all(kind["name"].endswith(".slinky.slurm.net") and kind["description"] for kind in kinds)
+    images = {one["name"]: one["image"] for one in yaml.safe_load(found["images"])}
+    assert images["slurm-operator"] == "registry.example.com/slurm/slurm-operator:1.2.3"
+    assert images["slurmd-26.05"] == "registry.example.com/slurm/slurmd:26.05"
+
+
+def test_changes_are_sentences_without_markdown() -> None:
+    for change in yaml.safe_load(said("slurm-operator").get("changes", "[]")):
+        assert change["kind"] in {"added", "changed", "fixed"}
+        assert change["description"]
+        assert not re.search(r"\*\*|`|\]\(", change["description"]), change
+
+
+@pytest.mark.parametrize("chart", ["slurm", "slurm-exporter", "slurm-jobs", "slurm-sylabs-jobs"])
+def test_other_charts_say_what_they_have(chart: str) -> None:
+    found = said(chart)
+    assert found["license"] == "Apache-2.0"
+    assert ("crds" in found) == (ROOT / "helm" / chart / "crds").is_dir()
+    assert "operator" not in found

@@ -92,11 +92,16 @@ $(DOCS)/mermaid-$(MERMAID).js:
 
 RELEASE_BIN := build/release/venv/bin
 
-.PHONY: release release-check version
+.PHONY: release release-check pyxis-check version
 release: venv build/release/venv/.complete ## Images, charts, manifests, wheels, SBOMs, checksums and provenance into dist/VERSION (REGISTRY=, SOURCE=)
 	$(RUN) hack.release make $(if $(PARTS),--parts $(PARTS)) $(if $(BUILDER),--builder $(BUILDER))
 release-check: venv ## Install each thing that dist/VERSION has into something empty, and use it
-	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest tests/release --override-ini=testpaths=tests/release -v
+	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest -v tests/release/test_images.py tests/integration/release
+pyxis-check: venv ## Build slurmd with pyxis and enroot from folders with their sources (PYXIS=, ENROOT=), and run jobs with it
+	@test -d "$(PYXIS)" -a -d "$(ENROOT)" || { echo "make pyxis-check PYXIS=FOLDER ENROOT=FOLDER [SLURM=26.05]"; exit 2; }
+	rm -rf build/pyxis
+	$(RUN) hack.images.pyxis $(or $(SLURM),26.05) --pyxis $(PYXIS) --enroot $(ENROOT) build/pyxis
+	PYXIS_TREE=build/pyxis PYTHONPATH=.:api $(BIN)/pytest -v tests/release/test_pyxis.py
 version: venv ## Print the version; VERSION=0.3.0 writes it to all places that have it
 	$(RUN) hack.release version $(VERSION)
 	$(if $(VERSION),$(RUN) hack.packaging write)

@@ -106,3 +106,24 @@ target "sssd" {
   labels     = { "org.opencontainers.image.version" = "2.10" }
   tags       = ["${REGISTRY}/sssd:2.10"]
 }
+
+# slurmd and login images with pyxis and enroot, from their sources; not among the default targets. Named like
+# slurmd-pyxis-26-05.
+target "pyxis" {
+  inherits = ["common"]
+  name     = "${image}-pyxis-${replace(version, ".", "-")}"
+  matrix = {
+    image   = ["slurmd", "login"]
+    version = ["24.11", "26.05"]
+  }
+  context    = "containers/pyxis"
+  dockerfile = "Dockerfile"
+  contexts = {
+    slurm  = "target:${image}-${replace(version, ".", "-")}"
+    pyxis  = "https://github.com/NVIDIA/pyxis.git#v0.24.0"
+    enroot = "https://github.com/NVIDIA/enroot.git#v4.1.2"
+  }
+  args   = { SLURM = "slurm" }
+  labels = { "org.opencontainers.image.version" = version }
+  tags   = ["${REGISTRY}/${image}-pyxis:${version}"]
+}

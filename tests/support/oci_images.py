@@ -62,21 +62,21 @@ def image(tree: Path, command: Sequence[str], user: str = "") -> Image:
     user
         As whom, for instance ``33:33``.
     """
-    layer = _layer(tree)
+    content = layer(tree)
     config: dict[str, Any] = {
         "architecture": "amd64",
         "os": "linux",
         "config": {"Cmd": list(command), "Env": ["PATH=/bin", "OF_IMAGE=yes"], "User": user, "WorkingDir": "/"},
-        "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
+        "rootfs": {"type": "layers", "diff_ids": [_digest(content)]},
     }
     configuration = json.dumps(config).encode()
     manifest = {
         "schemaVersion": 2,
         "mediaType": MANIFEST,
         "config": _descriptor(_CONFIG, configuration),
-        "layers": [_descriptor(_LAYER, layer)],
+        "layers": [_descriptor(_LAYER, content)],
     }
-    return Image(json.dumps(manifest).encode(), {_digest(blob): blob for blob in (configuration, layer)})
+    return Image(json.dumps(manifest).encode(), {_digest(blob): blob for blob in (configuration, content)})
 
 
 @contextmanager
@@ -114,7 +114,8 @@ def registry(images: dict[str, Image]) -> Iterator[str]:
             server.shutdown()
 
 
-def _layer(tree: Path) -> bytes:
+def layer(tree: Path) -> bytes:
+    """Make the one layer of such an image, of programs of a root tree."""
     files = {name: tree / source for name, source in PROGRAMS.items()}
     command = ["chroot", str(tree), "ldd", *(f"/{source}" for source in PROGRAMS.values())]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

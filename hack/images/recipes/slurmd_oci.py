@@ -19,7 +19,7 @@ from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
 from hack.progress import step
 
-_ADD = 'tar -C "$1" -cf - . | tar -C "$2" -xf - --numeric-owner --skip-old-files'
+ADD = 'tar -C "$1" -cf - . | tar -C "$2" -xf - --numeric-owner --skip-old-files'
 """Adds the files that a tree does not have yet: quicker than to install them once more."""
 
 
@@ -53,7 +53,7 @@ class SlurmdOciRecipe(Recipe):
             buildah.build(image, self._context / "Dockerfile", self._context, arguments=arguments)
             with buildah.mounted(stages["slurm-all"]) as daemons, buildah.mounted(image) as runtime:
                 buildah.runner.run("copy the tree", ["cp", "--archive", str(daemons), str(rootfs)])
-                buildah.runner.run("add the runtime", ["sh", "-ec", _ADD, "sh", str(runtime), str(rootfs)])
+                buildah.runner.run("add the runtime", ["sh", "-ec", ADD, "sh", str(runtime), str(rootfs)])
         actual = read_version(rootfs)
         names = {image: [f"{REGISTRY}/{SLURMD_OCI}:{tag}" for tag in slurm_tags(slurm, actual)]}
         with step(f"pack {self.one.name}", buildah.runner.progress):

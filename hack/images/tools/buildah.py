@@ -83,6 +83,7 @@ class Buildah:
         arguments: Mapping[str, str] | None = None,
         secrets: Mapping[str, Path] | None = None,
         images: Mapping[str, str] | None = None,
+        contexts: Mapping[str, Path] | None = None,
     ) -> None:
         """Build one target of a Dockerfile. Steps done before are not repeated, and nothing is pulled.
 
@@ -102,6 +103,8 @@ class Buildah:
             Files that steps may read, by id.
         images
             Images of the storage that replace stages, by stage name.
+        contexts
+            Folders that replace stages, by stage name.
 
         Raises
         ------
@@ -117,6 +120,8 @@ class Buildah:
             options += ["--secret", f"id={name},src={path}"]
         for name, source in (images or {}).items():
             options += ["--build-context", f"{name}=docker-image://{source}"]
+        for name, place in (contexts or {}).items():
+            options += ["--build-context", f"{name}={place}"]
         self.runner.run(f"build {image}", self._command("bud", *options, str(context)), self._env)
 
     def push_layout(self, images: Sequence[str], layout: Path) -> None:

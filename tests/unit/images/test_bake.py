@@ -44,8 +44,8 @@ def dockerfile(name: str) -> Path:
 
 
 def test_every_image_that_is_shipped_is_a_target() -> None:
-    assert set(FILE["group"]["default"]["targets"]) == set(TARGETS) - {"common"}
-    assert set(TARGETS) == {"common", "operator", "slurm", SLURMD_OCI, "mariadb", "sssd"}
+    assert set(FILE["group"]["default"]["targets"]) == set(TARGETS) - {"common", "pyxis"}
+    assert set(TARGETS) == {"common", "operator", "slurm", SLURMD_OCI, "mariadb", "sssd", "pyxis"}
     assert FILE["variable"]["REGISTRY"]["default"] == REGISTRY
 
 
@@ -63,7 +63,9 @@ def test_the_matrix_is_the_daemons_and_the_releases() -> None:
     matrix = TARGETS["slurm"]["matrix"]
     assert tuple(matrix["daemon"]) == SLURM_IMAGES
     assert {one["version"]: one["suite"] for one in matrix["slurm"]} == SLURM_SUITES
-    assert TARGETS[SLURMD_OCI]["matrix"]["version"] == list(SLURM_SUITES)
+    for name in (SLURMD_OCI, "pyxis"):
+        assert TARGETS[name]["matrix"]["version"] == list(SLURM_SUITES)
+    assert set(TARGETS["pyxis"]["matrix"]["image"]) <= set(SLURM_IMAGES)
     stages = re.findall(r"^FROM \S+ AS (\S+)$", dockerfile("slurm").read_text(), re.MULTILINE)
     assert set(SLURM_IMAGES) <= set(stages)
 

@@ -13,6 +13,7 @@ room          concern
 `pass_state`  what is known in one pass: each part's findings for those after it
 `part`        what a part answers for: the Secrets it reads, and what it shows
 `actions`     the actions of a plan, as data
+`question`    what a part wants to know from the world, and the answers that are remembered
 `executor`    carries out a plan; no rules
 `context`     what actions are carried out with: clients, the recorder of Events, the clock
 `memory`      what is kept between two passes and is in no cache

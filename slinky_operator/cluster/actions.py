@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import TypeAlias
+from datetime import timedelta
+from typing import Any, TypeAlias
 
-from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.memory import Held, LeftOut, Loaded, Verdict
+from slinky_operator.cluster.question import Question
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.connection.contact import Endpoint
-from slinky_operator.slurm.connection.key_proof import Holder, KeySet
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 
@@ -27,6 +26,13 @@ class SetFinalizer:
     obj: Object
     finalizer: str
     present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask a question of a part, and remember the answer."""
+
+    question: Question[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,27 +116,6 @@ class ReadKeys:
     secrets: tuple[str, ...]
     purpose: str
     """Identifies what they are read for."""
-
-
-@dataclass(frozen=True, slots=True)
-class TryKey:
-    """Check whether slurmctld accepts a token signed with a key."""
-
-    key: bytes = field(repr=False)
-    lifetime: timedelta
-
-
-@dataclass(frozen=True, slots=True)
-class AskForKeys:
-    """Ask daemons whether they have a key set."""
-
-    set: KeySet
-    asked: tuple[Holder, ...]
-    all: frozenset[str]
-    """Ids of all daemons of which proofs are kept."""
-
-    since: datetime
-    """The time of day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,22 +208,6 @@ class ReplacePod:
 
 
 @dataclass(frozen=True, slots=True)
-class AskUse:
-    """Query which jobs and reservations Slurm has, and what they use."""
-
-    hash: str
-    """Of the configuration that is live."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskStates:
-    """Query the states of partitions."""
-
-    hash: str
-    """Of the configuration that is live."""
-
-
-@dataclass(frozen=True, slots=True)
 class TrialObjects:
     """A disposable pod, and what its daemons read."""
 
@@ -300,36 +269,6 @@ class HoldBackNodeSets:
 
 
 @dataclass(frozen=True, slots=True)
-class AskAgent:
-    """Query which files slurmctld's pod has mounted."""
-
-    pod: Object
-
-
-@dataclass(frozen=True, slots=True)
-class AskNames:
-    """Query which node names have an address in slurmctld's pod."""
-
-    pod: Object
-    names: frozenset[str]
-    """Names that slurmctld looks up when it reads its files."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskDirectory:
-    """Query which domains of the directory SSSD cannot reach from slurmctld's pod."""
-
-    pod: Object
-
-
-@dataclass(frozen=True, slots=True)
-class AskVolumes:
-    """Query how much room the volumes of a pod have."""
-
-    pod: Object
-
-
-@dataclass(frozen=True, slots=True)
 class Reload:
     """Let slurmctld read its configuration, and check whether it has."""
 
@@ -348,13 +287,6 @@ class Reload:
 
 
 @dataclass(frozen=True, slots=True)
-class AskClaim:
-    """Query the claim that a missing pod of slurmctld would use."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class GrowClaim:
     """Look at a claim, and make it as large as the spec says if it is smaller."""
 
@@ -364,31 +296,6 @@ class GrowClaim:
 
     labels: Mapping[str, str]
     """Of the daemon whose claim it must be."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskAccounting:
-    """Query whether slurmdbd answers, and which slurmctld it knows."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApplyAccounts:
-    """Compare slurmdbd with a tree of accounts, and make a batch of changes."""
-
-    version: str
-    """Identifies spec and users, for the outcome."""
-
-    tree: AccountTree
-    cluster: str
-    """`ClusterName`."""
-
-    unknown: tuple[str, ...] = ()
-    """Users of the tree whom the Cluster does not know."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountJobs:
-    """Query the states of all jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +311,7 @@ class TearDown:
 
 Action: TypeAlias = (
     SetFinalizer
+    | Ask
     | MakeKey
     | MakePassword
     | AdoptKey
@@ -411,8 +319,6 @@ Action: TypeAlias = (
     | SealKey
     | KeepKeys
     | ReadKeys
-    | TryKey
-    | AskForKeys
     | Write
     | KeepMonitor
     | Connect
@@ -422,23 +328,18 @@ Action: TypeAlias = (
     | Hurry
     | TouchPod
     | ReplacePod
-    | AskUse
-    | AskStates
     | StartPreflight
     | EndPreflight
     | ExcludeSlurmdKinds
     | Remove
     | HoldBackNodeSets
-    | AskAgent
-    | AskNames
-    | AskDirectory
-    | AskVolumes
-    | AskClaim
     | GrowClaim
     | Reload
-    | CountJobs
-    | AskAccounting
-    | ApplyAccounts
     | TearDown
     | EmitEvent
 )
+
+
+def asks(action: Action, question: type[Question[Any]]) -> bool:
+    """Whether an action asks a question of this type."""
+    return isinstance(action, Ask) and isinstance(action.question, question)

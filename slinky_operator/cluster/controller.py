@@ -26,7 +26,7 @@ from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import Caches, Snapshot, observe
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.plan import secrets as secrets_of
-from slinky_operator.cluster.rollout import agent_queries
+from slinky_operator.cluster.rollout import agent_questions
 from slinky_operator.cluster.status.status import COUNTS, invalid
 from slinky_operator.identity import users
 from slinky_operator.kube import errors
@@ -214,7 +214,7 @@ class ClusterReconciler(Reconciler[Cluster]):
             return
         await self._tools.clients.close(known.uid)
         await self._tools.texts.forget(key)
-        agent_queries.forget(self._tools.http, key[0], known.uid)
+        agent_questions.forget(self._tools.http, key[0], known.uid)
         self.failures.passed(known.uid)
         del self._memories[key]
         self._read.forget(known.uid)

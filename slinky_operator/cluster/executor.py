@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final, assert_never
+from typing import assert_never
 
-from slinky_api.events import EventReason
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
-    ApplyAccounts,
-    AskAccounting,
-    AskAgent,
-    AskClaim,
-    AskDirectory,
-    AskForKeys,
-    AskNames,
-    AskStates,
-    AskUse,
-    AskVolumes,
+    Ask,
     Connect,
-    CountJobs,
     Disconnect,
     EmitEvent,
     EndPreflight,
@@ -44,40 +32,26 @@ from slinky_operator.cluster.actions import (
     StartPreflight,
     TearDown,
     TouchPod,
-    TryKey,
     UseReplicas,
     UseSlurmKey,
     Write,
 )
-from slinky_operator.cluster.context import Tools
-from slinky_operator.cluster.daemons import volumes
+from slinky_operator.cluster.context import Tools, reference
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.cluster.parts.accounting import query as accounting_queries
-from slinky_operator.cluster.parts.accounts import apply as accounts
 from slinky_operator.cluster.parts.claims import writes as claim_writes
 from slinky_operator.cluster.parts.deletion import writes as deletion
-from slinky_operator.cluster.parts.identity import query as directory_query
-from slinky_operator.cluster.parts.job_counts import query as job_counts_query
 from slinky_operator.cluster.parts.keys import writes as key_writes
-from slinky_operator.cluster.parts.keys.proof import query as key_questions
 from slinky_operator.cluster.parts.monitoring import writes as monitors
-from slinky_operator.cluster.rollout import agent_queries, reload, slurm_queries
-from slinky_operator.cluster.rollout.agent_queries import Agent
+from slinky_operator.cluster.question import A, Question
+from slinky_operator.cluster.rollout import reload
 from slinky_operator.cluster.writes import kubernetes_writes
 from slinky_operator.kube.events import EventType
-from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
-    CLUSTERS,
     NODESETS,
     PODS,
 )
-from slinky_operator.reconcile.text import cut, joined
 from slinky_operator.slurm.connection.own_tokens import OwnTokens
-from slinky_operator.slurm.volumes.query import Looker, ask_volumes
 from slurm_client import StaticToken, TokenProvider
-
-LONGEST_EVENT: Final = 900
-"""Characters of an Event: Kubernetes takes 1024."""
 
 
 async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, tools: Tools) -> bool:
@@ -102,22 +76,16 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, too
             again = await _carry_out(action, cluster, memory, tools) or again
     finally:
         if memory.adopted:
-            tools.recorder.event(_reference(cluster), EventType.NORMAL, "Adopted", adoption.told(memory.adopted))
+            tools.recorder.event(reference(cluster), EventType.NORMAL, "Adopted", adoption.told(memory.adopted))
             memory.adopted = ()
     return again
-
-
-def _reference(cluster: Cluster) -> Object:
-    """The object that an Event is about."""
-    about = {"name": cluster.name, "namespace": cluster.namespace, "uid": cluster.uid}
-    return {"apiVersion": CLUSTERS.api_version, "kind": CLUSTERS.kind, "metadata": about}
 
 
 async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -> bool:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one each
     match action:
         case SetFinalizer():
             await kubernetes_writes.set_finalizer(action, memory, tools)
-        case MakeKey() | MakePassword() | PutKeyBack() | SealKey() | KeepKeys() | ReadKeys() | TryKey():
+        case MakeKey() | MakePassword() | PutKeyBack() | SealKey() | KeepKeys() | ReadKeys():
             return await key_writes.carry_out(action, cluster, memory, tools)
         case AdoptKey():
             await kubernetes_writes.adopt_key(action, cluster, memory, tools)
@@ -178,28 +146,6 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
         case HoldBackNodeSets():
             memory.held, memory.held_for = dict(action.held), action.held_for
             return True
-        case AskUse():
-            memory.use = await slurm_queries.ask_use(tools.clients.get(cluster.uid), action.hash, tools.clock)
-            return True
-        case AskStates():
-            memory.states = await slurm_queries.ask_states(tools.clients.get(cluster.uid), action.hash, tools.clock)
-            return True
-        case AskAgent():
-            memory.mounted = await agent_queries.ask_files(tools.http, _agent(action.pod, cluster, tools), tools.clock)
-            return memory.mounted.files is not None
-        case AskNames():
-            agent = _agent(action.pod, cluster, tools)
-            memory.names = await agent_queries.ask_names(tools.http, agent, action.names, memory.names, tools.clock)
-            return not memory.names.why
-        case AskDirectory():
-            agent, said = _agent(action.pod, cluster, tools), memory.directory
-            memory.directory = await directory_query.ask_directory(tools.http, agent, tools.clock)
-            return said is None or replace(memory.directory, asked_at=said.asked_at) != said
-        case AskVolumes():
-            return await _ask_volumes(action, cluster, memory, tools)
-        case AskClaim():
-            memory.claim = await kubernetes_writes.ask_claim(action.name, cluster.namespace, tools)
-            return bool(memory.claim.deleted)
         case GrowClaim():
             known = memory.claims.get(action.name)
             memory.claims[action.name] = size = await claim_writes.grow(action, cluster.namespace, tools)
@@ -207,26 +153,10 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
         case Reload():
             memory.loaded = await reload.reload(tools.clients.get(cluster.uid), action, tools.clock)
             return True
-        case AskForKeys():
-            proof = await key_questions.ask_for_keys(action, memory.key_proof, tools.ask_daemon, tools.clock)
-            memory.key_proof = proof
-            return not any(one.lacks for one in proof.found.values())
-        case CountJobs():
-            memory.jobs = (
-                await job_counts_query.count(tools.clients.get(cluster.uid), memory.jobs, tools.clock) or memory.jobs
-            )
-        case AskAccounting():
-            client, before = tools.clients.get(cluster.uid), memory.accounting
-            memory.accounting = await accounting_queries.ask_accounting(client, cluster.slurm_name, tools.clock, before)
-            if before is not None and before.why and memory.accounts is not None:
-                memory.accounts = replace(memory.accounts, stale=True)
-            return memory.accounting is not None and (
-                before is None or replace(memory.accounting, at=before.at) != before
-            )
-        case ApplyAccounts():
-            return await _apply_accounts(action, cluster, memory, tools)
         case TearDown():
             return await deletion.tear_down(action, cluster, memory, tools)
+        case Ask():
+            return await _ask(action.question, cluster, memory, tools)
         case EmitEvent():
             tools.recorder.event(action.obj, action.type, action.reason, action.message)
             if action.obj["kind"] == NODESETS.kind:
@@ -238,36 +168,10 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
     return False
 
 
-def _agent(pod: Object, cluster: Cluster, tools: Tools) -> Agent:
-    return Agent(tools.agent_url(pod), pod["metadata"]["uid"], cluster.namespace, cluster.uid)
-
-
-async def _ask_volumes(action: AskVolumes, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Remember the room of a pod's volumes, and show it in the metrics; whether it is other than before."""
-    name = action.pod["metadata"]["name"]
-    before = memory.volumes.get(name)
-    looker = Looker(tools.agent_url(action.pod), action.pod["metadata"]["uid"], cluster.namespace)
-    found = await ask_volumes(tools.http, looker, volumes.NAMES, tools.clock)
-    memory.volumes[name] = found
-    client = tools.clients.get(cluster.uid)
-    if client is not None:
-        client.volumes = {
-            volume: (room.share_of_bytes, room.share_of_inodes)
-            for one in memory.volumes.values()
-            for volume, room in one.rooms.items()
-        }
-    return before is None or replace(found, asked_at=before.asked_at) != before
-
-
-async def _apply_accounts(action: ApplyAccounts, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Make a batch of changes in slurmdbd, and tell of it."""
-    before = memory.accounts
-    found = await accounts.apply_accounts(tools.clients.get(cluster.uid), action, before, tools.clock)
-    memory.accounts = found.outcome
-    if found.done:
-        foreign = before is not None and before.settled and before.version == action.version and not before.stale
-        reason = EventReason.ACCOUNTS_PUT_BACK if foreign else EventReason.ACCOUNTS_CHANGED
-        told = f"changed by somebody else, and put back: {joined(found.done)}" if foreign else joined(found.done)
-        kind = EventType.WARNING if foreign else EventType.NORMAL
-        tools.recorder.event(_reference(cluster), kind, reason, cut(told, LONGEST_EVENT))
-    return before is None or replace(before, at=0.0, cost=0.0) != replace(found.outcome, at=0.0, cost=0.0)
+async def _ask(question: Question[A], cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Ask a question and remember its answer; whether that is news."""
+    kind, about = type(question), question.about
+    before = memory.answers.of(kind, about)
+    answer = await question.ask(cluster, memory.answers, tools)
+    memory.answers.note(kind, answer, about)
+    return question.is_news(before, answer)

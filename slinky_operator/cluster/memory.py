@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from enum import Enum, auto
 from typing import Final
 
-from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.cluster.parts.accounts.comparison import Comparison
-from slinky_operator.cluster.rollout.in_use.removals import Use
+from slinky_operator.cluster.question import Answers
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import version_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Settled, quantity
-from slinky_operator.slurm.volumes.room import Volumes
 
 TRUSTED: Final = 5.0
 """Seconds for which the answer to an own write replaces the cached object; the cache has long shown it by then."""
@@ -27,51 +23,6 @@ TRUSTED: Final = 5.0
 
 VERDICTS: Final = 16
 """Preflight outcomes remembered for each Cluster."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mounted:
-    """The answer of the agent beside slurmctld about mounted files."""
-
-    pod_uid: str
-    asked_at: float
-    """Monotonic seconds."""
-
-    files: Mapping[str, str] | None
-    """Digest of each mounted file; `None` if the agent did not answer."""
-
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The answer of the agent beside slurmctld about host names."""
-
-    pod_uid: str
-    asked_at: float
-    """Monotonic seconds."""
-
-    found: frozenset[str] = frozenset()
-    missing: frozenset[str] = frozenset()
-    """Names that did not resolve. Names in neither set have not been looked up yet."""
-
-    why: str = ""
-    """Why the last query had no answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Directory:
-    """The answer of the agent beside slurmctld about the directory of users."""
-
-    pod_uid: str
-    asked_at: float
-    """Monotonic seconds."""
-
-    offline: Mapping[str, int] | None = None
-    """Domains that SSSD cannot reach, and since when (seconds since 1970); `None` if that is not known."""
-
-    why: str = ""
-    """Why it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +51,6 @@ class Loaded:
 
     unread: int = 0
     """How often slurmctld got one before without effect: it answered, and had read nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionStates:
-    """States of partitions as slurmctld has shown them."""
-
-    asked_at: float
-    """Monotonic seconds."""
-
-    hash: str
-    """Of the configuration that was live then."""
-
-    states: Mapping[str, str] = field(default_factory=dict)
-    why: str = ""
-    """Why there is no answer."""
 
 
 class Outcome(Enum):
@@ -177,18 +113,6 @@ class Denied:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A claim as the API server has shown it."""
-
-    name: str
-    at: float
-    """Monotonic seconds."""
-
-    deleted: str = ""
-    """Since when it is being deleted, as Kubernetes writes times; empty if it is not, or does not exist."""
-
-
-@dataclass(frozen=True, slots=True)
 class ClaimSize:
     """What came of making a claim as large as the spec says. Sizes are quantities; empty if there is none."""
 
@@ -224,89 +148,6 @@ class ClaimSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
-    """Counts of jobs, and the cost of the query."""
-
-    at: float
-    cost: float
-    """Seconds the answer took."""
-
-    counts: JobCounts | None
-
-    failed: frozenset[str] | None = None
-    """Jobs that have failed, as far as they were seen; None before the first answer."""
-
-    unopened: str = ""
-    """Which files of jobs that have failed since the count before could not be opened."""
-
-    listed_at: float | None = None
-    """When all jobs were last read for the reasons why they wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class AccountingAnswer:
-    """What slurmdbd has answered when it was last asked for the Cluster."""
-
-    at: float
-    """Monotonic seconds."""
-
-    controller: str = ""
-    """Address of the slurmctld that has registered; empty if none has."""
-
-    why: str = ""
-    """Why there was no answer."""
-
-    again: bool = False
-    """Whether the answer before it had the same address."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyTrial:
-    """Whether slurmctld accepts tokens signed with a key."""
-
-    key: bytes = field(repr=False)
-    at: float
-    """Monotonic seconds of the last attempt."""
-
-    accepted: bool
-    attempts: int
-    why: str = ""
-    """Slurm's words about the last token that it has refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyFinding:
-    """What one daemon has proven about a key set."""
-
-    at: float
-    """Monotonic seconds."""
-
-    lacks: str = ""
-    """What shows that it does not have the set, or why that is not known; empty if it has it."""
-
-    outdated: bool = False
-    """Whether it has shown to run with another set, which a reconfigure may end."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyProof:
-    """Which daemons have proven to have a key set of auth/slurm."""
-
-    set: str
-    """Which set, without its keys."""
-
-    since: datetime
-    """Since when they are asked."""
-
-    asked: float
-    """Monotonic seconds of the last round."""
-
-    rounds: int = 1
-    found: Mapping[str, KeyFinding] = field(default_factory=dict)
-    """By `Holder.id`."""
-
-
-@dataclass(frozen=True, slots=True)
 class SeenSecret:
     """Which version of a Secret was read, and since when."""
 
@@ -330,11 +171,8 @@ class Memory:
     """About one Cluster, by uid."""
 
     uid: str
-    mounted: Mounted | None = None
-    names: Names | None = None
-    directory: Directory | None = None
-    volumes: dict[str, Volumes] = field(default_factory=dict)
-    """By name of the pod."""
+    answers: Answers = field(default_factory=Answers)
+    """What questions of parts were answered last."""
 
     loaded: Loaded | None = None
     denied: dict[tuple[str, str], Denied] = field(default_factory=dict)
@@ -342,19 +180,11 @@ class Memory:
 
     settled: dict[tuple[str, str], Settled] = field(default_factory=dict)
     """The results of own writes that differ from what was sent, by kind and name."""
-    claim: Claim | None = None
-    """Of slurmctld's state, while slurmctld has no pod."""
-
     monitors: dict[str, tuple[str, float]] = field(default_factory=dict)
     """By name: digest of the ServiceMonitor that was last read or written, and when (monotonic seconds)."""
 
     claims: dict[str, ClaimSize] = field(default_factory=dict)
     """Claims of daemons by name, as last looked at."""
-
-    jobs: Jobs | None = None
-    accounting: AccountingAnswer | None = None
-    accounts: Comparison | None = None
-    """What came of keeping the accounts of the tree."""
 
     node_sets: ParseCache[NodeSet] = field(default_factory=lambda: ParseCache(NodeSet))
     """Its NodeSets as last parsed."""
@@ -363,11 +193,6 @@ class Memory:
     """Seconds that the last plan took in a thread; 0 if it needed none."""
 
     counts_written_at: float = float("-inf")
-    use: Use | None = None
-    """Slurm's answer about what is in use."""
-
-    states: PartitionStates | None = None
-
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """Of the last preflights, by name."""
 
@@ -397,12 +222,6 @@ class Memory:
 
     keys_asked: tuple[str, float] = ("", float("-inf"))
     """The purpose for which Secrets were last read again, before daemons read them, and when (monotonic seconds)."""
-
-    key_trial: KeyTrial | None = None
-    """Of the last key of auth/jwt that has changed."""
-
-    key_proof: KeyProof | None = None
-    """Of the last key set of auth/slurm that daemons were asked for."""
 
     key_seen: SeenSecret | None = None
     """The Secret with the user's key of auth/slurm."""
@@ -448,6 +267,7 @@ class Memory:
         """A copy that later passes do not change."""
         return replace(
             self,
+            answers=self.answers.copy(),
             denied=dict(self.denied),
             settled=dict(self.settled),
             claims=dict(self.claims),

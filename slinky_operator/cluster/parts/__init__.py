@@ -27,7 +27,7 @@ part                 concern
 ===================  ==================================================================================
 
 In a part, `part` has what it answers for (`cluster.part`), `step` its steps of a plan, `condition` the rules of its
-condition, `query` what it asks, `writes` how it writes what needs more than an ordinary write, and `manifests` its
+condition, `question` what it asks, `writes` how it writes what needs more than an ordinary write, and `manifests` its
 objects. What a step finds out is a frozen type of its part, noted in the state of the pass (`pass_state`). A part may
-import manifests, findings and plain rules of others, never their steps.
+import manifests, questions, findings and plain rules of others, never their steps.
 """

@@ -9,10 +9,10 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import AdoptKey, SetFinalizer, StartPreflight, TouchPod, Write
 from slinky_operator.cluster.context import Tools
-from slinky_operator.cluster.memory import Claim, Denied, Memory, left_out_again
+from slinky_operator.cluster.memory import Denied, Memory, left_out_again
 from slinky_operator.cluster.writes.admission import refused_parts
 from slinky_operator.kube import errors
-from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
+from slinky_operator.kube.resources import PODS, SECRETS, Resource
 from slinky_operator.reconcile.writes import finalizers
 from slinky_operator.reconcile.writes.children import Settled, is_current
 
@@ -72,13 +72,6 @@ async def write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) -
     else:
         memory.settled[child.key] = Settled.of(child, answer)
     return memory.denied.pop(child.key, None) is not None
-
-
-async def ask_claim(name: str, namespace: str, tools: Tools) -> Claim:
-    """Read a claim past the caches."""
-    found = await tools.live(PERSISTENTVOLUMECLAIMS, name, namespace)
-    deleted = found["metadata"].get("deletionTimestamp") if found is not None else None
-    return Claim(name, tools.clock(), deleted or "")
 
 
 async def touch(action: TouchPod, tools: Tools) -> None:

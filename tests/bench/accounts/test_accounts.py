@@ -15,8 +15,7 @@ import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
-from slinky_operator.cluster.actions import ApplyAccounts
-from slinky_operator.cluster.parts.accounts.apply import apply_accounts
+from slinky_operator.cluster.parts.accounts.apply import AccountsRequest, apply_accounts
 from slinky_operator.cluster.parts.accounts.comparison import Comparison
 from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
@@ -54,7 +53,7 @@ async def test_accounts() -> None:
                 async def settle(wanted: dict[str, Any]) -> tuple[float, float, float]:
                     """Apply a tree to the end; returns seconds, of CPU too, and the longest turn."""
                     nonlocal last
-                    action = ApplyAccounts("1", AccountTree.model_validate(wanted), CLUSTER)
+                    action = AccountsRequest("1", AccountTree.model_validate(wanted), CLUSTER)
                     turns.begin()
                     began, cpu = time.monotonic(), time.process_time()
                     while True:

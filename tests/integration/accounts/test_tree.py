@@ -11,8 +11,7 @@ import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
-from slinky_operator.cluster.actions import ApplyAccounts
-from slinky_operator.cluster.parts.accounts.apply import Applied, apply_accounts
+from slinky_operator.cluster.parts.accounts.apply import AccountsRequest, Applied, apply_accounts
 from slinky_operator.cluster.parts.accounts.comparison import Comparison
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
@@ -98,7 +97,7 @@ class Operator:
     async def batch(self, tree: dict[str, Any], version: str = "1") -> Applied:
         async with SlurmClient(self.host.url, MintedToken(self.host.jwt_key)) as client:
             connection = cast("ClusterClient", SimpleNamespace(client=client, namespace="ns", uid="uid"))
-            action = ApplyAccounts(version, AccountTree.model_validate(tree), CLUSTER)
+            action = AccountsRequest(version, AccountTree.model_validate(tree), CLUSTER)
             made = await apply_accounts(connection, action, self.last, time.monotonic)
         self.last = made.outcome
         return made

@@ -13,13 +13,12 @@ from typing_extensions import override
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import Tools, agent_url
 from slinky_operator.cluster.controller import ClusterReconciler, server_of
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
 from slinky_operator.cluster.parts.connection.slurm_connection import Pace
 from slinky_operator.cluster.plan import Environment
-from slinky_operator.cluster.rollout.agent_queries import agent_url
 from slinky_operator.cluster.rollout.config_sources import ConfigMapWatcher
 from slinky_operator.cluster.spec import SPEC
 from slinky_operator.cluster.triggers import ClusterTriggers

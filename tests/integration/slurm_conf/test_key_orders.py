@@ -25,8 +25,8 @@ from typing_extensions import override
 
 from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
-from slinky_operator.cluster.memory import KeyFinding
 from slinky_operator.cluster.parts.keys.proof import key_steps
+from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.slurm.connection import key_proof
 from slinky_operator.slurm.connection.key_proof import Daemon, Holder, KeySet
@@ -243,7 +243,7 @@ def refused_between(model: Rotation, load: Load, a: str, b: str) -> None:
 
 def operator_killed(model: Rotation, load: Load, a: str, b: str) -> None:
     """The operator ends right after each kind of write or question, or before it has happened."""
-    lost = itertools.cycle(["KeepKeys", "stage", "AskForKeys", "TouchPod", "Reload"])
+    lost = itertools.cycle(["KeepKeys", "stage", "KeySetQuestion", "TouchPod", "Reload"])
     for step in steps(a, b):
         for one in itertools.islice(lost, 2):
             model.loses = one

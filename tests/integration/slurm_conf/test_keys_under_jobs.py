@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from hack.images.rootfs import ensure
-from slinky_operator.cluster.rollout.slurm_queries import ask_use
+from slinky_operator.cluster.rollout.slurm_questions import ask_use
 from slinky_operator.slurm.conf.keys.rules import Kind, rule_of
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from hack.images.rootfs import ensure
-from slinky_operator.cluster.rollout.slurm_queries import ask_states
+from slinky_operator.cluster.rollout.slurm_questions import ask_states
 from slinky_operator.slurm.conf import parse
 from slinky_operator.slurm.conf.states import SetState, marked
 from slinky_operator.slurm.connection.cluster_client import ClusterClient

@@ -19,7 +19,7 @@ import pytest
 from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.cluster.rollout.in_use.removals import Kept, keep
-from slinky_operator.cluster.rollout.slurm_queries import ask_use
+from slinky_operator.cluster.rollout.slurm_questions import ask_use
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.accounting_host import AccountingHost

@@ -27,13 +27,13 @@ import pytest
 from hack.localkube.paths import PROJECT
 from slinky_operator.cluster.parts.accounting import condition as accounting
 from slinky_operator.cluster.parts.accounting import slurmdbd
-from slinky_operator.cluster.parts.identity import query as query_of_directory
+from slinky_operator.cluster.parts.identity import question as query_of_directory
 from slinky_operator.cluster.parts.slurmctld import hang
 from slinky_operator.cluster.parts.slurmrestd import manifests as slurmrestd
 from slinky_operator.cluster.parts.upgrade import asking
 from slinky_operator.cluster.parts.volumes import step as volumes
-from slinky_operator.cluster.rollout import agent_queries
-from slinky_operator.cluster.rollout.agent_queries import Agent
+from slinky_operator.cluster.rollout import agent_questions
+from slinky_operator.cluster.rollout.agent_questions import Agent
 from slinky_operator.cluster.rollout.config import loading
 from slinky_operator.cluster.rollout.preflight import pod_troubles, replacement
 from slinky_operator.cluster.trials import problems
@@ -67,8 +67,8 @@ def parsed() -> Iterator[tuple[str, ast.Module]]:
 
 Asked = Callable[[PodReader, Agent], Awaitable[Any]]
 ASKED: Final[Mapping[str, Asked]] = {
-    "ask_files": lambda reader, agent: agent_queries.ask_files(reader, agent, lambda: 0.0),
-    "ask_names": lambda reader, agent: agent_queries.ask_names(reader, agent, frozenset({"a"}), None, lambda: 0.0),
+    "ask_files": lambda reader, agent: agent_questions.ask_files(reader, agent, lambda: 0.0),
+    "ask_names": lambda reader, agent: agent_questions.ask_names(reader, agent, frozenset({"a"}), None, lambda: 0.0),
     "ask_volumes": lambda reader, agent: query.ask_volumes(
         reader, Looker(agent.url, "u", "ns"), ("slurmctld", "job-output"), lambda: 0.0
     ),
@@ -105,7 +105,7 @@ def agent_at(url: str) -> Agent:
 
 def keys_read() -> list[str]:
     """Keys that readers of agents ask for."""
-    trees = [ast.parse(inspect.getsource(one)) for one in (agent_queries, query)]
+    trees = [ast.parse(inspect.getsource(one)) for one in (agent_questions, query)]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     called = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".get")]
     return sorted({str(one.args[0].value) for one in called if isinstance(one.args[0], ast.Constant)})

@@ -13,27 +13,28 @@ from hypothesis import strategies as st
 from slinky_api import labels
 from slinky_operator.cluster.actions import (
     Action,
-    AskAgent,
     Connect,
-    CountJobs,
     EmitEvent,
     MakeKey,
     Reload,
     ReplacePod,
     TearDown,
     Write,
+    asks,
 )
-from slinky_operator.cluster.memory import Denied, Loaded, Memory, Mounted
+from slinky_operator.cluster.memory import Denied, Loaded, Memory
+from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
+from slinky_operator.cluster.rollout.agent_questions import FilesQuestion, Mounted
 from slinky_operator.cluster.rollout.config import addresses
 from slinky_operator.pod_programs.agent.hosts import MOST
 from slinky_operator.slurm.connection.contact import Trouble
-from tests.unit.cluster.world import World, cluster_object, node_set_object
+from tests.unit.cluster.world import World, cluster_object, node_set_object, subject
 
 GONE = "2026-01-01T00:00:00Z"
 
 
 def kinds(actions: Iterable[Action]) -> list[str]:
-    return [one.child.resource.kind if isinstance(one, Write) else type(one).__name__ for one in actions]
+    return [one.child.resource.kind if isinstance(one, Write) else type(subject(one)).__name__ for one in actions]
 
 
 def settled(world: World) -> World:
@@ -47,7 +48,7 @@ def test_an_empty_spec_becomes_a_ready_cluster() -> None:
     done = kinds(world.settle())
     assert world.raw["status"]["isReady"] is True
     assert done.index("SetFinalizer") < done.index("MakeKey") < done.index("StatefulSet")
-    assert done.index("ConfigMap") < done.index("StatefulSet") < done.index("AskAgent") < done.index("Reload")
+    assert done.index("ConfigMap") < done.index("StatefulSet") < done.index("FilesQuestion") < done.index("Reload")
     assert labels.FINALIZER_CLUSTER in world.raw["metadata"]["finalizers"]
     status = world.raw["status"]
     assert status["config"]["hash"] == status["config"]["appliedHash"] != ""
@@ -55,7 +56,7 @@ def test_an_empty_spec_becomes_a_ready_cluster() -> None:
 
 def test_a_settled_cluster_needs_nothing() -> None:
     world = settled(World())
-    assert all(isinstance(one, CountJobs) for one in world.step().actions)
+    assert all(asks(one, JobsQuestion) for one in world.step().actions)
 
 
 def test_slurmctld_waits_for_its_keys() -> None:
@@ -117,7 +118,7 @@ def test_a_node_set_that_drains_stays_in_the_configuration() -> None:
     world.add(node_set_object("compute", finalizers=[labels.FINALIZER_NODESET_DRAIN]))
     settled(world)
     world.node_sets["compute"]["metadata"]["deletionTimestamp"] = GONE
-    assert not [one for one in world.settle() if not isinstance(one, CountJobs)]
+    assert not [one for one in world.settle() if not asks(one, JobsQuestion)]
     assert world.raw["status"]["config"]["nodeSets"] == ["compute"]
 
 
@@ -162,11 +163,10 @@ def test_an_unusable_extra_conf_changes_nothing_that_runs() -> None:
 def test_a_configuration_is_not_loaded_before_the_agent_shows_it() -> None:
     world = settled(World())
     world.add(node_set_object("compute"))
-    assert world.memory.mounted is not None
-    stale = world.memory.mounted
+    stale = world.answer(FilesQuestion)
     for _ in range(6):
         made = world.step()
-        world.memory.mounted = replace(stale, asked_at=world.now)
+        world.memory.answers.note(FilesQuestion, replace(stale, asked_at=world.now))
         assert not any(isinstance(one, Reload) for one in made.actions)
     world.now += 1
     world.settle()
@@ -176,13 +176,14 @@ def test_a_configuration_is_not_loaded_before_the_agent_shows_it() -> None:
 def test_an_agent_that_does_not_answer_is_told() -> None:
     world = settled(World())
     world.add(node_set_object("compute"))
-    while not any(isinstance(one, AskAgent) for one in world.plan().actions):
+    while not any(asks(one, FilesQuestion) for one in world.plan().actions):
         world.step()
     world.memory.touched = world.memory.touched[0], world.now
-    world.memory.mounted = Mounted("pod-uid", world.now, None, "the agent beside slurmctld cannot be asked: refused")
+    why = "the agent beside slurmctld cannot be asked: refused"
+    world.memory.answers.note(FilesQuestion, Mounted("pod-uid", world.now, None, why))
     made = world.step()
     assert "refused" in world.condition("ConfigApplied")["message"]
-    assert not any(isinstance(one, AskAgent) for one in made.actions)
+    assert not any(asks(one, FilesQuestion) for one in made.actions)
     assert made.wake_up is not None
     assert made.wake_up <= 1
 
@@ -236,7 +237,7 @@ def test_the_agent_of_another_pod_proves_nothing() -> None:
     world.controller_pod["metadata"]["uid"] = "another"
     world.add(node_set_object("compute"))
     done = kinds(world.settle())
-    assert done.index("AskAgent") < done.index("Reload")
+    assert done.index("FilesQuestion") < done.index("Reload")
 
 
 @pytest.mark.parametrize(
@@ -336,12 +337,10 @@ def test_counts_alone_are_not_written_with_every_change() -> None:
     world = settled(World())
     world.now += 100
     world.memory.counts_written_at = world.now
-    assert world.memory.jobs is not None
-    world.memory.jobs = replace(
-        world.memory.jobs,
-        at=world.now,
-        counts=world.memory.jobs.counts.model_copy(update={"running": 3}),  # type: ignore[union-attr]
-    )
+    jobs = world.answer(JobsQuestion)
+    assert jobs.counts is not None
+    counts = jobs.counts.model_copy(update={"running": 3})
+    world.memory.answers.note(JobsQuestion, replace(jobs, at=world.now, counts=counts))
     made = world.plan()
     assert made.counts_only
     assert made.wake_up is not None
@@ -389,7 +388,7 @@ def test_whatever_node_sets_come_and_go_it_settles_and_then_rests(
             _invariants(world)
         world.settle()
         _invariants(world)
-        rest = [one for one in world.step().actions if not isinstance(one, CountJobs)]
+        rest = [one for one in world.step().actions if not asks(one, JobsQuestion)]
         assert rest == []
 
 

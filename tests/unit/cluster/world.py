@@ -16,17 +16,8 @@ from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
-    ApplyAccounts,
-    AskAccounting,
-    AskAgent,
-    AskDirectory,
-    AskForKeys,
-    AskNames,
-    AskStates,
-    AskUse,
-    AskVolumes,
+    Ask,
     Connect,
-    CountJobs,
     Disconnect,
     EmitEvent,
     EndPreflight,
@@ -47,33 +38,31 @@ from slinky_operator.cluster.actions import (
     StartPreflight,
     TearDown,
     TouchPod,
-    TryKey,
     UseReplicas,
     UseSlurmKey,
     Write,
+    asks,
 )
 from slinky_operator.cluster.daemons import Images, volumes
-from slinky_operator.cluster.memory import (
-    AccountingAnswer,
-    ClaimSize,
-    Directory,
-    Jobs,
-    KeyFinding,
-    KeyProof,
-    KeyTrial,
-    Loaded,
-    Memory,
-    Mounted,
-    Names,
-    PartitionStates,
-)
+from slinky_operator.cluster.memory import ClaimSize, Loaded, Memory
 from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.parts.accounting.question import AccountingAnswer, AccountingQuestion
 from slinky_operator.cluster.parts.accounts import wanted
 from slinky_operator.cluster.parts.accounts.comparison import Comparison, Counts
+from slinky_operator.cluster.parts.accounts.question import AccountsQuestion
+from slinky_operator.cluster.parts.identity.question import Directory, DirectoryQuestion
+from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slinky_operator.cluster.parts.job_logs_key.part import JOB_LOGS_KEY
+from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion, KeyTrial
+from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, KeyProof
+from slinky_operator.cluster.parts.keys.proof.question import KeySetQuestion
 from slinky_operator.cluster.parts.keys.sets import key_sets
+from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
 from slinky_operator.cluster.plan import Environment, Plan, plan
+from slinky_operator.cluster.question import A, Question
+from slinky_operator.cluster.rollout.agent_questions import FilesQuestion, Mounted, Names, NamesQuestion
 from slinky_operator.cluster.rollout.in_use.removals import Use
+from slinky_operator.cluster.rollout.slurm_questions import PartitionStates, StatesQuestion, UseQuestion
 from slinky_operator.pod_programs.agent.files import expected
 from slinky_operator.pod_programs.agent.hosts import names_in
 from slinky_operator.reconcile.secrets import Source
@@ -110,6 +99,11 @@ def node_set_object(name: str, spec: Mapping[str, Any] | None = None, **metadata
         "metadata": {"name": name, "namespace": "here", "uid": f"uid-of-{name}", **metadata},
         "spec": {"clusterName": "slurm", "replicas": 1, **(spec or {})},
     }
+
+
+def subject(action: Action) -> Any:
+    """The question that an action asks, or the action itself."""
+    return action.question if isinstance(action, Ask) else action
 
 
 @dataclass
@@ -279,7 +273,7 @@ class World:
         for _ in range(passes):
             before = copy.deepcopy(self.raw.get("status"))
             made = self.step()
-            busy = [one for one in made.actions if not isinstance(one, (*SILENT, CountJobs))]
+            busy = [one for one in made.actions if not isinstance(one, SILENT) and not asks(one, JobsQuestion)]
             if not busy and before == self.raw.get("status"):
                 return self.log
         raise AssertionError(f"no end after {passes} passes: {self.log[-5:]}")
@@ -309,13 +303,6 @@ class World:
                 self.sealed.add(action.secret)
             case ReadKeys():
                 self.read_before, self.memory.keys_asked = 0.0, (action.purpose, self.now)
-            case TryKey():
-                before = self.memory.key_trial
-                attempts = before.attempts if before is not None and before.key == action.key else 0
-                taken = self.accepts in {None, action.key}
-                self.memory.key_trial = KeyTrial(
-                    action.key, self.now, taken, attempts + 1, "" if taken else "Protocol authentication error"
-                )
             case Write():
                 self._written(action)
             case KeepMonitor():
@@ -355,44 +342,78 @@ class World:
                 self.children.pop((action.resource.kind, action.name), None)
             case HoldBackNodeSets():
                 self.memory.held, self.memory.held_for = dict(action.held), action.held_for
-            case AskUse():
-                self.memory.use = replace(self.use, asked_at=self.now, hash=action.hash)
-            case AskStates():
-                self.memory.states = PartitionStates(self.now, action.hash, self.states)
-            case AskAgent():
-                files = expected(self.stale or self.children["ConfigMap", "slurm-config"]["data"])
-                self.memory.mounted = Mounted(action.pod["metadata"]["uid"], self.now, files)
-            case AskNames():
-                self.memory.names = self.names(action.pod["metadata"]["uid"])
-            case AskDirectory():
-                self.memory.directory = Directory(action.pod["metadata"]["uid"], self.now, dict(self.offline))
-            case AskVolumes():
-                rooms = {name: self.rooms[name] for name in volumes.of_pod(action.pod)}
-                uid, name = action.pod["metadata"]["uid"], action.pod["metadata"]["name"]
-                self.memory.volumes[name] = Volumes(uid, self.now, rooms)
             case Reload():
                 self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True, since=self.now)
                 self.reconfigured()
-            case AskForKeys():
-                self.memory.key_proof = self._proven(action)
-            case AskAccounting():
-                self.memory.accounting = replace(self.accounting, at=self.now)
-            case ApplyAccounts():
-                asked = wanted.wanted(action.tree, action.cluster, action.unknown)
-                sizes = len(asked.accounts), len(asked.users), len(asked.associations), len(asked.qos)
-                self.memory.accounts = Comparison(
-                    action.version, self.now, counts=Counts(*sizes), problems=asked.problems, settled=not asked.problems
-                )
-            case CountJobs():
-                self.memory.jobs = Jobs(self.now, 0.0, JobCounts())
             case EmitEvent() if action.obj["kind"] == "NodeSet":
                 self.memory.reported_nodesets |= {(action.obj["metadata"]["name"], action.message)}
             case EmitEvent():
                 self.memory.last_events[action.reason] = action.message
             case TearDown():
                 self.torn_down = True
+            case Ask():
+                self.asked(action.question)
             case _:
                 pass
+
+    def asked(self, question: Question[Any]) -> None:  # noqa: C901
+        """Answer a question at once, as this world is."""
+        match question:
+            case KeyQuestion():
+                before = self.memory.answers.of(KeyQuestion)
+                attempts = before.attempts if before is not None and before.key == question.key else 0
+                taken = self.accepts in {None, question.key}
+                self.memory.answers.note(
+                    KeyQuestion,
+                    KeyTrial(
+                        question.key, self.now, taken, attempts + 1, "" if taken else "Protocol authentication error"
+                    ),
+                )
+            case UseQuestion():
+                self.memory.answers.note(UseQuestion, replace(self.use, asked_at=self.now, hash=question.hash))
+            case StatesQuestion():
+                self.memory.answers.note(StatesQuestion, PartitionStates(self.now, question.hash, self.states))
+            case FilesQuestion():
+                files = expected(self.stale or self.children["ConfigMap", "slurm-config"]["data"])
+                self.memory.answers.note(FilesQuestion, Mounted(question.pod["metadata"]["uid"], self.now, files))
+            case NamesQuestion():
+                self.memory.answers.note(NamesQuestion, self.names(question.pod["metadata"]["uid"]))
+            case DirectoryQuestion():
+                self.memory.answers.note(
+                    DirectoryQuestion, Directory(question.pod["metadata"]["uid"], self.now, dict(self.offline))
+                )
+            case VolumesQuestion():
+                rooms = {name: self.rooms[name] for name in volumes.of_pod(question.pod)}
+                uid, name = question.pod["metadata"]["uid"], question.pod["metadata"]["name"]
+                self.memory.answers.note(VolumesQuestion, Volumes(uid, self.now, rooms), name)
+            case KeySetQuestion():
+                self.memory.answers.note(KeySetQuestion, self._proven(question))
+            case AccountingQuestion():
+                self.memory.answers.note(AccountingQuestion, replace(self.accounting, at=self.now))
+            case AccountsQuestion():
+                request = question.request
+                asked = wanted.wanted(request.tree, request.cluster, request.unknown)
+                sizes = len(asked.accounts), len(asked.users), len(asked.associations), len(asked.qos)
+                self.memory.answers.note(
+                    AccountsQuestion,
+                    Comparison(
+                        request.version,
+                        self.now,
+                        counts=Counts(*sizes),
+                        problems=asked.problems,
+                        settled=not asked.problems,
+                    ),
+                )
+            case JobsQuestion():
+                self.memory.answers.note(JobsQuestion, Jobs(self.now, 0.0, JobCounts()))
+            case _:
+                raise AssertionError(f"no answer to {question}")
+
+    def answer(self, kind: type[Question[A]], about: str = "") -> A:
+        """The last answer to a question."""
+        found = self.memory.answers.of(kind, about)
+        assert found is not None
+        return found
 
     def names(self, pod_uid: str) -> Names:
         """What the agent tells of the file that is mounted."""
@@ -420,13 +441,13 @@ class World:
         if body.get("immutable"):
             self.sealed.add(name)
 
-    def _proven(self, action: AskForKeys) -> KeyProof:
-        before = self.memory.key_proof
-        kept = before.found if before is not None and before.set == action.set.id else {}
-        found = {**kept, **{one.id: self.proves(one, action.set, self.now) for one in action.asked}}
+    def _proven(self, question: KeySetQuestion) -> KeyProof:
+        before = self.memory.answers.of(KeySetQuestion)
+        kept = before.found if before is not None and before.set == question.set.id else {}
+        found = {**kept, **{one.id: self.proves(one, question.set, self.now) for one in question.asked}}
         rounds = before.rounds + 1 if before is not None and kept else 1
         return KeyProof(
-            action.set.id, action.since, self.now, rounds, {one: found[one] for one in action.all & {*found}}
+            question.set.id, question.since, self.now, rounds, {one: found[one] for one in question.all & {*found}}
         )
 
     def _grow(self, action: GrowClaim) -> None:

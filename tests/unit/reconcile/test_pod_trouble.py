@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.actions import AskClaim
-from slinky_operator.cluster.memory import Claim
+from slinky_operator.cluster.actions import asks
+from slinky_operator.cluster.parts.slurmctld.claim_question import Claim, ClaimQuestion
 from slinky_operator.slurm.connection.contact import Trouble
 from tests.unit.cluster.rollout_stories import settled
-from tests.unit.cluster.world import World
+from tests.unit.cluster.world import World, subject
 
 LONG_AGO = "2025-01-01T00:00:00Z"
 MOMENT_AGO = "2025-12-31T23:59:30Z"
@@ -121,12 +121,12 @@ def without_pod() -> World:
 
 def test_without_a_pod_its_claim_is_looked_at_and_one_that_is_being_deleted_is_told() -> None:
     world = without_pod()
-    (asked,) = (one for one in world.plan().actions if isinstance(one, AskClaim))
+    (asked,) = (subject(one) for one in world.plan().actions if asks(one, ClaimQuestion))
     assert asked.name == "state-slurm-controller-0"
     world.step()
     assert "describe statefulset slurm-controller" in world.condition("ControllerUp")["message"]
-    world.memory.claim = Claim(asked.name, world.now, LONG_AGO)
-    assert not any(isinstance(one, AskClaim) for one in world.step().actions)
+    world.memory.answers.note(ClaimQuestion, Claim(asked.name, world.now, LONG_AGO))
+    assert not any(asks(one, ClaimQuestion) for one in world.step().actions)
     said = world.condition("ControllerUp")["message"]
     assert f"its claim {asked.name} has been marked for deletion at {LONG_AGO}" in said
     assert f"kubectl -n here describe pvc {asked.name}" in said

@@ -10,7 +10,7 @@ module                 concern
 `slurmdbd`             slurmdbd: its configuration and its objects
 `slurmdbd_conf`        whether a disposable slurmdbd accepts slurmdbd.conf before the running one does
 `step`                 makes passwords, tries slurmdbd.conf, and asks slurmdbd
-`query`                asks slurmdbd which slurmctld it knows
+`question`             asks slurmdbd which slurmctld it knows
 `condition`            whether slurmdbd and its database work
 `part`                 what a Cluster shows of accounting, and which Secrets that reads
 `slurmctld_addresses`  whether the slurmctld that slurmdbd has is the Cluster's own

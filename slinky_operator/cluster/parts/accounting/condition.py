@@ -14,6 +14,7 @@ from typing import Final, Literal
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf, slurmctld_addresses, stored, variants
+from slinky_operator.cluster.parts.accounting.question import last_answer
 from slinky_operator.cluster.parts.accounting.slurmdbd_conf import KEEPS
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.objects import Object
@@ -139,7 +140,7 @@ def _of_slurm(snapshot: Snapshot) -> tuple[Word, Reason, str]:
             Reason.CONFIG_PENDING,
             "slurmdbd is there; slurm.conf does not name it yet (ConfigApplied says why)",
         )
-    answer = snapshot.memory.accounting
+    answer = last_answer(snapshot.memory.answers)
     if answer is None:
         known = find(snapshot.cluster.status.conditions, ClusterCondition.ACCOUNTING_READY)
         if known is not None and known.status == "True":

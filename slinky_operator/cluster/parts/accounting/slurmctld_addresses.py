@@ -14,6 +14,7 @@ from typing import Final
 
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import variants
+from slinky_operator.cluster.parts.accounting.question import last_answer
 
 MOST: Final = 8
 """Addresses that are kept."""
@@ -44,7 +45,7 @@ def awaited(snapshot: Snapshot) -> str:
 
 def is_taken(snapshot: Snapshot) -> bool:
     """Whether another slurmctld has registered under this Cluster's name after its own had."""
-    own, address, answer = _own(snapshot), _registered(snapshot), snapshot.memory.accounting
+    own, address, answer = _own(snapshot), _registered(snapshot), last_answer(snapshot.memory.answers)
     known = kept(snapshot)
     if not variants.runs_slurmdbd(snapshot.cluster) or address in (*own, *known):
         return False
@@ -62,7 +63,8 @@ def taken(snapshot: Snapshot) -> str:
 
 
 def _registered(snapshot: Snapshot) -> str:
-    return snapshot.memory.accounting.controller if snapshot.memory.accounting is not None else ""
+    answer = last_answer(snapshot.memory.answers)
+    return answer.controller if answer is not None else ""
 
 
 def _own(snapshot: Snapshot) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from slinky_api.events import EventReason
-from slinky_operator.cluster.actions import Action, AskAccounting, EmitEvent, KeepKeys, MakePassword, PutKeyBack
+from slinky_operator.cluster.actions import Action, Ask, EmitEvent, KeepKeys, MakePassword, PutKeyBack
 from slinky_operator.cluster.daemons import metadata
 from slinky_operator.cluster.daemons.component import Materials
 from slinky_operator.cluster.parts.accounting import in_conf, slurmdbd_conf, stored, variants
 from slinky_operator.cluster.parts.accounting.condition import SlurmdbdTrial
+from slinky_operator.cluster.parts.accounting.question import AccountingQuestion, last_answer
 from slinky_operator.cluster.parts.accounting.slurmdbd import SLURMDBD
 from slinky_operator.cluster.parts.connection.step import answers
 from slinky_operator.cluster.parts.keys import stored_keys
@@ -59,13 +60,13 @@ def ask_accounting(state: PassState) -> Iterator[Action]:
         return
     if not answers(snapshot):
         return
-    last = snapshot.memory.accounting
+    last = last_answer(snapshot.memory.answers)
     due = 0.0
     if last is not None:
         good = not last.why and bool(last.controller)
         due = last.at + (ASK_EVERY if good else ASK_EVERY_IN_VAIN) - state.now
     if due <= 0:
-        yield AskAccounting()
+        yield Ask(AccountingQuestion())
     state.wake_up(due if due > 0 else ASK_EVERY_IN_VAIN)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from slinky_operator.cluster.actions import ApplyAccounts
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.parts.accounts import difference, pruning, wanted
 from slinky_operator.cluster.parts.accounts.changes import (
     Change,
@@ -56,6 +56,21 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
+class AccountsRequest:
+    """What slurmdbd is to have."""
+
+    version: str
+    """Identifies spec and users, for the outcome."""
+
+    tree: AccountTree
+    cluster: str
+    """`ClusterName`."""
+
+    unknown: tuple[str, ...] = ()
+    """Users of the tree whom the Cluster does not know."""
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
     """What came of a batch, and what was done in it."""
 
@@ -65,7 +80,7 @@ class Applied:
 
 
 async def apply_accounts(
-    client: ClusterClient | None, action: ApplyAccounts, before: Comparison | None, clock: Clock
+    client: ClusterClient | None, request: AccountsRequest, before: Comparison | None, clock: Clock
 ) -> Applied:
     """Compare a tree with slurmdbd and make a batch of changes.
 
@@ -77,11 +92,11 @@ async def apply_accounts(
         Monotonic seconds.
     """
     began = clock()
-    nothing = Comparison(action.version, began)
+    nothing = Comparison(request.version, began)
     if client is None:
         return Applied(replace(nothing, why="there is no connection with Slurm"))
     key = client.namespace, "accounts", client.uid
-    asked = await run_in_thread(key, wanted.wanted, action.tree, action.cluster, action.unknown)
+    asked = await run_in_thread(key, wanted.wanted, request.tree, request.cluster, request.unknown)
     if asked.problems:
         return Applied(replace(nothing, at=clock(), problems=asked.problems))
     try:
@@ -93,13 +108,13 @@ async def apply_accounts(
         return Applied(replace(nothing, at=clock(), why=_words(error)))
     draft = await run_in_thread(key, _compare, asked, present, usage)
     read = clock() - began
-    carries_on = before is not None and before.version == action.version and before.left > 0
+    carries_on = before is not None and before.version == request.version and before.left > 0
     refused = before.refused if before is not None and carries_on else frozenset()
     until = clock() + min(LONGEST_BATCH, max(BATCH, read))
     batch = _Batch(client.client, present, clock, until, refused, before.problems if before and carries_on else ())
     await batch.make(draft.changes)
     outcome = Comparison(
-        action.version,
+        request.version,
         clock(),
         cost=read,
         counts=draft.counts,

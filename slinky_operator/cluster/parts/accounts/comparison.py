@@ -52,9 +52,6 @@ class Comparison:
     settled: bool = False
     """Whether slurmdbd has all that the tree asks for: what differs later was changed by somebody else."""
 
-    stale: bool = False
-    """Whether slurmdbd was away since, so that it has to be compared again."""
-
     @property
     def pending(self) -> int:
         """Changes that are still to be made, or were refused."""

@@ -13,6 +13,7 @@ from slinky_operator.cluster.parts.accounting import known_users, variants
 from slinky_operator.cluster.parts.accounting.condition import of_accounting
 from slinky_operator.cluster.parts.accounts import faults
 from slinky_operator.cluster.parts.accounts.comparison import Comparison
+from slinky_operator.cluster.parts.accounts.question import AccountsQuestion
 from slinky_operator.reconcile.text import joined, named
 
 Word = Literal["True", "False", "Unknown"]
@@ -34,7 +35,7 @@ def of_accounts(snapshot: Snapshot) -> tuple[Word, Reason, str] | None:
     tree = tree_of(snapshot.cluster)
     if tree is None:
         return None
-    last = snapshot.memory.accounts
+    last = snapshot.memory.answers.of(AccountsQuestion)
     if last is not None and last.problems and not last.left and not last.why:
         return "False", Reason.ACCOUNTS_REFUSED, _with_unknown(joined(last.problems), snapshot, tree)
     if not slurmdbd_serves(snapshot):
@@ -53,7 +54,7 @@ def counts(snapshot: Snapshot) -> AccountCounts | None:
     tree = tree_of(snapshot.cluster)
     if tree is None:
         return None
-    last = snapshot.memory.accounts
+    last = snapshot.memory.answers.of(AccountsQuestion)
     if last is None or last.why or not last.version:
         return snapshot.cluster.status.accounting
     found = last.counts

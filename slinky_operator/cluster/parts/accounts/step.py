@@ -10,10 +10,13 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final
 
-from slinky_operator.cluster.actions import Action, ApplyAccounts
+from slinky_operator.cluster.actions import Action, Ask
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import known_users, variants
+from slinky_operator.cluster.parts.accounting.question import doubted_at, last_answer
+from slinky_operator.cluster.parts.accounts.apply import AccountsRequest
 from slinky_operator.cluster.parts.accounts.condition import slurmdbd_serves
+from slinky_operator.cluster.parts.accounts.question import AccountsQuestion
 from slinky_operator.cluster.parts.connection.step import answers
 from slinky_operator.cluster.pass_state import PassState
 
@@ -46,14 +49,14 @@ def keep_accounts(state: PassState) -> Iterator[Action]:
     version = _version(snapshot, unknown)
     due = _due(snapshot, version) - state.now
     if due <= 0:
-        yield ApplyAccounts(version, tree, snapshot.cluster.slurm_name, unknown)
+        yield Ask(AccountsQuestion(AccountsRequest(version, tree, snapshot.cluster.slurm_name, unknown)))
     else:
         state.wake_up(due)
 
 
 def _may_write(snapshot: Snapshot) -> bool:
     """Whether the slurmdbd that answers is known to be that of this Cluster."""
-    answer = snapshot.memory.accounting
+    answer = last_answer(snapshot.memory.answers)
     if answer is None or answer.why or not answer.controller or not answers(snapshot):
         return False
     return slurmdbd_serves(snapshot)
@@ -67,8 +70,8 @@ def _version(snapshot: Snapshot, unknown: tuple[str, ...]) -> str:
 
 def _due(snapshot: Snapshot, version: str) -> float:
     """When the next comparison is due, in monotonic seconds."""
-    last = snapshot.memory.accounts
-    if last is None or last.version != version or last.stale:
+    last = snapshot.memory.answers.of(AccountsQuestion)
+    if last is None or last.version != version or doubted_at(snapshot.memory.answers) > last.at:
         return float("-inf")
     if last.why:
         return last.at + AGAIN_AFTER

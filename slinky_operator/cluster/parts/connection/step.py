@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from slinky_operator.cluster.actions import Action, CountJobs, Disconnect, EmitEvent, Hurry, UseReplicas, UseSlurmKey
+from slinky_operator.cluster.actions import Action, Ask, Disconnect, EmitEvent, Hurry, UseReplicas, UseSlurmKey
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.parts.connection import slurm_connection
 from slinky_operator.cluster.parts.connection.replicas import replicas
 from slinky_operator.cluster.parts.connection.slurm_connection import Connection, Missing, Pace
 from slinky_operator.cluster.parts.job_counts import unopened_files
+from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
 from slinky_operator.cluster.parts.keys import question_key
 from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.pass_state import PassState
@@ -55,13 +56,14 @@ def connect(state: PassState) -> Iterator[Action]:
 def count_jobs(state: PassState) -> Iterator[Action]:
     """Count jobs if Slurm answers and the last count is old enough."""
     if answers(state.snapshot) and jobs_due(state.snapshot, state.now) <= 0:
-        yield CountJobs()
+        yield Ask(JobsQuestion())
 
 
 def tell_of_jobs(state: PassState) -> Iterator[Action]:
     """Report, once, jobs that have ended because a file of theirs could not be opened."""
     snapshot = state.snapshot
-    words = snapshot.memory.jobs.unopened if snapshot.memory.jobs is not None else ""
+    jobs = snapshot.memory.answers.of(JobsQuestion)
+    words = jobs.unopened if jobs is not None else ""
     if words and snapshot.memory.last_events.get(unopened_files.REASON) != words:
         yield EmitEvent(snapshot.raw, EventType.WARNING, unopened_files.REASON, words)
 
@@ -73,7 +75,7 @@ def answers(snapshot: Snapshot) -> bool:
 
 def jobs_due(snapshot: Snapshot, now: float) -> float:
     """Seconds from `now` (monotonic) until jobs are counted again."""
-    jobs = snapshot.memory.jobs
+    jobs = snapshot.memory.answers.of(JobsQuestion)
     if jobs is None:
         return 0.0
     return max(0.0, max(COUNT_JOBS_EVERY, jobs.cost / COUNT_JOBS_SHARE) - (now - jobs.at))

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts.identity.question import DirectoryQuestion
 from slinky_operator.identity import pod as identity
 from slinky_operator.identity import users
 from slinky_operator.reconcile.text import named, stamp
@@ -36,7 +37,7 @@ def of_directory(snapshot: Snapshot) -> tuple[Word, Reason, str] | None:
     cluster, pod = snapshot.cluster, snapshot.controller_pod
     if cluster.spec.external or not identity.has_sssd(cluster):
         return None
-    answer = snapshot.memory.directory
+    answer = snapshot.memory.answers.of(DirectoryQuestion)
     if answer is None or pod is None or answer.pod_uid != pod["metadata"]["uid"]:
         known = find(cluster.status.conditions, ClusterCondition.DIRECTORY_REACHABLE)
         if known is not None and answer is None and known.status != "Unknown":

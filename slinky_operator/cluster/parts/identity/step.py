@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from slinky_operator.cluster import adoption
-from slinky_operator.cluster.actions import Action, AskDirectory, Remove
+from slinky_operator.cluster.actions import Action, Ask, Remove
 from slinky_operator.cluster.daemons import metadata
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.identity.condition import UserSource
+from slinky_operator.cluster.parts.identity.question import DirectoryQuestion
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.writes.due import writes
 from slinky_operator.identity import pod as identity
@@ -49,12 +50,12 @@ def ask_directory(state: PassState) -> Iterator[Action]:
     snapshot, pod = state.snapshot, state.snapshot.controller_pod
     if not identity.has_sssd(snapshot.cluster) or pod is None or not (pod.get("status") or {}).get("podIP"):
         return
-    last, due = snapshot.memory.directory, 0.0
+    last, due = snapshot.memory.answers.of(DirectoryQuestion), 0.0
     if last is not None and last.pod_uid == pod["metadata"]["uid"]:
         reached = last.offline is not None and not last.offline
         due = last.asked_at + (ASK_EVERY if reached else ASK_EVERY_WHILE_AWAY) - state.now
     if due <= 0:
-        yield AskDirectory(pod)
+        yield Ask(DirectoryQuestion(pod))
     state.wake_up(due if due > 0 else ASK_EVERY_WHILE_AWAY)
 
 

@@ -14,6 +14,7 @@ module          concern
 `proof`         which daemons must have a key set, which have proven it, and how each is asked
 `step`          keeps the keys, and lets slurmctld and slurmds read changed ones
 `part`          what a Cluster shows of its keys, and which Secrets they are in
+`key_trial`     whether slurmctld accepts a key of auth/jwt
 `writes`        writes and reads Secrets with keys
 `question_key`  the key of auth/slurm that questions to slurmds are signed with
 ==============  ================================================================================

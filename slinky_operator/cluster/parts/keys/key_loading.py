@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from slinky_operator.cluster.actions import Action, Reload, TouchPod, TryKey
+from slinky_operator.cluster.actions import Action, Ask, Reload, TouchPod
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
 from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
@@ -49,8 +50,8 @@ def load(snapshot: Snapshot, keys: Keys, now: float, *, settled: bool) -> Step:
     slurm, memory = snapshot.slurm, snapshot.memory
     if not keys.changed or slurm is None or slurm.contact.state is not ContactState.READY:
         return Step()
-    trial, loaded = memory.key_trial, memory.loaded
-    attempt = TryKey(keys.changed, snapshot.cluster.spec.token_lifetime)
+    trial, loaded = memory.answers.of(KeyQuestion), memory.loaded
+    attempt = Ask(KeyQuestion(keys.changed, snapshot.cluster.spec.token_lifetime))
     if trial is None or trial.key != keys.changed or (loaded is not None and loaded.at > trial.at):
         return Step((attempt,), MOUNTED_AFTER)
     pause = min(LONGEST_PAUSE, PAUSE * 2 ** min(trial.attempts - 1, 10))

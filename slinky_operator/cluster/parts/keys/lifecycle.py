@@ -35,7 +35,9 @@ from slinky_operator.cluster.memory import SeenSecret
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import stored, variants
 from slinky_operator.cluster.parts.connection.slurm_connection import Missing, check, not_allowed
+from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
 from slinky_operator.cluster.parts.keys import key_messages, staged_keys, stored_keys
+from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
 from slinky_operator.cluster.parts.keys.proof import key_steps
 from slinky_operator.cluster.parts.keys.proof.key_steps import Standing
 from slinky_operator.cluster.parts.keys.sets import key_sets, key_sizes
@@ -333,7 +335,7 @@ def _of_jwt(snapshot: Snapshot, source: KeySource, now: float) -> tuple[_Found, 
 
 def _hangs_at(snapshot: Snapshot, value: bytes) -> str:
     """What has not worked so far on the way of a key to slurmctld."""
-    loaded, trial = snapshot.memory.loaded, snapshot.memory.key_trial
+    loaded, trial = snapshot.memory.loaded, snapshot.memory.answers.of(KeyQuestion)
     if loaded is not None and not loaded.proven:
         return loaded.why
     if trial is None or trial.key != value or trial.attempts <= 1:
@@ -386,7 +388,7 @@ def _may_change(snapshot: Snapshot, source: KeySource, known: bytes, value: byte
 
 def _nothing_left(snapshot: Snapshot) -> bool:
     """Whether no slurmd runs, and no job on a machine does."""
-    jobs = snapshot.memory.jobs
+    jobs = snapshot.memory.answers.of(JobsQuestion)
     counts = jobs.counts if jobs is not None else None
     idle = counts is not None and not (counts.running or counts.suspended or counts.completing)
     return not snapshot.slurmd_pods and (not snapshot.cluster.spec.nodes or idle)
@@ -398,7 +400,7 @@ def _is_extended(snapshot: Snapshot, source: KeySource, known: bytes, value: byt
 
 
 def _is_accepted(snapshot: Snapshot, value: bytes) -> bool:
-    trial = snapshot.memory.key_trial
+    trial = snapshot.memory.answers.of(KeyQuestion)
     return trial is not None and trial.accepted and trial.key == value
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from slinky_operator.cluster.actions import Action, AdoptKey, AskForKeys, Remove
+from slinky_operator.cluster.actions import Action, AdoptKey, Ask, Remove
 from slinky_operator.cluster.parts.keys import key_loading, lifecycle
 from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.parts.keys.proof import key_steps
+from slinky_operator.cluster.parts.keys.proof.question import KeySetQuestion
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.rollout.config.stored_config import StoredConfig
 from slinky_operator.kube.resources import PODS
@@ -60,7 +61,7 @@ def load_key_set(state: PassState) -> Iterator[Action]:
         return
     state.wake_up(WATCH)
     if found.asked:
-        yield AskForKeys(found.set, found.asked, found.all, found.since or state.wall)
+        yield Ask(KeySetQuestion(found.set, found.asked, found.all, found.since or state.wall))
     if keys.held is None:
         for pod in key_steps.to_restart(snapshot, source, found, keys.seen, now, state.wall):
             yield Remove(PODS, pod["metadata"]["name"], pod["metadata"]["uid"])

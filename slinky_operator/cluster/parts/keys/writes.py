@@ -1,4 +1,4 @@
-"""The part of `executor` that writes Secrets with keys, and tries a key.
+"""The part of `executor` that writes Secrets with keys.
 
 Each write may be repeated, and a cache may be outdated.
 
@@ -14,16 +14,14 @@ from typing import Final, TypeAlias, assert_never
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import adoption
-from slinky_operator.cluster.actions import KeepKeys, MakeKey, MakePassword, PutKeyBack, ReadKeys, SealKey, TryKey
+from slinky_operator.cluster.actions import KeepKeys, MakeKey, MakePassword, PutKeyBack, ReadKeys, SealKey
 from slinky_operator.cluster.context import Tools
-from slinky_operator.cluster.memory import Denied, KeyTrial, Memory
+from slinky_operator.cluster.memory import Denied, Memory
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, STATEFULSETS
-from slinky_operator.reconcile.text import cut
 from slinky_operator.slurm import naming
-from slurm_client import MintedToken
 
 logger = logging.getLogger(__name__)
 
@@ -36,10 +34,7 @@ PASSWORD_SIZE: Final = 24
 FIRST_KEY: Final = "generated"
 """Id (kid) of the key in a set that the operator makes."""
 
-WORDS: Final = 200
-"""Maximum characters that are kept of why a token was refused."""
-
-KeyAction: TypeAlias = MakeKey | MakePassword | PutKeyBack | SealKey | KeepKeys | ReadKeys | TryKey
+KeyAction: TypeAlias = MakeKey | MakePassword | PutKeyBack | SealKey | KeepKeys | ReadKeys
 
 
 async def carry_out(action: KeyAction, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
@@ -60,8 +55,6 @@ async def carry_out(action: KeyAction, cluster: Cluster, memory: Memory, tools: 
             memory.keys_asked = action.purpose, tools.clock()
             for name in action.secrets:
                 tools.sources.forget(cluster.namespace, name)
-        case TryKey():
-            return await _try_key(action, cluster, memory, tools)
         case _:
             assert_never(action)
     return True
@@ -121,16 +114,6 @@ async def _keep(action: KeepKeys, cluster: Cluster, memory: Memory, tools: Tools
     except _REFUSALS as error:
         memory.denied["Secret", name] = Denied("", error.message, tools.clock())
     tools.sources.forget(cluster.namespace, name)
-
-
-async def _try_key(action: TryKey, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Check whether slurmctld accepts a token signed with a key; an error is not an answer."""
-    token = MintedToken(action.key, lifetime=action.lifetime)
-    why = cut(await tools.clients.why_refused(cluster.uid, token), WORDS)
-    before = memory.key_trial
-    attempts = before.attempts if before is not None and before.key == action.key else 0
-    memory.key_trial = KeyTrial(action.key, tools.clock(), not why, attempts + 1, why)
-    return not why
 
 
 async def _create(body: Object, key: str, value: bytes, cluster: Cluster, memory: Memory, tools: Tools) -> bool:

@@ -27,6 +27,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf
 from slinky_operator.cluster.parts.monitoring.manifests import monitored_services
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
+from slinky_operator.cluster.parts.slurmctld.claim_question import ClaimQuestion
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SERVICES, STATEFULSETS
@@ -234,7 +235,7 @@ def claim_name(snapshot: Snapshot) -> str:
 
 def _without_pod(snapshot: Snapshot, daemon: str, name: str) -> DaemonTrouble:
     """Why a StatefulSet has no pod: a claim that is being deleted, or a cause that only its Events show."""
-    claim, namespace = snapshot.memory.claim, snapshot.cluster.namespace
+    claim, namespace = snapshot.memory.answers.of(ClaimQuestion), snapshot.cluster.namespace
     if claim is not None and claim.deleted and claim.name == claim_name(snapshot):
         theirs = snapshot.cluster.spec.controller.persistence.existing_claim is not None
         then = "create it again" if theirs else "an empty one follows, without the jobs that Slurm knew"

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.daemons import volumes
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes, is_low
@@ -29,7 +30,7 @@ _EFFECTS: Final = {
 def of_volumes(snapshot: Snapshot) -> tuple[Word, Reason, str] | None:
     """Status, reason and message of `VolumesHaveRoom`; `None` where no agent looks at a volume."""
     before = find(snapshot.cluster.status.conditions, ClusterCondition.VOLUMES_HAVE_ROOM)
-    answers = [(pod, snapshot.memory.volumes.get(pod["metadata"]["name"])) for pod in _pods(snapshot)]
+    answers = [(pod, snapshot.memory.answers.of(VolumesQuestion, pod["metadata"]["name"])) for pod in _pods(snapshot)]
     if not answers:
         return None
     rooms: dict[str, Room] = {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from slinky_operator.cluster.actions import Action, AskVolumes
+from slinky_operator.cluster.actions import Action, Ask
 from slinky_operator.cluster.daemons import volumes
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
@@ -27,11 +28,11 @@ def ask_volumes(state: PassState) -> Iterator[Action]:
     """Ask each agent whose last answer is old enough; forget what pods said that are gone."""
     snapshot = state.snapshot
     for pod in pods(snapshot):
-        last, due = snapshot.memory.volumes.get(pod["metadata"]["name"]), 0.0
+        last, due = snapshot.memory.answers.of(VolumesQuestion, pod["metadata"]["name"]), 0.0
         if last is not None and last.pod_uid == pod["metadata"]["uid"]:
             due = last.asked_at + _pause(last) - state.now
         if due <= 0:
-            yield AskVolumes(pod)
+            yield Ask(VolumesQuestion(pod))
         state.wake_up(due if due > 0 else ASK_EVERY_WHILE_LOW)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_operator.cluster import adoption
-from slinky_operator.cluster.actions import Action, AskClaim, EmitEvent, Remove, Write
+from slinky_operator.cluster.actions import Action, Ask, EmitEvent, Remove, Write
 from slinky_operator.cluster.daemons import default_images, shared_objects
 from slinky_operator.cluster.daemons.component import Materials
 from slinky_operator.cluster.parts import daemons
@@ -20,6 +20,7 @@ from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.parts.login_sets.manifests import login_sets
 from slinky_operator.cluster.parts.slurmctld import manifests as slurmctld
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
+from slinky_operator.cluster.parts.slurmctld.claim_question import ClaimQuestion
 from slinky_operator.cluster.parts.slurmctld.manifests import SLURMCTLD
 from slinky_operator.cluster.parts.upgrade import order
 from slinky_operator.cluster.parts.upgrade.asking import Answers, ask
@@ -137,12 +138,12 @@ def remove_unwanted(state: PassState) -> Iterator[Action]:
 def ask_claim(state: PassState) -> Iterator[Action]:
     """Query slurmctld's claim if slurmctld has no pod, although its StatefulSet exists."""
     snapshot = state.snapshot
-    name, known = slurmctld.claim_name(snapshot), snapshot.memory.claim
+    name, known = slurmctld.claim_name(snapshot), snapshot.memory.answers.of(ClaimQuestion)
     there = snapshot.controller_pod is not None or snapshot.controller_ending is not None
     if there or not name or SLURMCTLD.key(snapshot.cluster) not in snapshot.children:
         return
     if known is None or state.now - known.at >= ASK_CLAIM_EVERY:
-        yield AskClaim(name)
+        yield Ask(ClaimQuestion(name))
 
 
 def _materials(state: PassState, slurm_conf: str) -> Materials:

@@ -22,9 +22,10 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
-from slinky_operator.cluster.actions import AskNames
-from slinky_operator.cluster.memory import Memory, Names
+from slinky_operator.cluster.actions import Ask
+from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.rollout.agent_questions import Names, NamesQuestion
 from slinky_operator.kube.objects import Object
 from slinky_operator.pod_programs.agent import hosts
 from slinky_operator.slurm.conf import ConfInputs, Line, StaticNodeConf, TextProblem, parse, parse_words
@@ -111,7 +112,7 @@ def addresses(snapshot: Snapshot, inputs: ConfInputs, current: Object | None, go
 
 def asking(
     snapshot: Snapshot, current: Object | None, found: Addresses, now: float, *, waits: bool = False
-) -> tuple[tuple[AskNames, ...], float | None]:
+) -> tuple[tuple[Ask, ...], float | None]:
     """The next query to the agent, and when the one after that is due.
 
     Parameters
@@ -125,7 +126,7 @@ def asking(
     known = _known(snapshot.memory, pod)
     every = ASK_FIRST if waits else ASK_WAITING if found.future or found.missing else ASK_LIVE
     left = known.asked_at + every - now
-    return ((AskNames(pod, _names(_text(current))),), every) if left <= 0 else ((), left)
+    return ((Ask(NamesQuestion(pod, _names(_text(current)))),), every) if left <= 0 else ((), left)
 
 
 def look_up_time(current: Object) -> float:
@@ -146,7 +147,7 @@ def _asked(text: str) -> int:
 
 
 def _known(memory: Memory, pod: Object | None) -> Names:
-    names = memory.names
+    names = memory.answers.of(NamesQuestion)
     if names is None or pod is None or names.pod_uid != pod["metadata"]["uid"]:
         return Names("", float("-inf"))
     return names

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.cluster.actions import Action, AskStates, AskUse, EmitEvent, Write
+from slinky_operator.cluster.actions import Action, Ask, EmitEvent, Write, asks
 from slinky_operator.cluster.daemons import Images, shared_objects
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.config import manual_changes, slurm_use
@@ -19,6 +19,7 @@ from slinky_operator.cluster.rollout.config.slurm_use import USE_VALID, is_fresh
 from slinky_operator.cluster.rollout.config.stored_config import StoredConfig
 from slinky_operator.cluster.rollout.in_use.touched import touches_jobs
 from slinky_operator.cluster.rollout.preflight import decision, jobs_copy
+from slinky_operator.cluster.rollout.slurm_questions import StatesQuestion, UseQuestion
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight
 from slinky_operator.kube.events import EventType
@@ -156,7 +157,7 @@ def _passed(change: Change, write: Write, trial: Trial, now: float) -> Rollout:
     snapshot, draft = change.snapshot, change.draft
     if draft.kept.asks and not is_fresh(snapshot, now):
         # Expensive answers are used for a long time: what is removed now is checked once more.
-        ask = AskUse(draft.known_status.applied_hash)
+        ask = Ask(UseQuestion(draft.known_status.applied_hash))
         words = "Slurm is asked once more what is in use"
         return draft.waiting(words, *change.load.actions, ask, wake_up=USE_VALID)
     told = []
@@ -169,7 +170,7 @@ def _written(change: Change, write: Write, others: Sequence[Action], now: float)
     snapshot, draft = change.snapshot, change.draft
     unasked, questions = manual_changes.unasked(snapshot, now, is_live=change.stored.is_live)
     if unasked:
-        asked = any(isinstance(one, AskStates) for one in others)
+        asked = any(asks(one, StatesQuestion) for one in others)
         return draft.waiting(unasked, *others, *(() if asked else questions), wake_up=1.0)
     if set(draft.known_status.node_sets) - set(draft.candidate.node_sets):
         # The status comes first: from then on no pods are created that the next configuration would not contain.

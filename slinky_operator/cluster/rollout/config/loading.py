@@ -20,12 +20,13 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import ClusterCondition, find
-from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
+from slinky_operator.cluster.actions import Action, Ask, Reload, ReplacePod, TouchPod
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.memory import Loaded
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf
 from slinky_operator.cluster.parts.daemons import DAEMONS
+from slinky_operator.cluster.rollout.agent_questions import FilesQuestion
 from slinky_operator.cluster.rollout.config import addresses
 from slinky_operator.kube.objects import Object
 from slinky_operator.pod_programs.agent.files import expected
@@ -118,12 +119,13 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
         return Loading(Stage.UNDER_WAY, message, (TouchPod(pod, digest, digest),), 1.0)
     if not (pod.get("status") or {}).get("podIP"):
         return Loading(Stage.UNDER_WAY, "slurmctld's pod has no address yet")
-    mounted = snapshot.memory.mounted
+    mounted = snapshot.memory.answers.of(FilesQuestion)
     if mounted is None or mounted.pod_uid != metadata["uid"]:
         # Not two words in turn: each is a write, and an operator that is killed after each would never get past them.
         stored = find(snapshot.cluster.status.conditions, ClusterCondition.CONFIG_APPLIED)
         was_loading = mounted is None and stored is not None and stored.message == RECONFIGURING
-        return Loading(Stage.UNDER_WAY, RECONFIGURING if was_loading else message, (AskAgent(pod),), ASK_EVERY)
+        words = RECONFIGURING if was_loading else message
+        return Loading(Stage.UNDER_WAY, words, (Ask(FilesQuestion(pod)),), ASK_EVERY)
     last, at = snapshot.memory.touched
     # An answer from before the touch may be outdated: the files may have changed, and back.
     seen = mounted.asked_at >= at or last != digest
@@ -134,7 +136,7 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
     if seen and (last != digest or now - at >= TOUCH_AGAIN):
         actions.append(TouchPod(pod, digest, f"{digest}.{int(now)}"))
     if not seen or now - mounted.asked_at >= every:
-        actions.append(AskAgent(pod))
+        actions.append(Ask(FilesQuestion(pod)))
     return Loading(Stage.UNDER_WAY, f"{message}{f': {mounted.why}' if mounted.why else ''}", tuple(actions), every)
 
 

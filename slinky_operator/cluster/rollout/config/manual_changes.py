@@ -11,9 +11,9 @@ from typing import Final
 
 from slinky_api.events import EventReason
 from slinky_api.v1alpha1.cluster.status import ConfigStatus
-from slinky_operator.cluster.actions import AskStates, EmitEvent
-from slinky_operator.cluster.memory import PartitionStates
+from slinky_operator.cluster.actions import Ask, EmitEvent
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.rollout.slurm_questions import PartitionStates, StatesQuestion
 from slinky_operator.kube.events import EventType
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurm.conf import Rendered
@@ -35,14 +35,14 @@ SHOWN: Final = 10
 
 def known(snapshot: Snapshot, *, is_live: bool) -> PartitionStates | None:
     """Slurm's last answer about the live configuration."""
-    found, loaded = snapshot.memory.states, snapshot.memory.loaded
+    found, loaded = snapshot.memory.answers.of(StatesQuestion), snapshot.memory.loaded
     stored = snapshot.cluster.status.config or ConfigStatus()
     if found is None or found.why or not is_live or found.hash != stored.applied_hash:
         return None
     return None if loaded is not None and found.asked_at < loaded.at else found
 
 
-def questions(snapshot: Snapshot, now: float, *, is_live: bool, changes: bool, marked: bool) -> tuple[AskStates, ...]:
+def questions(snapshot: Snapshot, now: float, *, is_live: bool, changes: bool, marked: bool) -> tuple[Ask, ...]:
     """Query if something depends on the answer: once for a change, and from time to time while there are marks."""
     if not is_live or not _answers(snapshot) or not (changes or marked):
         return ()
@@ -52,7 +52,7 @@ def questions(snapshot: Snapshot, now: float, *, is_live: bool, changes: bool, m
     return _ask(snapshot, now) if marked and now - found.asked_at >= LOOK_EVERY else ()
 
 
-def unasked(snapshot: Snapshot, now: float, *, is_live: bool) -> tuple[str, tuple[AskStates, ...]]:
+def unasked(snapshot: Snapshot, now: float, *, is_live: bool) -> tuple[str, tuple[Ask, ...]]:
     """Why a change cannot be written yet, and the missing query; empty if it can.
 
     If Slurm does not answer at all, its slurmctld may be waiting for just this change.
@@ -62,16 +62,16 @@ def unasked(snapshot: Snapshot, now: float, *, is_live: bool) -> tuple[str, tupl
     found = known(snapshot, is_live=is_live)
     if found is not None and now - found.asked_at <= VALID:
         return "", ()
-    last = snapshot.memory.states
+    last = snapshot.memory.answers.of(StatesQuestion)
     why = f" ({last.why})" if last is not None and last.why else ""
     return f"Slurm is asked for the states of its partitions{why}", _ask(snapshot, now)
 
 
-def _ask(snapshot: Snapshot, now: float) -> tuple[AskStates, ...]:
-    last = snapshot.memory.states
+def _ask(snapshot: Snapshot, now: float) -> tuple[Ask, ...]:
+    last = snapshot.memory.answers.of(StatesQuestion)
     if last is not None and last.why and now - last.asked_at < ASK_EVERY:
         return ()
-    return (AskStates((snapshot.cluster.status.config or ConfigStatus()).applied_hash),)
+    return (Ask(StatesQuestion((snapshot.cluster.status.config or ConfigStatus()).applied_hash)),)
 
 
 def words(rendered: Rendered) -> list[str]:

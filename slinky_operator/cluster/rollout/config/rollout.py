@@ -27,7 +27,7 @@ from typing import Final
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.cluster.status import ConfigStatus
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.cluster.actions import Action, AskUse, Write
+from slinky_operator.cluster.actions import Action, Ask, Write, asks
 from slinky_operator.cluster.daemons import Images, shared_objects
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf
@@ -41,6 +41,7 @@ from slinky_operator.cluster.rollout.config.stored_config import StoredConfig
 from slinky_operator.cluster.rollout.in_use import removals
 from slinky_operator.cluster.rollout.in_use.removals import Kept
 from slinky_operator.cluster.rollout.preflight import decision
+from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, parse, render
@@ -125,7 +126,7 @@ def plan_rollout(
         changes = changes or not stored.holds(draft.candidate.hash)
     wanted, candidate, kept = draft.wanted, draft.candidate, draft.kept
     asks = kept.asks and slurm_use.may_ask(snapshot, now)
-    asking: tuple[Action, ...] = (AskUse(stored.status.applied_hash),) if asks else ()
+    asking: tuple[Action, ...] = (Ask(UseQuestion(stored.status.applied_hash)),) if asks else ()
     asking += manual_changes.questions(snapshot, now, is_live=is_live, changes=changes, marked=bool(marked(text)))
     usable = not wanted.problems and not candidate.problems
     if current is None and good is not None and not (usable and candidate.files == good["data"]):
@@ -158,7 +159,8 @@ def _as_told(change: Change, found: Rollout) -> Rollout:
     Two words in turn, before and after that answer, would each be a write of the status: an operator that is killed
     after each would never get past them.
     """
-    asks_first = change.snapshot.memory.use is None and any(isinstance(one, AskUse) for one in change.asking)
+    unknown = change.snapshot.memory.answers.of(UseQuestion) is None
+    asks_first = unknown and any(asks(one, UseQuestion) for one in change.asking)
     said = find(change.snapshot.cluster.status.conditions, ClusterCondition.CONFIG_APPLIED)
     if not asks_first or found.applied or said is None or said.status == "True" or said.reason not in _IN_PROGRESS:
         return found

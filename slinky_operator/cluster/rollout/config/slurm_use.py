@@ -7,6 +7,7 @@ from typing import Final
 from slinky_api.v1alpha1.cluster.status import ConfigStatus
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.in_use.removals import Use
+from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.jobs import wait_after
 
@@ -16,7 +17,7 @@ USE_VALID: Final = 3.0
 
 def use(snapshot: Snapshot, now: float) -> Use | None:
     """Slurm's answer about what is in use, if it is still valid at `now` (monotonic seconds)."""
-    known = snapshot.memory.use
+    known = snapshot.memory.answers.of(UseQuestion)
     stored = snapshot.cluster.status.config or ConfigStatus()
     if known is None or known.hash != stored.applied_hash or now - known.asked_at > 2 * _pause(known):
         return None
@@ -50,7 +51,7 @@ def _pause(known: Use) -> float:
 
 def is_fresh(snapshot: Snapshot, now: float) -> bool:
     """Whether Slurm has just answered what is in use, or that it cannot."""
-    known = snapshot.memory.use
+    known = snapshot.memory.answers.of(UseQuestion)
     return known is not None and now - known.asked_at - known.cost <= USE_VALID
 
 

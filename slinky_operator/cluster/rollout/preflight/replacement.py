@@ -28,6 +28,7 @@ from slinky_operator.cluster.daemons import Images, shared_objects
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.connection.slurm_connection import check
+from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.rollout.preflight import running_release, state_copy
 from slinky_operator.cluster.rollout.preflight.differences import differences
@@ -153,7 +154,7 @@ def _jobs_at_risk(snapshot: Snapshot, wanted: Object, live: Object, now: float) 
     before = (live["metadata"].get("annotations") or {}).get(note)
     if before is not None and before != wanted["metadata"]["annotations"][note]:
         return ""
-    slurm, jobs = snapshot.slurm, snapshot.memory.jobs
+    slurm, jobs = snapshot.slurm, snapshot.memory.answers.of(JobsQuestion)
     answers = slurm is not None and slurm.contact.state is ContactState.READY
     if not answers or jobs is None or jobs.counts is None or now - jobs.at > COUNTED:
         return "Slurm has not answered yet whether there are jobs"

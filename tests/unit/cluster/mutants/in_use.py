@@ -11,6 +11,7 @@ from slinky_operator.cluster.rollout.config import change, manual_changes, slurm
 from slinky_operator.cluster.rollout.in_use import licenses, removals, static_nodes
 from slinky_operator.cluster.rollout.in_use.parameters import KeptKeys
 from slinky_operator.cluster.rollout.in_use.removals import Kept, Use
+from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 
 
 def partitions_go_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -30,7 +31,7 @@ def silence_is_nobody(patch: pytest.MonkeyPatch) -> None:
 
 def old_answers_count(patch: pytest.MonkeyPatch) -> None:
     """What Slurm said of an earlier configuration counts for this one."""
-    patch.setattr(slurm_use, "use", lambda snapshot, _: snapshot.memory.use)
+    patch.setattr(slurm_use, "use", lambda snapshot, _: snapshot.memory.answers.of(UseQuestion))
 
 
 def no_second_question(patch: pytest.MonkeyPatch) -> None:

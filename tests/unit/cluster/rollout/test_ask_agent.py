@@ -9,9 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from slinky_operator.cluster.memory import Names
-from slinky_operator.cluster.rollout import agent_queries
-from slinky_operator.cluster.rollout.agent_queries import LONGEST_NAMES, Agent, ask_files, ask_names
+from slinky_operator.cluster.rollout import agent_questions
+from slinky_operator.cluster.rollout.agent_questions import LONGEST_NAMES, Agent, Names, ask_files, ask_names
 from slinky_operator.pod_programs.agent.files import expected
 from slinky_operator.slurm.connection.pod_reader import PodReader
 from slurm_client.connection.intake import Intake
@@ -32,7 +31,7 @@ async def test_names_of_the_cluster_are_kept_and_no_others() -> None:
         found = await ask_names(http, AGENT, frozenset({"a", "c", "e"}), None, lambda: 7.0)
     assert found == Names("uid", 7.0, frozenset({"a"}), frozenset({"c"}))
     assert 0 < sum(intake._kept.values()) < 1000
-    agent_queries.forget(http, "team", "cluster")
+    agent_questions.forget(http, "team", "cluster")
     assert not intake._kept
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from slinky_operator.cluster.rollout.in_use.removals import JobUse
-from slinky_operator.cluster.rollout.slurm_queries import ask_use
+from slinky_operator.cluster.rollout.slurm_questions import ask_use
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client.models import Job, JobState
 

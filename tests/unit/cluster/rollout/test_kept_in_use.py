@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from slinky_operator.cluster.actions import AskUse, StartPreflight
+from slinky_operator.cluster.actions import StartPreflight, asks
 from slinky_operator.cluster.rollout.in_use.removals import ReservationUse, Use
+from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.slurm.conf.syntax.parsed import parse
 from tests.unit.cluster.rollout_stories import GONE, PARTITION, config_maps, job, settled, until
 from tests.unit.cluster.world import node_set_object
@@ -32,7 +33,7 @@ def test_a_partition_is_closed_before_it_goes_and_waits_for_its_jobs() -> None:
 
 def test_an_answer_from_before_a_partition_was_closed_counts_for_nothing() -> None:
     world = settled(PARTITION)
-    world.memory.use = Use(world.now, world.raw["status"]["config"]["appliedHash"])
+    world.memory.answers.note(UseQuestion, Use(world.now, world.raw["status"]["config"]["appliedHash"]))
     world.raw["spec"] = {}
     for _ in range(3):
         world.step()
@@ -155,9 +156,9 @@ def test_a_partition_in_other_letters_is_another_partition() -> None:
 def test_an_answer_from_before_the_last_reload_counts_for_nothing() -> None:
     world = settled(PARTITION)
     world.raw["spec"] = {}
-    until(world, AskUse)
+    until(world, UseQuestion)
     world.step()
-    answer = world.memory.use
+    answer = world.memory.answers.of(UseQuestion)
     assert answer is not None
     assert world.memory.loaded is not None
     world.memory.loaded = replace(world.memory.loaded, at=answer.asked_at + 0.1)
@@ -187,7 +188,7 @@ def test_slurm_is_asked_the_less_often_the_dearer_its_answers_are() -> None:
     world.settle()
     asked, begin = [], world.now
     while world.now < begin + 600:
-        asked += [world.now for one in world.step().actions if isinstance(one, AskUse)]
+        asked += [world.now for one in world.step().actions if asks(one, UseQuestion)]
     assert 2 <= len(asked) <= 1 + 600 * 0.02 / 0.5 * 1.1
     assert "night" in world.slurm_conf
 
@@ -196,7 +197,7 @@ def test_what_goes_is_looked_at_once_more_where_the_answer_is_old() -> None:
     world = settled({"nodes": [{"name": "metal1", "config": "CPUs=4"}]})
     world.use = Use(0.0, "", cost=0.5)
     world.raw["spec"] = {}
-    until(world, AskUse)
+    until(world, UseQuestion)
     world.step()
     assert any(isinstance(one, StartPreflight) for one in world.step().actions), "nothing is on the node"
     # The preflight takes its time, and a job begins meanwhile.

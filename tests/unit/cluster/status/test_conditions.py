@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.actions import Action, AskUse, EmitEvent
+from slinky_operator.cluster.actions import Action, EmitEvent, asks
 from slinky_operator.cluster.adoption import not_ours
 from slinky_operator.cluster.memory import Denied, Memory
 from slinky_operator.cluster.rollout.in_use.removals import Use
+from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import STATEFULSETS
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
@@ -52,7 +53,7 @@ def test_a_partition_that_waits_for_jobs_leaves_the_cluster_ready_and_is_no_warn
     world.states = {"night": "INACTIVE"}
     world.raw["spec"] = {}
     done = [one for _ in range(12) for one in world.step().actions]
-    assert any(isinstance(one, AskUse) for one in done)
+    assert any(asks(one, UseQuestion) for one in done)
     assert world.condition("Ready")["status"] == "True"
     assert world.condition("ConfigApplied")["reason"] == "PartitionInUse"
     assert world.condition("Progressing")["reason"] == "PartitionInUse"

@@ -22,10 +22,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_operator.cluster.memory import KeyFinding, KeyProof, SeenSecret
+from slinky_operator.cluster.memory import SeenSecret
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.keys import staged_keys, stored_keys
 from slinky_operator.cluster.parts.keys.proof import key_holders
+from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, KeyProof
+from slinky_operator.cluster.parts.keys.proof.question import KeySetQuestion
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.secrets import Source
@@ -198,7 +200,7 @@ def standing(
     loaded = stored in {mark + one.encode() for one in (_READ, _ALL)}
     loaded = loaded or (not may_read_next and _was_read(snapshot, source, version, now, wall))
     found = key_holders.holders(snapshot)
-    proof = snapshot.memory.key_proof
+    proof = snapshot.memory.answers.of(KeySetQuestion)
     proof = proof if proof is not None and proof.set == key_set.id else None
     read = snapshot.memory.loaded.since + SETTLED if snapshot.memory.loaded is not None else float("-inf")
     lacking, due, known_all, outdated = dict(found.unproven), [], True, False

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.actions import AskAccounting, EmitEvent, MakePassword, PutKeyBack, Write
-from slinky_operator.cluster.memory import AccountingAnswer
+from slinky_operator.cluster.actions import EmitEvent, MakePassword, PutKeyBack, Write, asks
 from slinky_operator.cluster.parts.accounting import in_conf
+from slinky_operator.cluster.parts.accounting.question import AccountingAnswer, AccountingQuestion
 from tests.unit.cluster.parts.keys.key_model import EXPIRES, key_set
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import WALL, World, cluster_object
@@ -143,7 +143,7 @@ def test_a_slurmdbd_elsewhere_is_only_named() -> None:
 @pytest.mark.parametrize("answer", [{"why": "slurmdbd: Unable to connect to database"}, {}])
 def test_one_elsewhere_that_is_away_is_named_with_what_slurm_does_not_say(answer: dict[str, Any]) -> None:
     world = settled({"accounting": {"external": {"host": "dbd.there"}}})
-    world.memory.accounting = AccountingAnswer(world.now, **answer)
+    world.memory.answers.note(AccountingQuestion, AccountingAnswer(world.now, **answer))
     world.step()
     status, why, words = accounting(world)
     assert (status, why) == ("False", "AccountingDown")
@@ -321,7 +321,7 @@ def answered(**answer: Any) -> World:
     make_ready(world, DBD)
     for _ in range(4):
         world.step()
-    world.memory.accounting = AccountingAnswer(world.now, **answer)
+    world.memory.answers.note(AccountingQuestion, AccountingAnswer(world.now, **answer))
     for _ in range(4):
         world.step()
     return world
@@ -334,9 +334,9 @@ def test_it_is_ready_once_its_slurmctld_has_registered() -> None:
 
 def answers(world: World, controller: str) -> tuple[str, str, str]:
     """What is said after an answer of slurmdbd."""
-    before = world.memory.accounting
+    before = world.memory.answers.of(AccountingQuestion)
     again = before is not None and before.controller == controller
-    world.memory.accounting = AccountingAnswer(world.now, controller, again=again)
+    world.memory.answers.note(AccountingQuestion, AccountingAnswer(world.now, controller, again=again))
     world.step()
     return accounting(world)
 
@@ -364,7 +364,7 @@ def test_slurmctld_of_another_cluster_of_the_name_is_reported() -> None:
 def test_an_earlier_address_of_slurmctld_is_not_that_of_another_cluster(is_restarted: bool) -> None:
     world = moved(answered(controller="10.0.0.1"), "10.0.0.2")
     if is_restarted:
-        world.memory.accounting = None
+        world.memory.answers.note(AccountingQuestion, None)
     for _ in range(4):
         status, reason, message = answers(world, "10.0.0.1")
         assert (status, reason) == ("False", "DaemonsStarting")
@@ -406,11 +406,11 @@ def test_a_slurmdbd_that_does_not_answer_makes_no_cluster_unready() -> None:
 def test_it_is_asked_again_sooner_while_it_does_not_answer() -> None:
     for why, pause in (("away", 5.0), ("", 30.0)):
         world = answered(why=why, controller="" if why else "10.0.0.1")
-        world.memory.accounting = AccountingAnswer(world.now, "" if why else "10.0.0.1", why)
+        world.memory.answers.note(AccountingQuestion, AccountingAnswer(world.now, "" if why else "10.0.0.1", why))
         world.now += pause - 0.1
-        assert not any(isinstance(one, AskAccounting) for one in world.plan().actions)
+        assert not any(asks(one, AccountingQuestion) for one in world.plan().actions)
         world.now += 0.2
-        assert any(isinstance(one, AskAccounting) for one in world.plan().actions)
+        assert any(asks(one, AccountingQuestion) for one in world.plan().actions)
 
 
 def test_accounting_that_is_switched_off_goes_and_its_data_stay() -> None:

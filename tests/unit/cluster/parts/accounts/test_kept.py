@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from slinky_operator.cluster.actions import ApplyAccounts, EmitEvent
-from slinky_operator.cluster.memory import AccountingAnswer, Memory
+from slinky_operator.cluster.actions import Action, EmitEvent, asks
+from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.parts.accounting.question import AccountingAnswer, AccountingQuestion
+from slinky_operator.cluster.parts.accounts.question import AccountsQuestion
 from slinky_operator.cluster.parts.accounts.step import AGAIN_AFTER, GO_ON_AFTER, LOOK_EVERY
 from slinky_operator.slurm.conf import TextSource
 from tests.unit.cluster.rollout_stories import settled
@@ -17,8 +19,8 @@ TREE = {"accounts": [{"name": "physics", "users": ["alice", "bob"]}]}
 ACCOUNTING = {"external": {"host": "there"}, "tree": TREE}
 
 
-def compared(world: World) -> list[ApplyAccounts]:
-    return [one for one in world.plan().actions if isinstance(one, ApplyAccounts)]
+def compared(world: World) -> list[Action]:
+    return [one for one in world.plan().actions if asks(one, AccountsQuestion)]
 
 
 def with_tree(**spec: Any) -> World:
@@ -32,8 +34,7 @@ def test_a_tree_is_applied_once_slurmdbd_answers_and_then_looked_at_now_and_then
     assert shown["message"] == "slurmdbd has 1 accounts, 2 users, 0 QOS of the tree"
     assert world.raw["status"]["accounting"]["associations"] == 3
     assert compared(world) == []
-    assert world.memory.accounts is not None
-    world.now = world.memory.accounts.at + LOOK_EVERY - 1
+    world.now = world.answer(AccountsQuestion).at + LOOK_EVERY - 1
     assert compared(world) == []
     world.now += 1
     assert len(compared(world)) == 1
@@ -48,24 +49,23 @@ def test_another_spec_is_applied_at_once() -> None:
 
 def test_changes_that_are_left_go_on_soon_and_one_without_an_answer_is_tried_again() -> None:
     world = with_tree()
-    last = world.memory.accounts
-    assert last is not None
+    last = world.answer(AccountsQuestion)
     for outcome, pause in ((replace(last, left=3), GO_ON_AFTER), (replace(last, why="gone"), AGAIN_AFTER)):
-        world.memory.accounts = outcome
+        world.memory.answers.note(AccountsQuestion, outcome)
         world.now = last.at + pause - 0.1
         assert compared(world) == []
         world.now += 0.2
         assert len(compared(world)) == 1
     world.now = last.at + 0.5
-    world.memory.accounts = replace(last, stale=True)
+    slurmdbd = world.answer(AccountingQuestion)
+    world.memory.answers.note(AccountingQuestion, replace(slurmdbd, doubted_at=world.now))
     assert len(compared(world)) == 1
 
 
 def test_an_expensive_comparison_is_made_less_often() -> None:
     world = with_tree()
-    assert world.memory.accounts is not None
-    world.memory.accounts = replace(world.memory.accounts, cost=3.0)
-    world.now = world.memory.accounts.at + 500
+    world.memory.answers.note(AccountsQuestion, replace(world.answer(AccountsQuestion), cost=3.0))
+    world.now = world.answer(AccountsQuestion).at + 500
     assert compared(world) == []
     world.now += 200
     assert len(compared(world)) == 1
@@ -74,8 +74,9 @@ def test_an_expensive_comparison_is_made_less_often() -> None:
 def test_nothing_is_asked_or_written_while_slurmdbd_is_away_or_another_one() -> None:
     for answer in (AccountingAnswer(0.0, why="slurmdbd: gone"), AccountingAnswer(0.0)):
         world = with_tree()
-        world.memory.accounts, world.accounting = None, answer
-        world.memory.accounting = replace(answer, at=world.now)
+        world.accounting = answer
+        world.memory.answers.note(AccountsQuestion, None)
+        world.memory.answers.note(AccountingQuestion, replace(answer, at=world.now))
         assert compared(world) == []
         world.settle()
         shown = world.condition("AccountsApplied")
@@ -107,21 +108,20 @@ def test_what_is_refused_degrades_the_cluster_and_is_told() -> None:
 
 def test_what_jobs_use_and_what_is_left_is_said() -> None:
     world = with_tree()
-    last = world.memory.accounts
-    assert last is not None
-    world.memory.accounts = replace(last, held=("account old: job 7 uses it",))
+    last = world.answer(AccountsQuestion)
+    world.memory.answers.note(AccountsQuestion, replace(last, held=("account old: job 7 uses it",)))
     world.step()
     assert world.condition("AccountsApplied")["reason"] == "WaitingForJobs"
     assert world.condition("Degraded")["status"] == "False"
-    world.memory.accounts = replace(last, too_many="400 of 400 users")
+    world.memory.answers.note(AccountsQuestion, replace(last, too_many="400 of 400 users"))
     world.step()
     assert world.condition("AccountsApplied")["reason"] == "TooManyDeletions"
     assert world.condition("AccountsApplied")["message"] == "400 of 400 users"
     assert world.condition("Degraded")["message"] == "AccountsApplied: 400 of 400 users"
-    world.memory.accounts = replace(last, counts=replace(last.counts, unmanaged=4))
+    world.memory.answers.note(AccountsQuestion, replace(last, counts=replace(last.counts, unmanaged=4)))
     world.step()
     assert world.condition("AccountsApplied")["message"].endswith("; 4 others are left as they are")
-    world.memory.accounts = replace(last, left=12)
+    world.memory.answers.note(AccountsQuestion, replace(last, left=12))
     world.step()
     assert world.condition("AccountsApplied")["reason"] == "AccountsPending"
     assert world.raw["status"]["accounting"]["pending"] == 12

@@ -9,8 +9,8 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
-from slinky_operator.cluster.actions import ApplyAccounts
 from slinky_operator.cluster.parts.accounts import apply as accounts
+from slinky_operator.cluster.parts.accounts.apply import AccountsRequest
 from slinky_operator.cluster.parts.accounts.comparison import Comparison
 from tests.support.account_database import CLUSTER, AccountDatabase
 
@@ -116,7 +116,7 @@ def apply(
     step: float = 0.0,
 ) -> accounts.Applied:
     """One pass; rules run here instead of in a thread, of which hundreds of passes would need as many."""
-    action = ApplyAccounts(version, AccountTree.model_validate(tree), CLUSTER, unknown)
+    action = AccountsRequest(version, AccountTree.model_validate(tree), CLUSTER, unknown)
     with patch.object(accounts, "run_in_thread", _decide):
         return asyncio.run(accounts.apply_accounts(database.client(), action, before, Clock(step)))
 

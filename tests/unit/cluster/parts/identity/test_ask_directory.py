@@ -8,15 +8,15 @@ from typing import Any
 import httpx
 import pytest
 
-from slinky_operator.cluster.memory import Directory
-from slinky_operator.cluster.parts.identity.query import (
+from slinky_operator.cluster.parts.identity.question import (
     LAST_SECOND,
     LONGEST_DIRECTORY,
     LONGEST_DOMAIN,
     MOST_DOMAINS,
+    Directory,
     ask_directory,
 )
-from slinky_operator.cluster.rollout.agent_queries import Agent
+from slinky_operator.cluster.rollout.agent_questions import Agent
 from slinky_operator.slurm.connection.pod_reader import PodReader
 from slurm_client.connection.intake import Intake
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.actions import AskDirectory, EmitEvent
-from slinky_operator.cluster.memory import Directory, Memory
+from slinky_operator.cluster.actions import EmitEvent, asks
+from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.parts.identity.question import Directory, DirectoryQuestion
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World
 
@@ -60,15 +61,15 @@ def test_without_sssd_nobody_is_asked_and_nothing_is_said(spec: dict[str, Any]) 
     world = settled(spec)
     world.now += 31
     log = world.settle()
-    assert not [one for one in log if isinstance(one, AskDirectory)]
+    assert not [one for one in log if asks(one, DirectoryQuestion)]
     assert KIND not in {one["type"] for one in world.raw["status"]["conditions"]}
 
 
 def test_it_is_asked_again_only_after_a_while() -> None:
     world = settled(SSSD)
-    assert not [one for one in world.settle() if isinstance(one, AskDirectory)]
+    assert not [one for one in world.settle() if asks(one, DirectoryQuestion)]
     world.now += 31
-    assert len([one for one in world.settle() if isinstance(one, AskDirectory)]) == 1
+    assert len([one for one in world.settle() if asks(one, DirectoryQuestion)]) == 1
 
 
 def test_an_operator_that_has_just_started_keeps_what_was_known() -> None:
@@ -87,7 +88,7 @@ def test_a_container_that_does_not_say_is_not_taken_for_one_that_reaches_it() ->
     world = settled(SSSD)
     assert world.controller_pod is not None
     why = "SSSD's container does not say whether it reaches the directory"
-    world.memory.directory = Directory(world.controller_pod["metadata"]["uid"], world.now, why=why)
+    world.memory.answers.note(DirectoryQuestion, Directory(world.controller_pod["metadata"]["uid"], world.now, why=why))
     world.step()
     told = world.condition(KIND)
     assert (told["status"], told["message"]) == ("Unknown", why)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from slinky_operator.cluster.actions import EmitEvent
-from slinky_operator.cluster.memory import Jobs
 from slinky_operator.cluster.parts.job_counts import unopened_files as unopened
+from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slurm_client.models import JobStateEntry
 from slurm_client.models.job import ExitCode, Job, JobState
 from tests.unit.cluster.rollout_stories import settled
@@ -54,7 +54,7 @@ def test_texts_of_users_are_cut_and_stay_on_their_line() -> None:
 
 def test_an_event_tells_of_them_once() -> None:
     world = settled()
-    world.memory.jobs = Jobs(world.now, 0.0, None, unopened="Slurm could not open a file of job 5")
+    world.memory.answers.note(JobsQuestion, Jobs(world.now, 0.0, None, unopened="Slurm could not open a file of job 5"))
 
     def told() -> list[str]:
         events = [one for one in world.plan().actions if isinstance(one, EmitEvent)]

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
-from slinky_operator.cluster.actions import Action, AskForKeys, KeepKeys, ReadKeys, Reload, Remove, TouchPod
-from slinky_operator.cluster.memory import KeyFinding, Memory
+from slinky_operator.cluster.actions import Action, Ask, KeepKeys, ReadKeys, Reload, Remove, TouchPod
+from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.keys import lifecycle
 from slinky_operator.cluster.parts.keys.key_guard import guarded
 from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.parts.keys.proof import key_steps
+from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.cluster.parts.keys.step import load_key_set
 from slinky_operator.cluster.pass_state import PassState
@@ -263,7 +264,7 @@ class Model:
             again = False
             for action in actions:
                 self._happen(action)
-                again = again or isinstance(action, (ReadKeys, KeepKeys, AskForKeys, TouchPod))
+                again = again or isinstance(action, (ReadKeys, KeepKeys, Ask, TouchPod))
             if not again:
                 return
 
@@ -278,7 +279,7 @@ class Model:
         return guarded(actions, snapshot, self.keys, now)
 
     def _happen(self, action: Action) -> None:
-        name = type(action).__name__
+        name = type(action.question if isinstance(action, Ask) else action).__name__
         if isinstance(action, Reload):
             self._reconfigure()
             self.wants_reload = self.wants_reload and action.change != "a change"

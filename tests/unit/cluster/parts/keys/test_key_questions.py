@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from slinky_operator.cluster.actions import AskForKeys
-from slinky_operator.cluster.memory import KeyFinding, KeyProof
 from slinky_operator.cluster.parts.keys.proof import query as key_questions
-from slinky_operator.cluster.parts.keys.proof.query import ask_for_keys
+from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, KeyProof
+from slinky_operator.cluster.parts.keys.proof.question import KeySetQuestion, ask_for_keys
 from slinky_operator.slurm.connection.key_proof import Answer, Daemon, Holder, KeySet, Verdict
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 
@@ -23,8 +22,8 @@ def holder(name: str, host: str = "10.0.0.1") -> Holder:
     return Holder(name, name, Daemon.SLURMD, host, 6818)
 
 
-def action(*asked: Holder, others: Iterable[str] = ()) -> AskForKeys:
-    return AskForKeys(SET, asked, frozenset({*(one.id for one in asked), *others}), WHEN)
+def question(*asked: Holder, others: Iterable[str] = ()) -> KeySetQuestion:
+    return KeySetQuestion(SET, asked, frozenset({*(one.id for one in asked), *others}), WHEN)
 
 
 async def test_answers_are_kept_by_daemon_and_those_of_daemons_that_have_gone_are_not() -> None:
@@ -32,12 +31,12 @@ async def test_answers_are_kept_by_daemon_and_those_of_daemons_that_have_gone_ar
         return Answer(Verdict.ACCEPTED if key.kid == "b" else Verdict.REFUSED)
 
     before = KeyProof("an id", WHEN, 1.0, 2, {"kept": KeyFinding(1.0), "gone": KeyFinding(1.0)})
-    proof = await ask_for_keys(action(holder("new"), others=["kept"]), before, ask, lambda: 5.0)
+    proof = await ask_for_keys(question(holder("new"), others=["kept"]), before, ask, lambda: 5.0)
     assert proof.rounds == 3
     assert proof.found == {"kept": KeyFinding(1.0), "new": KeyFinding(5.0, "does not have key a", outdated=True)}
     # Proofs of another set prove nothing.
     other = KeyProof("another", WHEN, 1.0, 2, {"kept": KeyFinding(1.0)})
-    proof = await ask_for_keys(action(holder("new"), others=["kept"]), other, ask, lambda: 5.0)
+    proof = await ask_for_keys(question(holder("new"), others=["kept"]), other, ask, lambda: 5.0)
     assert (proof.rounds, {*proof.found}) == (1, {"new"})
 
 
@@ -56,7 +55,7 @@ async def test_a_round_ends_in_time_whatever_daemons_do(monkeypatch: pytest.Monk
         return Answer(Verdict.ACCEPTED)
 
     slow = [holder(f"slow-{index}") for index in range(200)]
-    proof = await ask_for_keys(action(holder("quick"), *slow), None, ask, lambda: 5.0)
+    proof = await ask_for_keys(question(holder("quick"), *slow), None, ask, lambda: 5.0)
     assert most <= key_questions.AT_A_TIME
     assert proof.found["quick"] == KeyFinding(5.0)
     assert {proof.found[one.id].lacks for one in slow} == {"has not been asked yet"}
@@ -74,5 +73,5 @@ async def test_names_take_few_threads() -> None:
         at_once -= 1
         return Answer(Verdict.ACCEPTED)
 
-    await ask_for_keys(action(*(holder(f"m{index}", f"m{index}.site") for index in range(9))), None, ask, lambda: 5.0)
+    await ask_for_keys(question(*(holder(f"m{index}", f"m{index}.site") for index in range(9))), None, ask, lambda: 5.0)
     assert most == key_questions.NAMED_AT_A_TIME

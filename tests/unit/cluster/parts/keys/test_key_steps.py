@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from slinky_api.v1alpha1.cluster.status import JobCounts
-from slinky_operator.cluster.memory import Jobs
 from slinky_operator.cluster.parts.connection.slurm_connection import Missing
+from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slinky_operator.cluster.parts.keys.proof import key_holders
 from tests.unit.cluster.parts.keys.key_model import (
     CONTROLLER,
@@ -357,7 +357,7 @@ def test_with_no_slurmd_left_a_set_that_nobody_can_prove_is_used_all_the_same() 
     model.passes(3)
     model.away = {CONTROLLER}
     model.world.running, model.world.pods = [], []
-    model.world.memory.jobs = Jobs(model.world.now, 0.0, JobCounts())
+    model.world.memory.answers.note(JobsQuestion, Jobs(model.world.now, 0.0, JobCounts()))
     model.write(*AB)
     assert model.accepted == key_set(*AB)
     assert model.replaced_pods == ["slurm-controller-0"]

@@ -21,7 +21,7 @@ EVENTS: dict[str, Callable[[Model], None]] = {
     "wait": Model.wait,
     "late node": lambda one: one.away.symmetric_difference_update({SLURMDS[1]}),
     "lose copy": lambda one: setattr(one, "loses", "KeepKeys"),
-    "lose answers": lambda one: setattr(one, "loses", "AskForKeys"),
+    "lose answers": lambda one: setattr(one, "loses", "KeySetQuestion"),
     "lose reload": lambda one: setattr(one, "loses", "Reload"),
     "lose touch": lambda one: setattr(one, "loses", "TouchPod"),
 }

@@ -22,15 +22,16 @@ from slinky_operator.cluster.actions import (
     ReplacePod,
     SealKey,
     TouchPod,
-    TryKey,
     Write,
 )
-from slinky_operator.cluster.memory import Jobs, Memory
+from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slinky_operator.cluster.parts.keys import stored_keys
+from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from tests.unit.cluster.rollout_stories import settled, until
-from tests.unit.cluster.world import World, cluster_object, node_set_object
+from tests.unit.cluster.world import World, cluster_object, node_set_object, subject
 
 SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
 STAGED = "slurm-auth-accepted"
@@ -77,7 +78,7 @@ def events(done: list[Action]) -> list[tuple[str, str]]:
 
 
 def of(kind: type, done: Any) -> list[Any]:
-    return [one for one in done if isinstance(one, kind)]
+    return [one for one in map(subject, done) if isinstance(one, kind)]
 
 
 def mounted(live: dict[str, Any]) -> tuple[str, str]:
@@ -284,10 +285,10 @@ def test_a_changed_slurm_key_of_the_users_is_not_loaded_while_slurmds_have_the_e
 def test_static_nodes_may_have_jobs_with_the_earlier_key() -> None:
     world = of_users(nodes=[{"name": "outside"}])
     world.secrets["mine"]["slurm.key"] = b"n" * 64
-    world.memory.jobs = Jobs(world.now, 0.0, JobCounts(running=1))
+    world.memory.answers.note(JobsQuestion, Jobs(world.now, 0.0, JobCounts(running=1)))
     world.step()
     assert world.condition("Degraded")["reason"] == "KeyChanged"
-    world.memory.jobs = Jobs(world.now, 0.0, JobCounts())
+    world.memory.answers.note(JobsQuestion, Jobs(world.now, 0.0, JobCounts()))
     world.settle()
     assert world.raw["status"]["isReady"] is True
 
@@ -359,8 +360,8 @@ def test_a_changed_jwt_key_is_kept_beside_the_earlier_one_until_slurmctld_takes_
     done: list[Action] = []
     for _ in range(12):
         done += world.step().actions
-    order = [type(one) for one in done if isinstance(one, TryKey | TouchPod | Reload)]
-    assert order == [TouchPod, Reload, TryKey]
+    order = [type(one) for one in map(subject, done) if isinstance(one, KeyQuestion | TouchPod | Reload)]
+    assert order == [TouchPod, Reload, KeyQuestion]
 
     world.accepts = b"n" * 32
     done = [action for _ in range(40) for action in world.step().actions]
@@ -387,7 +388,7 @@ def test_a_jwt_key_that_waits_is_not_loaded_along_with_another_slurm_key() -> No
     done: list[Action] = []
     for _ in range(40):
         done += world.step().actions
-    assert of(TryKey, done)
+    assert of(KeyQuestion, done)
     assert not of(Reload, done)
     assert not of(TouchPod, done)
 

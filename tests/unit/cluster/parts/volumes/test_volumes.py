@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.actions import AskVolumes, EmitEvent
+from slinky_operator.cluster.actions import EmitEvent, asks
 from slinky_operator.cluster.daemons import volumes
 from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes
 from tests.unit.cluster.rollout_stories import settled
@@ -97,7 +98,7 @@ def test_agents_are_asked_seldom_and_more_often_while_there_is_little_room() -> 
 
     def asked(seconds: float) -> int:
         world.now += seconds
-        return len([one for one in world.settle() if isinstance(one, AskVolumes)])
+        return len([one for one in world.settle() if asks(one, VolumesQuestion)])
 
     assert [asked(seconds) for seconds in (0, 5, 26, 0)] == [0, 0, 2, 0]
     world.rooms["slurmctld"] = Room(100, 5, 0, 0)
@@ -115,7 +116,8 @@ def test_a_volume_of_which_nothing_is_known_is_told(answer: dict[str, object], w
     world = watched()
     assert world.controller_pod is not None
     pod = world.controller_pod["metadata"]
-    world.memory.volumes[pod["name"]] = Volumes(pod["uid"], world.now, **answer)  # type: ignore[arg-type]
+    answered = Volumes(pod["uid"], world.now, **answer)  # type: ignore[arg-type]
+    world.memory.answers.note(VolumesQuestion, answered, pod["name"])
     world.settle()
     assert told(world) == ("Unknown", "VolumeSilent")
     assert words in world.condition(KIND)["message"]
@@ -128,12 +130,12 @@ def test_a_volume_that_is_being_looked_at_is_no_trouble() -> None:
     assert world.controller_pod is not None
     pod = world.controller_pod["metadata"]
     looked_at = Volumes(pod["uid"], world.now, silent={"slurmctld": LOOKED_AT})
-    world.memory.volumes[pod["name"]] = looked_at
+    world.memory.answers.note(VolumesQuestion, looked_at, pod["name"])
     before = told(world)
     world.settle()
     assert told(world) == before == ("True", "AsExpected")
     world.raw["status"]["conditions"] = [one for one in world.raw["status"]["conditions"] if one["type"] != KIND]
-    world.memory.volumes[pod["name"]] = looked_at
+    world.memory.answers.note(VolumesQuestion, looked_at, pod["name"])
     assert not [one for one in world.settle() if isinstance(one, EmitEvent)]
     assert told(world) == ("Unknown", "Connecting")
 
@@ -146,13 +148,14 @@ def test_an_agent_that_does_not_run_is_not_asked_and_one_that_is_silent_seldom()
 
     def asked(seconds: float) -> int:
         world.now += seconds
-        return len([one for one in world.settle() if isinstance(one, AskVolumes)])
+        return len([one for one in world.settle() if asks(one, VolumesQuestion)])
 
     status["containerStatuses"] = [{"name": "agent", "ready": False}]
     assert asked(31) == 0
     status["containerStatuses"] = [{"name": "agent", "ready": True}]
     assert asked(0) == 1
-    world.memory.volumes[name] = Volumes(world.controller_pod["metadata"]["uid"], world.now, why="timeout")
+    silent = Volumes(world.controller_pod["metadata"]["uid"], world.now, why="timeout")
+    world.memory.answers.note(VolumesQuestion, silent, name)
     assert [asked(seconds) for seconds in (31, 30)] == [0, 1]
 
 
@@ -173,5 +176,5 @@ def test_a_pod_of_an_earlier_version_is_not_asked() -> None:
     world.daemon_pods = {}
     world.memory = Memory(world.memory.uid)
     world.now += 31
-    assert not [one for one in world.settle() if isinstance(one, AskVolumes)]
+    assert not [one for one in world.settle() if asks(one, VolumesQuestion)]
     assert KIND not in {one["type"] for one in world.raw["status"]["conditions"]}

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.actions import AskNames, EmitEvent, Reload
-from slinky_operator.cluster.memory import Loaded, Memory, Names
+from slinky_operator.cluster.actions import EmitEvent, Reload, asks
+from slinky_operator.cluster.memory import Loaded, Memory
+from slinky_operator.cluster.rollout.agent_questions import Names, NamesQuestion
 from slinky_operator.pod_programs.agent import hosts
 from slinky_operator.slurm.conf import parse
 from slinky_operator.slurm.connection.contact import Trouble
@@ -123,8 +124,10 @@ def test_an_operator_that_starts_knows_from_the_files_how_far_each_node_is() -> 
 def test_an_agent_that_cannot_be_asked_changes_nothing_and_is_named() -> None:
     world = begun(METAL, "metal2")
     before = world.slurm_conf
-    assert world.memory.names is not None
-    world.memory.names = Names("pod-uid", world.now + 1e6, why="the agent beside slurmctld cannot be asked: no")
+    assert world.memory.answers.of(NamesQuestion) is not None
+    world.memory.answers.note(
+        NamesQuestion, Names("pod-uid", world.now + 1e6, why="the agent beside slurmctld cannot be asked: no")
+    )
     world.raw["spec"] = {"nodes": [*METAL["nodes"], {"name": "other", "config": "CPUs=1"}]}
     world.settle()
     world.now += 15
@@ -141,7 +144,8 @@ def test_a_node_that_was_never_live_goes_back_where_slurm_does_not_show_it() -> 
     del world.children["ConfigMap", "slurm-config-good"]
     world.raw["status"]["config"] = {}
     world.missing = frozenset({"metal1", "metal2"})
-    world.memory = Memory("cluster-uid", names=Names("pod-uid", world.now, frozenset({"metal3"}), world.missing))
+    world.memory = Memory("cluster-uid")
+    world.memory.answers.note(NamesQuestion, Names("pod-uid", world.now, frozenset({"metal3"}), world.missing))
     assert world.slurm is not None
     world.slurm = replace(world.slurm, nodes={name: Node(name=name) for name in ("metal1", "metal3")})
     world.settle()
@@ -155,7 +159,7 @@ def test_while_a_change_is_on_its_way_nobody_is_asked() -> None:
     while world.condition("ConfigApplied")["status"] != "True" or "KillWait=7" not in world.slurm_conf:
         made = world.step()
         if world.condition("ConfigApplied")["status"] != "True":
-            assert not [one for one in made.actions if isinstance(one, AskNames)]
+            assert not [one for one in made.actions if asks(one, NamesQuestion)]
     assert future(world) == {"metal1,metal3": False, "metal2": True}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from slinky_api.conditions import LONGEST_AS_EXPECTED
-from slinky_operator.cluster.actions import AskStates, EmitEvent, Write
-from slinky_operator.cluster.memory import PartitionStates
+from slinky_operator.cluster.actions import EmitEvent, Write, asks
 from slinky_operator.cluster.rollout.in_use.removals import Use
+from slinky_operator.cluster.rollout.slurm_questions import PartitionStates, StatesQuestion
 from slinky_operator.slurm.conf.states import SetState, marked
 from slinky_operator.slurm.conf.syntax.parsed import parse
 from tests.unit.cluster.rollout_stories import PARTITION, job, settled
-from tests.unit.cluster.world import World, node_set_object
+from tests.unit.cluster.world import World, node_set_object, subject
 
 OTHER = {**PARTITION, "extraConf": "KillWait=9"}
 
@@ -70,7 +70,7 @@ def test_it_stays_closed_over_the_next_change_and_without_an_answer() -> None:
     world.raw["spec"] = PARTITION
     world.settle()
     assert state(world) == "DRAIN"
-    world.memory.states = None
+    world.memory.answers.note(StatesQuestion, None)
     assert not any(isinstance(one, Write) for one in world.plan().actions)
 
 
@@ -113,9 +113,9 @@ def test_nothing_is_written_until_slurm_has_shown_the_states() -> None:
 
     def silent() -> None:
         for action in world.plan().actions:
-            if isinstance(action, AskStates):
-                answer = PartitionStates(world.now, action.hash, why="Unable to contact slurm controller")
-                world.memory.states = answer
+            if asks(action, StatesQuestion):
+                answer = PartitionStates(world.now, subject(action).hash, why="Unable to contact slurm controller")
+                world.memory.answers.note(StatesQuestion, answer)
             elif not isinstance(action, Write):
                 world.happen(action)
         world.now += 0.5
@@ -136,7 +136,7 @@ def test_nothing_is_written_until_slurm_has_shown_the_states() -> None:
 def test_at_rest_nobody_is_asked_for_states() -> None:
     world = settled(PARTITION)
     world.now += 120
-    assert not any(isinstance(one, AskStates) for one in world.settle())
+    assert not any(asks(one, StatesQuestion) for one in world.settle())
 
 
 def test_a_refused_text_keeps_a_node_sets_partition_closed_and_so_does_its_mending() -> None:

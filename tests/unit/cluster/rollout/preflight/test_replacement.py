@@ -13,7 +13,8 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import CLUSTER, Cluster
 from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_operator.cluster.actions import EmitEvent, EndPreflight, StartPreflight, Write
-from slinky_operator.cluster.memory import Jobs, Outcome
+from slinky_operator.cluster.memory import Outcome
+from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.identity import pod as identity
 from tests.support.from_schema import values
@@ -303,7 +304,7 @@ def several(world: World, jobs: int | None) -> list[Any]:
     world.log = []
     for _ in range(12):
         counts = None if jobs is None else JobCounts(total=jobs, running=jobs)
-        world.memory.jobs = Jobs(world.now, 0.0, counts)
+        world.memory.answers.note(JobsQuestion, Jobs(world.now, 0.0, counts))
         world.step()
     return world.log
 

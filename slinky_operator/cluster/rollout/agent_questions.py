@@ -1,4 +1,4 @@
-"""Queries to the agent beside slurmctld: what is mounted, and which names have an address.
+"""Questions to the agent beside slurmctld: what is mounted, and which names have an address.
 
 The pod template of a Cluster may put any program in the place of the agent: each answer has limits, and what it says is
 believed about its own Cluster only. A failed query is an answer too, with the reason; nothing here raises for it.
@@ -6,13 +6,16 @@ believed about its own Cluster only. A failed query is an answer too, with the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from slinky_operator.cluster.memory import Mounted, Names
+from typing_extensions import override
+
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.pod_reader import NoAnswer, PodReader
 
 Clock = Callable[[], float]
@@ -55,10 +58,72 @@ class Agent:
     cluster: str
 
 
-def agent_url(pod: Object) -> str:
-    """URL of the agent in a pod."""
-    address = str(pod["status"]["podIP"])
-    return f"http://{f'[{address}]' if ':' in address else address}:{naming.AGENT_PORT}"
+@dataclass(frozen=True, slots=True)
+class Mounted:
+    """The answer of the agent beside slurmctld about mounted files."""
+
+    pod_uid: str
+    asked_at: float
+    """Monotonic seconds."""
+
+    files: Mapping[str, str] | None
+    """Digest of each mounted file; `None` if the agent did not answer."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The answer of the agent beside slurmctld about host names."""
+
+    pod_uid: str
+    asked_at: float
+    """Monotonic seconds."""
+
+    found: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
+    """Names that did not resolve. Names in neither set have not been looked up yet."""
+
+    why: str = ""
+    """Why the last query had no answer."""
+
+
+def agent_of(pod: Object, cluster: Cluster, tools: Tools) -> Agent:
+    """The agent in slurmctld's pod."""
+    return Agent(tools.agent_url(pod), pod["metadata"]["uid"], cluster.namespace, cluster.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class FilesQuestion(Question[Mounted]):
+    """Which files slurmctld's pod has mounted."""
+
+    pod: Object
+
+    @override
+    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Mounted:
+        return await ask_files(tools.http, agent_of(self.pod, cluster, tools), tools.clock)
+
+    @override
+    def is_news(self, before: Mounted | None, answer: Mounted | None) -> bool:
+        return answer is not None and answer.files is not None
+
+
+@dataclass(frozen=True, slots=True)
+class NamesQuestion(Question[Names]):
+    """Which node names have an address in slurmctld's pod."""
+
+    pod: Object
+    names: frozenset[str]
+    """Names that slurmctld looks up when it reads its files."""
+
+    @override
+    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Names:
+        agent, before = agent_of(self.pod, cluster, tools), answers.of(NamesQuestion)
+        return await ask_names(tools.http, agent, self.names, before, tools.clock)
+
+    @override
+    def is_news(self, before: Names | None, answer: Names | None) -> bool:
+        return answer is not None and not answer.why
 
 
 async def ask_files(reader: PodReader, agent: Agent, clock: Clock) -> Mounted:

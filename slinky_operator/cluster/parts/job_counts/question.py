@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
+from typing_extensions import override
+
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import JobCounts
-from slinky_operator.cluster.memory import Jobs
+from slinky_operator.cluster.context import Tools
 from slinky_operator.cluster.parts.job_counts import unopened_files
 from slinky_operator.cluster.parts.job_counts.counting import count_jobs
+from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import errors
 from slurm_client.models import Job
@@ -23,6 +28,40 @@ LIST_EVERY: Final = 60.0
 
 MOST_LISTED: Final = 1_000
 """Jobs up to which they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Counts of jobs, and the cost of the query."""
+
+    at: float
+    cost: float
+    """Seconds the answer took."""
+
+    counts: JobCounts | None
+
+    failed: frozenset[str] | None = None
+    """Jobs that have failed, as far as they were seen; None before the first answer."""
+
+    unopened: str = ""
+    """Which files of jobs that have failed since the count before could not be opened."""
+
+    listed_at: float | None = None
+    """When all jobs were last read for the reasons why they wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobsQuestion(Question[Jobs]):
+    """The states of all jobs."""
+
+    @override
+    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Jobs | None:
+        before = answers.of(JobsQuestion)
+        return await count(tools.clients.get(cluster.uid), before, tools.clock) or before
+
+    @override
+    def is_news(self, before: Jobs | None, answer: Jobs | None) -> bool:
+        return False
 
 
 async def count(client: ClusterClient | None, before: Jobs | None, clock: Clock) -> Jobs | None:

@@ -1,14 +1,19 @@
-"""Queries to Slurm: what is running and in use. Answers are data for the next plan.
+"""Questions to Slurm: what is running and in use. Answers are data for the next plan.
 
 A failed query is an answer too, with the reason; nothing here raises for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from slinky_operator.cluster.memory import PartitionStates
+from typing_extensions import override
+
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.cluster.rollout.in_use.parameters import tasks_in
 from slinky_operator.cluster.rollout.in_use.removals import JobUse, ReservationUse, Use
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
@@ -19,6 +24,45 @@ Clock = Callable[[], float]
 
 USE_TIMEOUT: Final = 20.0
 """Seconds for the query of what is in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStates:
+    """States of partitions as slurmctld has shown them."""
+
+    asked_at: float
+    """Monotonic seconds."""
+
+    hash: str
+    """Of the configuration that was live then."""
+
+    states: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+    """Why there is no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class UseQuestion(Question[Use]):
+    """Which jobs and reservations Slurm has, and what they use."""
+
+    hash: str
+    """Of the configuration that is live."""
+
+    @override
+    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Use:
+        return await ask_use(tools.clients.get(cluster.uid), self.hash, tools.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class StatesQuestion(Question[PartitionStates]):
+    """The states of partitions."""
+
+    hash: str
+    """Of the configuration that is live."""
+
+    @override
+    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> PartitionStates:
+        return await ask_states(tools.clients.get(cluster.uid), self.hash, tools.clock)
 
 
 async def ask_use(client: ClusterClient | None, digest: str, clock: Clock) -> Use:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from slinky_operator.cluster.memory import Directory
-from slinky_operator.cluster.rollout.agent_queries import Agent, keep
+from typing_extensions import override
+
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.question import Answers, Question
+from slinky_operator.cluster.rollout.agent_questions import Agent, agent_of, keep
+from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.connection.pod_reader import NoAnswer, PodReader
 
 Clock = Callable[[], float]
@@ -22,6 +28,36 @@ LONGEST_DOMAIN: Final = 255
 
 LAST_SECOND: Final = 253_402_300_799
 """The last second of the year 9999, since 1970: later ones cannot be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """The answer of the agent beside slurmctld about the directory of users."""
+
+    pod_uid: str
+    asked_at: float
+    """Monotonic seconds."""
+
+    offline: Mapping[str, int] | None = None
+    """Domains that SSSD cannot reach, and since when (seconds since 1970); `None` if that is not known."""
+
+    why: str = ""
+    """Why it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryQuestion(Question[Directory]):
+    """Which domains of the directory SSSD cannot reach from slurmctld's pod."""
+
+    pod: Object
+
+    @override
+    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Directory:
+        return await ask_directory(tools.http, agent_of(self.pod, cluster, tools), tools.clock)
+
+    @override
+    def is_news(self, before: Directory | None, answer: Directory | None) -> bool:
+        return before is None or answer is None or replace(answer, asked_at=before.asked_at) != before
 
 
 async def ask_directory(reader: PodReader, agent: Agent, clock: Clock) -> Directory:

@@ -22,6 +22,11 @@ PAGES: Final = BUILD / "pages"
 SETTINGS: Final = BUILD / "mkdocs.yml"
 """What the generator is started with: the settings at the top of the repository, and the navigation."""
 
+LOOKED_UP: Final = ("Developers", "Reference")
+"""Parts whose pages name everything, and so would come first for every word that is searched for."""
+
+_RANKS_LOWER: Final = "---\nsearch:\n  boost: 0.2\n---\n\n"
+
 _FIRST: Final = {HOME: "index.md", INDEX: "pages.md"}
 
 
@@ -58,8 +63,10 @@ def navigation(built: Site) -> list[dict[str, Any]]:
 def write(built: Site, pages: Path, settings: Path) -> None:
     """Write all pages and files of the site, and the settings."""
     shutil.rmtree(pages, ignore_errors=True)
+    lower = {page for part in built.parts if part.title in LOOKED_UP for page in part.all_pages()}
     for path in built.texts:
-        _folder(pages / staged(path)).write_text(content(path, built), encoding="utf-8")
+        text = (_RANKS_LOWER if path in lower else "") + content(path, built)
+        _folder(pages / staged(path)).write_text(text, encoding="utf-8")
     for path in built.files:
         shutil.copyfile(PROJECT / path, _folder(pages / staged(path)))
     top = posixpath.relpath(PROJECT / "mkdocs.yml", settings.parent)

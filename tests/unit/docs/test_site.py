@@ -106,6 +106,8 @@ def test_the_site_that_is_laid_out_is_whole(tmp_path: Path) -> None:
             assert path in written
             if anchor_name and path.endswith(".md"):
                 assert anchor_name in anchors((tmp_path / "pages" / path).read_text(encoding="utf-8"))
+    assert "boost: 0.2" in (tmp_path / "pages" / "api-reference.md").read_text(encoding="utf-8")[:40]
+    assert (tmp_path / "pages" / "install.md").read_text(encoding="utf-8").startswith("# ")
     settings = yaml.safe_load((tmp_path / "mkdocs.yml").read_text(encoding="utf-8"))
     assert settings["nav"] == navigation(built)
     assert (tmp_path / settings["INHERIT"]).resolve().name == "mkdocs.yml"

@@ -52,6 +52,7 @@ def render(
     release: str = "slurm-operator",
     namespace: str = OPERATOR_NAMESPACE,
     extra: Sequence[str] = (),
+    tests: bool = False,
 ) -> list[dict[str, Any]]:
     """Render a chart without its CRDs.
 
@@ -63,6 +64,8 @@ def render(
         Put over the chart's own.
     extra
         Further arguments of ``helm template``.
+    tests
+        Whether to render what ``helm test`` runs, too.
 
     Returns
     -------
@@ -74,7 +77,8 @@ def render(
     RenderFailed
         If helm refuses the values or the templates.
     """
-    arguments = ["template", release, str(chart), f"--namespace={namespace}", f"--kube-version={KUBE_VERSION}", *extra]
+    place = (f"--namespace={namespace}", f"--kube-version={KUBE_VERSION}")
+    arguments = ["template", release, str(chart), *place, *([] if tests else ["--skip-tests"]), *extra]
     run = helm(*arguments, "--values=-", stdin=yaml.safe_dump(dict(values or {})))
     if run.returncode != 0:
         raise RenderFailed(chart, run.stderr)

@@ -38,3 +38,9 @@ annotations:
     cidr: "::/0"
 {{- end }}
 {{- end -}}
+
+{{/* The pod of `helm test`, by which the policy of slurmrestd knows it. */}}
+{{- define "slurm.testLabels" -}}
+app.kubernetes.io/name: slurm-helm-test
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}

@@ -36,7 +36,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The spec of the Cluster: cluster, with accounting and partitions of their own values. */}}
+{{/* The spec of the Cluster: cluster, with accounting and partitions of their own values, and what `helm test` may do. */}}
 {{- define "slurm.cluster" -}}
 {{- $spec := deepCopy (.Values.cluster | default dict) -}}
 {{- with .Values.accounting -}}
@@ -59,6 +59,11 @@
 {{- end -}}
 {{- if $more -}}
 {{- $_ := set $spec "partitions" $partitions -}}
+{{- end -}}
+{{- with (.Values.test).username -}}
+{{- $auth := $spec.auth | default dict -}}
+{{- $_ := set $auth "tokens" (append ($auth.tokens | default list) (dict "usernames" (list .))) -}}
+{{- $_ := set $spec "auth" $auth -}}
 {{- end -}}
 {{- toYaml $spec -}}
 {{- end -}}

@@ -12,7 +12,7 @@ import yaml
 
 from hack.localkube.kubectl import KubectlFailed, wait_for
 from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART, render
-from tests.integration.helm.helm_commands import run_helm
+from tests.integration.helm.helm_commands import refused, run_helm
 from tests.support.control_plane import ControlPlane
 from tests.support.served import CRDS, apply_crds, wait_until_allowed, wait_until_kinds_are_served
 
@@ -162,6 +162,15 @@ def test_who_has_rights_in_two_namespaces_only_can_install(control_plane: Contro
     found = kubectl.get("deployment", "slurm-operator", f"--namespace={namespace}")
     assert found["spec"]["replicas"] == 2
     assert f"--namespaces={served}" in found["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+def test_who_lacks_rights_is_told_which(control_plane: ControlPlane, namespace: str) -> None:
+    apply_crds(control_plane.kubectl)
+    chart = ("install", "slurm-operator", str(OPERATOR_CHART), f"--namespace={namespace}", "--kube-as-user=somebody")
+    said = refused(control_plane, *chart)
+    assert 'User "somebody" cannot' in said
+    assert "is forbidden" in said
+    assert "customresourcedefinitions" in said
 
 
 def test_it_may_make_dependents_that_block_a_nodesets_deletion(

@@ -12,7 +12,7 @@ import yaml
 from hack.localkube.programs import build
 from hack.packaging.__main__ import generated, main
 from hack.packaging.errors import UndocumentedValue
-from hack.packaging.render import OPERATOR_CHART, ROOT, render
+from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART, render
 from hack.packaging.values_table import values
 
 
@@ -62,7 +62,7 @@ def test_a_value_without_words_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_installation_guide_names_only_values_that_exist() -> None:
-    known = {value.path for value in values(OPERATOR_CHART / "values.yaml")}
+    known = {value.path for chart in (OPERATOR_CHART, SLURM_CHART) for value in values(chart / "values.yaml")}
     guide = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     given = set(re.findall(r"--set(?:-string)? '?([\w.]+)=", guide))
     assert given

@@ -66,6 +66,43 @@ def test_nonsense_is_refused_by_name(values: dict[str, Any], words: str) -> None
         render(SLURM_CHART, values)
 
 
+def of_helm_test(values: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """What `helm test` creates, by kind."""
+    objects = render(SLURM_CHART, values, release="hpc", namespace="slurm", tests=True)
+    return {one["kind"]: one for one in objects if "helm.sh/hook" in one["metadata"].get("annotations", {})}
+
+
+def test_helm_test_runs_a_job_by_a_token_of_its_own() -> None:
+    test = {"username": "daemon", "image": "operator:1", "partition": "batch", "timeout": 60}
+    grants = [{"usernames": ["nobody"]}]
+    values: dict[str, Any] = {"clusterName": "main", "test": test, "cluster": {"auth": {"tokens": grants}}}
+    found = of_helm_test(values)
+    token, pod = found["Token"], found["Pod"]
+    assert errors(token) == []
+    assert (token["spec"]["clusterRef"]["name"], token["spec"]["username"]) == ("main", "daemon")
+    assert objects_of(values)["Cluster", "main"]["auth"]["tokens"] == [*grants, {"usernames": ["daemon"]}]
+    # What mounts the Secret comes after what makes it.
+    assert token["metadata"]["annotations"]["helm.sh/hook-weight"] == "-1"
+    (volume,) = pod["spec"]["volumes"]
+    assert volume["secret"]["secretName"] == token["metadata"]["name"]
+    (container,) = pod["spec"]["containers"]
+    environment = {one["name"]: one["value"] for one in container["env"]}
+    assert environment["SLURMRESTD_URL"] == "http://main-restapi:6820"
+    assert (environment["PARTITION"], environment["TIMEOUT"]) == ("batch", "60")
+    (program,) = container["args"]
+    assert program.strip() == (SLURM_CHART / "files" / "first_job.py").read_text(encoding="utf-8").strip()
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    elsewhere = {"cluster": {"server": "http://there:6820"}, "test": test}
+    assert "http://there:6820" in str(of_helm_test(elsewhere)["Pod"])
+
+
+def test_there_is_no_test_and_no_grant_until_a_user_is_named() -> None:
+    assert of_helm_test() == {}
+    assert "auth" not in objects_of({})["Cluster", "hpc"]
+    with pytest.raises(RenderFailed, match="/test/username"):
+        render(SLURM_CHART, {"test": {"username": "nobody"}})
+
+
 EXPORTER: dict[str, Any] = {"metrics": {"exporter": {"enabled": True}}}
 
 
@@ -126,9 +163,11 @@ def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
     ]
     values["networkPolicy"]["slurm"]["logClients"] = []
     assert policies(values)["hpc-slurmd"]["ingress"] == [{"from": [own, login]}, asks, looks]
-    assert found["hpc-restapi"]["ingress"] == [
-        {"ports": [{"port": naming.SLURMRESTD_PORT, "protocol": "TCP"}], "from": [operator, portal]}
-    ]
+    rest = {"ports": [{"port": naming.SLURMRESTD_PORT, "protocol": "TCP"}]}
+    assert found["hpc-restapi"]["ingress"] == [{**rest, "from": [operator, portal]}]
+    values["test"] = {"username": "daemon"}
+    tested = {"podSelector": {"matchLabels": of_helm_test(values)["Pod"]["metadata"]["labels"]}}
+    assert policies(values)["hpc-restapi"]["ingress"] == [{**rest, "from": [operator, tested, portal]}]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,17 @@ from typing import Final
 
 import click
 
+from kubectl_slurm.commands.conf import conf
+from kubectl_slurm.commands.convert import convert
+from kubectl_slurm.commands.drain import drain, undrain
 from kubectl_slurm.commands.explain import explain
+from kubectl_slurm.commands.logs import logs
+from kubectl_slurm.commands.preflight import preflight
+from kubectl_slurm.commands.report import report
 from kubectl_slurm.commands.status import status
+from kubectl_slurm.commands.submit import submit
 from kubectl_slurm.commands.token import token
+from kubectl_slurm.commands.verify import verify
 from kubectl_slurm.errors import EXIT_CODES, FAILED, INTERRUPTED, OK, PluginError
 from kubectl_slurm.screen.printing import cleaned
 from kubectl_slurm.version import __version__
@@ -51,7 +59,7 @@ def completion(shell: str) -> None:
     click.echo(kind(slurm, {}, NAME, COMPLETE).source())
 
 
-for _command in (status, explain, token):
+for _command in (status, explain, drain, undrain, conf, token, logs, submit, convert, report, preflight, verify):
     slurm.add_command(_command)
 
 

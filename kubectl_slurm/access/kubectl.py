@@ -123,4 +123,4 @@ def checked_namespace(name: str) -> str:
 
 def _last(text: str) -> str:
     lines: Sequence[str] = [line for line in text.strip().splitlines() if line.strip()]
-    return safe(lines[-1])[:500] if lines else "it printed nothing"
+    return safe("; ".join(line.strip() for line in lines[-5:]))[:1000] if lines else "it printed nothing"

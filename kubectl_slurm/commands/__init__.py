@@ -7,6 +7,14 @@ Each asks through a `session.Session`, lets a rule answer, and prints by `screen
 `session`    what a command asks with: Kubernetes, a Cluster, its slurmrestd
 `status`     ``status``
 `explain`    ``explain``
+`drain`      ``drain`` and ``undrain``
+`conf`       ``conf``
+`logs`       ``logs``
+`submit`     ``submit``
+`convert`    ``convert``
+`report`     ``report``
+`preflight`  ``preflight``
+`verify`     ``verify``
 `token`      ``token``
 ===========  ========================================================================================================
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tarfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +38,19 @@ CONDITIONS = [
 ]
 
 Run = Callable[..., str]
+
+USERS = ("nobody", "slurm")
+"""Slurm users with a Token of their name."""
+
+
+def token(namespace: str, user: str) -> dict[str, Any]:
+    spec = {"clusterRef": {"name": "slurm"}, "username": user}
+    return {"apiVersion": API, "kind": "Token", "metadata": {"name": user, "namespace": namespace}, "spec": spec}
+
+
+def secret(namespace: str, user: str, value: str) -> dict[str, Any]:
+    data = {"auth-token": base64.b64encode(value.encode()).decode()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": user, "namespace": namespace}, "data": data}
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +84,8 @@ def namespace(control_plane: ControlPlane, slurm: SlurmHost) -> Iterator[str]:
                     "metadata": {"name": "w", "namespace": name},
                     "spec": {"clusterName": "slurm", "replicas": 2},
                 },
-                {
-                    "apiVersion": API,
-                    "kind": "Token",
-                    "metadata": {"name": "reader", "namespace": name},
-                    "spec": {"clusterRef": {"name": "slurm"}, "username": "nobody"},
-                },
-                {
-                    "apiVersion": "v1",
-                    "kind": "Secret",
-                    "metadata": {"name": "reader", "namespace": name},
-                    "data": {"auth-token": base64.b64encode(slurm.token("nobody").encode()).decode()},
-                },
+                *(token(name, user) for user in USERS),
+                *(secret(name, user, slurm.token(user)) for user in USERS),
                 {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": ports}},
                 {
                     "apiVersion": "v1",
@@ -112,7 +116,7 @@ def namespace(control_plane: ControlPlane, slurm: SlurmHost) -> Iterator[str]:
             ("pods", "restapi", pod),
             ("clusters", "slurm", {"isReady": True, "conditions": conditions}),
             ("nodesets", "w", {"desired": 2, "readyReplicas": 1, "summary": "1 of 2 nodes ready"}),
-            ("tokens", "reader", {"username": "nobody", "conditions": ready}),
+            *(("tokens", user, {"username": user, "conditions": ready}) for user in USERS),
         ):
             kubectl(
                 "patch",
@@ -193,6 +197,67 @@ def test_explain_says_which_nodes_miss_by_one_thing(run: Run, slurm: SlurmHost) 
         assert "neither Slurm nor namespace" in run("explain", "node/nosuch", code=errors.NOT_FOUND)
     finally:
         slurm.run("scancel", str(held), str(job))
+
+
+def test_a_drain_says_who_and_an_undrain_ends_it(run: Run, slurm: SlurmHost, namespace: str) -> None:
+    assert "1 node drained: w-0" in run("drain", "w-[0]", "--reason", "new fans")
+    shown = slurm.run("scontrol", "show", "node", "w-0").stdout
+    assert f"Reason=new fans (system:serviceaccount:{namespace}:editor)" in shown
+    assert "drained already by" in run("drain", "w-0", "--reason", "again")
+    assert "w-0 was drained by" in run("undrain", "w-0")
+    assert "DRAIN" not in slurm.run("scontrol", "show", "node", "w-0").stdout
+    assert "no node nosuch" in run("drain", "w-0,nosuch", "--reason", "x", code=errors.NOT_FOUND)
+
+
+def test_a_script_becomes_a_job(run: Run, slurm: SlurmHost, tmp_path: Path) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\n#SBATCH --hold --job-name=from-kubectl\ntrue\n")
+    job = json.loads(run("submit", str(script), "--sbatch=--time=1", "--as", "slurm", "-o", "json"))["id"]
+    try:
+        assert "held by its user" in run("explain", f"job/{job}")
+    finally:
+        slurm.run("scancel", str(job))
+
+
+def test_a_conformance_run_ends_in_a_table_and_an_exit_code(run: Run, slurm: SlurmHost) -> None:
+    wait_for("both nodes are idle", lambda: slurm.run("sinfo", "-h", "-o", "%t").stdout.split() == ["idle"], 60)
+    results = {one["name"]: one for one in json.loads(run("verify", "-o", "json", code=errors.FAILED))}
+    found = {name: one["verdict"] for name, one in results.items()}
+    # These slurmds confine nobody to cores, which the run must notice; all else is as promised.
+    failed = [name for name, verdict in found.items() if verdict == "FAILED"]
+    assert failed == ["a job sees no more CPUs than it has"], results
+    assert found["a job runs in partition all"] == "passed"
+    assert found["a user may not drain a node"] == "passed"
+    assert found["a node is drained and undrained"] == "passed"
+    assert "DRAIN" not in slurm.run("sinfo", "-h", "-o", "%T").stdout.upper()
+
+
+def test_a_preflight_stores_nothing_and_shows_what_the_api_server_refuses(
+    run: Run, control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "nodeset.yaml"
+    live = {"apiVersion": API, "kind": "NodeSet", "metadata": {"name": "w"}}
+    file.write_text(yaml.safe_dump({**live, "spec": {"clusterName": "slurm", "replicas": 1}}))
+    assert "NodeSet w: accepted" in run("preflight", "-f", str(file))
+    stored = control_plane.kubectl.get("nodesets.slinky.slurm.net", "w", f"--namespace={namespace}")
+    assert stored["spec"]["replicas"] == 2
+    file.write_text(yaml.safe_dump({**live, "spec": {"clusterName": "slurm", "replicas": -1}}))
+    shown = run("preflight", "-f", str(file), code=errors.FAILED)
+    assert "NodeSet w: refused" in shown
+    assert "spec.replicas" in shown
+
+
+def test_a_report_has_what_helps_and_no_secret(run: Run, slurm: SlurmHost, tmp_path: Path) -> None:
+    file = tmp_path / "report.tar.gz"
+    assert "Not in it" in run("report", "--to", str(file))
+    with tarfile.open(file) as archive:
+        texts = {name: archive.extractfile(name) for name in archive.getnames()}
+        content = {name: text.read().decode() for name, text in texts.items() if text is not None}
+    assert "none of 2 nodes" in content["slurm-report/slurm/status.txt"]
+    assert "w-0" in content["slurm-report/slurm/status.json"]
+    assert '"nodesets"' not in content["slurm-report/missing.txt"]
+    assert "eyJ" not in "".join(content.values())
+    assert "exists" in run("report", "--to", str(file), code=errors.FAILED)
 
 
 def test_who_lacks_a_right_is_told_which_and_what_to_ask_for(

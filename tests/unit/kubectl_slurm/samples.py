@@ -9,6 +9,7 @@ from typing import Any
 from kubectl_slurm.facts.objects import ClusterFacts, Condition, KeyFacts, NodeSetFacts, PodFacts, TokenFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.rules.status import Overview
+from kubectl_slurm.rules.verification import Result, Verdict
 from slurm_client.models import Job, JobState, Node, NodeState, Partition, PartitionState
 from slurm_client.models.database.accounts import Association
 from slurm_client.models.database.limits import AssociationLimits
@@ -171,3 +172,15 @@ ACCOUNTED = replace(PICTURE, associations=ASSOCIATIONS, qos=())
 """The same with slurmdbd's part."""
 
 OVERVIEW = Overview(now=NOW, cluster=CLUSTER, nodesets=NODESETS, tokens=TOKENS, keys=KEYS, slurm=PICTURE)
+
+RESULTS = (
+    Result("the operator reports the Cluster as ready", Verdict.PASSED),
+    Result("slurmctld answers", Verdict.PASSED, "26.05.1"),
+    Result("pods and Slurm nodes have the same names", Verdict.PASSED, "6 pods"),
+    Result("a job runs in partition all", Verdict.PASSED, "job 4150"),
+    Result("the node knows the job's user by the same name", Verdict.PASSED, "job 4151"),
+    Result("a job sees no more CPUs than it has", Verdict.FAILED, "job 4152 ended with exit status 1"),
+    Result("a job with one GPU sees one", Verdict.SKIPPED, "no idle node has a GPU"),
+    Result("a user may not drain a node", Verdict.PASSED, "nobody"),
+    Result("a node is drained and undrained", Verdict.PASSED, "cpu-1"),
+)

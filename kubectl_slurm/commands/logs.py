@@ -1,0 +1,80 @@
+"""``kubectl slurm logs``: logs of Slurm's daemons, and what they say of a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+
+from kubectl_slurm.access.kinds import PODS
+from kubectl_slurm.access.kubernetes import Kubernetes
+from kubectl_slurm.commands.options import Options, shared
+from kubectl_slurm.commands.session import Session, open_session
+from kubectl_slurm.errors import ObjectNotFound
+from slinky_api import labels
+
+COMPONENTS = {
+    "slurmctld": "controller",
+    "slurmrestd": "restapi",
+    "slurmdbd": "accounting",
+    "mariadb": "database",
+    "exporter": "exporter",
+}
+"""Containers and the component that their pods are labelled with."""
+
+MOST_LINES = 10_000
+
+
+@click.command()
+@click.argument("thing", metavar="DAEMON|node/NAME|job/ID", default="slurmctld")
+@click.option("--lines", type=click.IntRange(1, MOST_LINES), default=100, show_default=True, help="The last lines.")
+@shared
+def logs(options: Options, *, thing: str, lines: int) -> None:
+    """Show logs of slurmctld, slurmrestd, slurmdbd, mariadb or exporter, of a node's slurmd, or about a job.
+
+    About a job are the lines of slurmctld that name it; its output is where its script has put it.
+
+    \b
+    kubectl slurm logs
+    kubectl slurm logs node/gpu-0 --lines 500
+    kubectl slurm logs job/4711 --namespace slurm
+    """  # noqa: D301 - as in `status`
+    kind, _, name = thing.partition("/")
+    with open_session(options) as session:
+        if kind == "node" and name:
+            found = list(session.kube.log(name, "slurmd", lines=lines))
+        elif kind == "job" and re.fullmatch(r"[0-9]{1,10}(_[0-9]{1,10})?", name):
+            number = re.compile(rf"(?<![0-9])(JobId|job|JobID)[=_ ]{re.escape(name)}(?![0-9])", re.IGNORECASE)
+            every = of_daemon(session.kube, session.cluster().name, "slurmctld", MOST_LINES)
+            found = [line for line in every if number.search(line)][-lines:]
+            if not found:
+                raise ObjectNotFound(f"the last {MOST_LINES} lines of slurmctld name no job {name}")
+        elif thing in COMPONENTS:
+            found = list(of_daemon(session.kube, _cluster(session), thing, lines))
+        else:
+            raise click.UsageError(f"{thing!r:.80} is none of {', '.join(COMPONENTS)}, node/NAME, job/ID")
+        options.printer.json({"lines": found}) if options.is_json else options.printer.lines(found)
+
+
+def of_daemon(kube: Kubernetes, cluster: str, container: str, lines: int) -> Iterator[str]:
+    """The last lines of each pod of a daemon, under the pod's name if there are several.
+
+    Raises
+    ------
+    ObjectNotFound
+        It has no pod.
+    """
+    component = COMPONENTS[container]
+    selector = f"{labels.LABEL_CLUSTER_NAME}={cluster},{labels.LABEL_APP_COMPONENT}={component}"
+    pods = [str(pod["metadata"]["name"]) for pod in kube.objects(PODS, selector=selector, most=20)]
+    if not pods:
+        raise ObjectNotFound(f"Cluster {cluster!r} has no pod of {container} in namespace {kube.namespace!r}")
+    for pod in pods:
+        if len(pods) > 1:
+            yield f"==> {pod} <=="
+        yield from kube.log(pod, container, lines=lines)
+
+
+def _cluster(session: Session) -> str:
+    return session.cluster().name

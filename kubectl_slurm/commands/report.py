@@ -1,0 +1,127 @@
+"""``kubectl slurm report``: what somebody who helps needs to see, in one archive and without secrets."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kubectl_slurm.access.kinds import (
+    CLUSTERS,
+    CONFIG_MAPS,
+    EVENTS,
+    LOGINSETS,
+    NODESETS,
+    PODS,
+    SLURMJOBS,
+    TOKENS,
+    Kind,
+)
+from kubectl_slurm.commands.logs import COMPONENTS, of_daemon
+from kubectl_slurm.commands.options import Options, shared
+from kubectl_slurm.commands.session import Session, open_session
+from kubectl_slurm.commands.status import overview
+from kubectl_slurm.errors import PluginError, Refused
+from kubectl_slurm.facts.objects import ClusterFacts
+from kubectl_slurm.rules import conf, redaction, status
+from kubectl_slurm.screen.blocks import Line, Mood, Section
+from kubectl_slurm.screen.printing import Printer, plain
+from kubectl_slurm.version import __version__
+
+KINDS = (CLUSTERS, NODESETS, LOGINSETS, TOKENS, SLURMJOBS, PODS, EVENTS)
+MOST_OBJECTS = 2000
+LINES = 2000
+
+Make = Callable[[], str]
+
+
+@click.command()
+@click.option("--to", "path", default="slurm-report.tar.gz", show_default=True, metavar="FILE", help="The archive.")
+@shared
+def report(options: Options, *, path: str) -> None:
+    """Collect objects, configuration, logs and status in an archive without secrets.
+
+    Secrets are not read. Values of variables, and what looks like a token, a key or a password in a text, are
+    replaced. Look through the archive before you send it: names of users, jobs and hosts are in it.
+
+    \b
+    kubectl slurm report --namespace slurm --to report.tar.gz
+    """  # noqa: D301 - as in `status`
+    if Path(path).exists():
+        raise Refused(f"{path} exists: name another file with --to")
+    with open_session(options) as session:
+        missing: list[str] = []
+        content = io.BytesIO()
+        names = []
+        with tarfile.open(fileobj=content, mode="w:gz") as archive:
+            for name, make in _files(session):
+                try:
+                    data = make().encode()
+                except PluginError as error:
+                    missing.append(f"{name}: {error}")
+                    continue
+                names.append(name)
+                _add(archive, name, data)
+            _add(archive, "missing.txt", "\n".join([f"kubectl-slurm {__version__}", *missing, ""]).encode())
+        with Path(path).open("xb") as file:
+            file.write(content.getvalue())
+        if options.is_json:
+            options.printer.json({"file": path, "contents": names, "missing": missing})
+            return
+        lines = [Line(f"Not in it: {text}", Mood.WARNING) for text in missing[:20]]
+        options.printer.show(
+            (Section(f"{path}: {len(names)} files, {len(content.getvalue()) >> 10} KiB", tuple(lines)),)
+        )
+
+
+def _files(session: Session) -> Iterator[tuple[str, Make]]:
+    for kind in KINDS:
+        yield f"objects/{kind.plural}.json", partial(_objects, session, kind)
+    for cluster in session.clusters():
+        yield f"{cluster.name}/status.txt", partial(_status, session, cluster)
+        yield f"{cluster.name}/status.json", partial(_seen, session, cluster)
+        if cluster.external:
+            continue
+        for suffix in (conf.LIVE, conf.RENDERED):
+            name = f"{cluster.name}{suffix}"
+            yield f"{cluster.name}/{name}.json", partial(_config, session, name)
+        for container in COMPONENTS:
+            yield f"{cluster.name}/{container}.log", _log_of(session, cluster, container)
+
+
+def _log_of(session: Session, cluster: ClusterFacts, container: str) -> Make:
+    return lambda: redaction.text("\n".join(of_daemon(session.kube, cluster.name, container, LINES)) + "\n")
+
+
+def _objects(session: Session, kind: Kind) -> str:
+    return _json(session.kube.objects(kind, most=MOST_OBJECTS))
+
+
+def _config(session: Session, name: str) -> str:
+    return _json(session.kube.get(CONFIG_MAPS, name))
+
+
+def _seen(session: Session, cluster: ClusterFacts) -> str:
+    return _json(plain(overview(session, cluster)))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(redaction.thing(value), indent=1) + "\n"
+
+
+def _status(session: Session, cluster: ClusterFacts) -> str:
+    stream = io.StringIO()
+    Printer(stream, colours=False).show(status.screen(overview(session, cluster)))
+    return redaction.text(stream.getvalue())
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    entry = tarfile.TarInfo(f"slurm-report/{name}")
+    entry.size, entry.mode = len(data), 0o600
+    archive.addfile(entry, io.BytesIO(data))

@@ -1,0 +1,159 @@
+"""``kubectl slurm verify``: a conformance run that ends in a table and an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import click
+
+from kubectl_slurm.access import slurmrestd
+from kubectl_slurm.access.kinds import PODS
+from kubectl_slurm.access.tokens import ADMINISTRATOR, READER
+from kubectl_slurm.commands.options import Options, shared
+from kubectl_slurm.commands.session import Session, open_session
+from kubectl_slurm.errors import FAILED, OK, PluginError
+from kubectl_slurm.facts import reading
+from kubectl_slurm.facts.objects import ClusterFacts
+from kubectl_slurm.facts.pictures import SlurmPicture
+from kubectl_slurm.rules import drains, verification
+from kubectl_slurm.rules.verification import Result, Verdict
+from kubectl_slurm.screen.words import clip
+from slinky_api import labels
+from slurm_client import SlurmError, SyncSlurmClient
+from slurm_client.errors import NotFinished, PermissionDenied, Unauthorized
+from slurm_client.models import JobSpec
+
+
+@click.command()
+@click.option("--timeout", type=click.IntRange(5, 3600), default=60, show_default=True, help="Seconds for each job.")
+@shared
+def verify(options: Options, *, timeout: int) -> int:
+    """Check that a Cluster works as promised: names, jobs, isolation, drains, refusals.
+
+    It submits small jobs as the user of --as (slurm without one), one for each partition with an idle node, drains an
+    idle node for a moment, and tries what must be refused. Exit code 1 if a check fails. A check that cannot be made
+    is skipped and says why.
+
+    \b
+    kubectl slurm verify --namespace slurm
+    kubectl slurm verify --as alice -o json
+    """  # noqa: D301 - as in `status`
+    with open_session(options) as session:
+        cluster = session.cluster()
+        results = list(_results(session, cluster, timeout))
+        if options.is_json:
+            options.printer.json(results)
+        else:
+            options.printer.show(verification.screen(results))
+        return OK if verification.passed(results) else FAILED
+
+
+def _results(session: Session, cluster: ClusterFacts, timeout: int) -> Iterator[Result]:
+    ready = Verdict.PASSED if cluster.ready else Verdict.FAILED
+    yield Result("the operator reports the Cluster as ready", ready, cluster.summary)
+    slurm = session.slurm(cluster)
+    seen = session.ask(cluster, lambda: slurmrestd.picture(slurm, session.now(), accounting=True))
+    pings = session.ask(cluster, slurm.ping)
+    up = any(ping.responding for ping in pings)
+    yield Result("slurmctld answers", Verdict.PASSED if up else Verdict.FAILED, seen.version)
+    selector = f"{labels.LABEL_CLUSTER_NAME}={cluster.name},{labels.LABEL_DAEMON}=slurmd"
+    yield verification.names(seen.nodes, [reading.pod(obj) for obj in session.kube.objects(PODS, selector=selector)])
+    yield from _jobs(session, cluster, seen, timeout)
+    yield _refused(session, cluster, slurm, seen)
+    yield _drain(session, cluster, seen)
+
+
+def _jobs(session: Session, cluster: ClusterFacts, seen: SlurmPicture, timeout: int) -> Iterator[Result]:
+    """Jobs of the user of --as; without one of slurm, since Slurm takes none of nobody."""
+    found = verification.partitions(seen)
+    try:
+        slurm = session.slurm(cluster, ADMINISTRATOR)
+    except PluginError as error:
+        yield Result("a job runs", Verdict.SKIPPED, str(error))
+        return
+    if not found:
+        yield Result("a job runs", Verdict.SKIPPED, "no partition has an idle node")
+        return
+    for name in found:
+        yield _job(
+            slurm, f"a job runs in partition {clip(name, 40)}", JobSpec(script=_script("true"), partition=name), timeout
+        )
+    spec = JobSpec(script=_script(verification.IDENTITY), partition=found[0])
+    yield _job(slurm, "the node knows the job's user by the same name", spec, timeout)
+    spec = JobSpec(script=_script(verification.CORES), partition=found[0], cpus_per_task=1)
+    yield _job(slurm, "a job sees no more CPUs than it has", spec, timeout)
+    gpus = verification.gpu_partition(seen)
+    title = "a job with one GPU sees one"
+    if not gpus:
+        yield Result(title, Verdict.SKIPPED, "no idle node has a GPU")
+        return
+    spec = JobSpec(script=_script(verification.GPUS), partition=gpus, tres_per_node="gres/gpu:1")
+    yield _job(slurm, title, spec, timeout)
+
+
+def _script(check: str) -> str:
+    return f"#!/bin/sh\n{check}\n"
+
+
+def _job(slurm: SyncSlurmClient, title: str, spec: JobSpec, timeout: int) -> Result:
+    """Submit a job and wait for its end; one that does not end is cancelled."""
+    limit = timedelta(minutes=1)
+    whole = replace(
+        spec, name="kubectl-slurm-verify", nodes="1", tasks=1, time_limit=limit, standard_output="/dev/null"
+    )
+    try:
+        job = slurm.submit_job(whole)
+    except SlurmError as error:
+        return Result(title, Verdict.FAILED, str(error))
+    try:
+        ended = slurm.wait_job(job.id, timeout=timeout)
+    except NotFinished:
+        why = slurm.job(job.id)
+        slurm.cancel_job(job.id)
+        state = f"job {job.id} is {why.state} ({why.state_reason}) after {timeout} s, and was cancelled"
+        return Result(title, Verdict.FAILED, state)
+    except SlurmError as error:
+        return Result(title, Verdict.FAILED, str(error))
+    if ended.exit_status == 0:
+        return Result(title, Verdict.PASSED, f"job {job.id}")
+    return Result(title, Verdict.FAILED, f"job {job.id} ended with exit status {ended.exit_status}")
+
+
+def _refused(session: Session, cluster: ClusterFacts, slurm: SyncSlurmClient, seen: SlurmPicture) -> Result:
+    """An ordinary user may not drain a node."""
+    title = "a user may not drain a node"
+    name = verification.idle(seen)
+    if session.options.token or (session.options.slurm_user or READER) != READER or not name:
+        return Result(title, Verdict.SKIPPED, "needs an idle node and the user nobody")
+    try:
+        slurm.drain_nodes([name], "kubectl slurm verify")
+    except (PermissionDenied, Unauthorized):
+        return Result(title, Verdict.PASSED, READER)
+    except SlurmError as error:
+        return Result(title, Verdict.FAILED, str(error))
+    session.slurm(cluster, ADMINISTRATOR).undrain_nodes([name])
+    return Result(title, Verdict.FAILED, f"{READER} drained {name}; it was undrained")
+
+
+def _drain(session: Session, cluster: ClusterFacts, seen: SlurmPicture) -> Result:
+    """A drain shows, says who, and ends with an undrain."""
+    title = "a node is drained and undrained"
+    name = verification.idle(seen)
+    if not name or session.options.slurm_user or session.options.token:
+        return Result(title, Verdict.SKIPPED, "needs an idle node, and no --as")
+    try:
+        slurm = session.slurm(cluster, ADMINISTRATOR)
+    except PluginError as error:
+        return Result(title, Verdict.SKIPPED, str(error))
+    try:
+        slurm.drain_nodes([name], drains.full("kubectl slurm verify", session.kube.user()))
+        try:
+            shown = slurm.node(name).is_drain
+        finally:
+            slurm.undrain_nodes([name])
+        back = not slurm.node(name).is_drain
+    except SlurmError as error:
+        return Result(title, Verdict.FAILED, str(error))
+    return Result(title, Verdict.PASSED if shown and back else Verdict.FAILED, name)

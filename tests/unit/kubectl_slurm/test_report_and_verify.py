@@ -1,0 +1,101 @@
+"""A report holds no secret, and a conformance run fails where something failed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kubectl_slurm.facts.objects import PodFacts
+from kubectl_slurm.facts.pictures import SlurmPicture
+from kubectl_slurm.rules import redaction, verification
+from kubectl_slurm.rules.verification import Result, Verdict
+from tests.unit.kubectl_slurm.samples import NOW, node, partition
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJyb290In0.c2lnbmF0dXJl"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"SLURM_JWT={JWT} was sent", JWT),
+        (f"a token {JWT}.", JWT),
+        ("StoragePass=hunter2x", "hunter2x"),
+        ("Authorization: Bearer abcdefgh12345", "abcdefgh12345"),
+        ('"password": "hunter2x",', "hunter2x"),
+        ("api-key: hunter2x", "hunter2x"),
+        ("AWS_SECRET_ACCESS_KEY=hunter2x", "hunter2x"),
+        ("mysql://slurm:hunter2x@db/slurm", "hunter2x"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nhunter2x\n-----END RSA PRIVATE KEY-----", "hunter2x"),
+        ("-----BEGIN PRIVATE KEY-----\nhunter2x", "hunter2x"),
+    ],
+)
+def test_what_looks_like_a_secret_is_replaced(text: str, secret: str) -> None:
+    assert secret in text
+    assert secret not in redaction.text(text)
+    assert redaction.REMOVED in redaction.text(text)
+
+
+@pytest.mark.parametrize("text", ["JobId=7 started", "PartitionName=all Nodes=ALL", "reason: new fans, 14:03"])
+def test_what_does_not_is_kept(text: str) -> None:
+    assert redaction.text(text) == text
+
+
+def test_objects_keep_no_values_of_variables_and_no_data_of_secrets() -> None:
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "w-0", "managedFields": [{}], "annotations": {"note": f"x {JWT}"}},
+        "spec": {
+            "containers": [{"env": [{"name": "A", "value": "hunter2x"}, {"name": "B", "valueFrom": {"fieldRef": {}}}]}],
+            "rootPassword": "hunter2x",
+        },
+    }
+    shown = json.dumps(redaction.thing([pod, {"kind": "Secret", "data": {"k": "aHVudGVyMng="}, "type": "t"}]))
+    assert "hunter2x" not in shown
+    assert "aHVudGVyMng" not in shown
+    assert JWT not in shown
+    assert "managedFields" not in shown
+    assert '"name": "A"' in shown
+    assert "fieldRef" in shown
+
+
+def test_an_object_of_any_depth_ends() -> None:
+    deep: object = "x"
+    for _ in range(500):
+        deep = {"a": [deep]}
+    assert redaction.REMOVED in json.dumps(redaction.thing(deep))
+
+
+def pod(name: str, *, ready: bool = True) -> PodFacts:
+    return PodFacts(name=name, nodeset="cpu", ready=ready)
+
+
+def test_names_are_compared_both_ways() -> None:
+    nodes = (node("cpu-0"), node("hpc-1", "IDLE"))
+    assert verification.names(nodes, [pod("cpu-0")]).verdict is Verdict.PASSED
+    assert verification.names(nodes, []).verdict is Verdict.SKIPPED
+    assert verification.names(nodes, [pod("cpu-0"), pod("cpu-1", ready=False)]).verdict is Verdict.PASSED
+    found = verification.names(nodes, [pod("cpu-0"), pod("cpu-1")])
+    assert (found.verdict, "cpu-1" in found.detail) == (Verdict.FAILED, True)
+    stray = node("cpu-9", "IDLE+DYNAMIC_NORM", extra="slurm/cpu")
+    found = verification.names((*nodes, stray), [pod("cpu-0")])
+    assert (found.verdict, "cpu-9" in found.detail) == (Verdict.FAILED, True)
+
+
+def test_partitions_and_nodes_are_those_that_can_run_a_job_now() -> None:
+    nodes = (
+        node("a", partitions=("one", "off")),
+        node("b", "IDLE+DRAIN", partitions=("two",)),
+        node("c", partitions=("gpu",), gres="gpu:a100:2"),
+    )
+    parts = (*(partition(name) for name in ("one", "two", "gpu")), partition("off", "DOWN"))
+    seen = SlurmPicture(now=NOW, nodes=nodes, partitions=parts)
+    assert verification.partitions(seen) == ["gpu", "one"]
+    assert verification.gpu_partition(seen) == "gpu"
+    assert verification.idle(seen) == "a"
+    assert verification.idle(SlurmPicture(now=NOW)) == ""
+
+
+def test_what_was_skipped_fails_nothing() -> None:
+    assert verification.passed([Result("a", Verdict.PASSED), Result("b", Verdict.SKIPPED)])
+    assert not verification.passed([Result("a", Verdict.PASSED), Result("b", Verdict.FAILED)])

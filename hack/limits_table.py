@@ -224,7 +224,7 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
             "further jobs count as naming every node",
         ),
         Limit(
-            "job_counts/query:MOST_LISTED",
+            "job_counts/question:MOST_LISTED",
             "jobs up to which `status.jobs.waiting` is counted",
             "jobs",
             "absent",

@@ -17,6 +17,7 @@ demo: venv ## Local Kubernetes, images, the operator, Slurm, jobs, scaling: each
 
 .PHONY: test
 test: venv ## Everything CI runs: lint, unit, integration, end-to-end
+	@$(RUN) hack.release support
 	$(RUN) hack.check lint unit integration e2e
 
 ##@ Less of it, and more

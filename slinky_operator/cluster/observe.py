@@ -29,7 +29,7 @@ from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming, whose
 from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
-from slinky_operator.slurm.connection.contact import Contact
+from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slurm_client.models import Node
 
@@ -186,6 +186,11 @@ class Snapshot:
 
     older_elsewhere: int = 0
     """How many older Clusters of the namespace have a Slurm elsewhere; 0 for one whose Slurm is managed."""
+
+    @property
+    def slurm_answers(self) -> bool:
+        """Whether Slurm serves the operator."""
+        return self.slurm is not None and self.slurm.contact.state is ContactState.READY
 
 
 def observe(

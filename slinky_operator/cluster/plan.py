@@ -28,7 +28,7 @@ from slinky_operator.cluster.parts.configuration.part import CONFIGURATION, LEFT
 from slinky_operator.cluster.parts.configuration.step import roll_out, tell_of_configuration
 from slinky_operator.cluster.parts.connection.part import CONNECTION
 from slinky_operator.cluster.parts.connection.slurm_connection import Pace
-from slinky_operator.cluster.parts.connection.step import answers, connect, count_jobs, jobs_due, tell_of_jobs
+from slinky_operator.cluster.parts.connection.step import connect, count_jobs, jobs_due, tell_of_jobs
 from slinky_operator.cluster.parts.deletion.part import DELETION
 from slinky_operator.cluster.parts.deletion.step import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
 from slinky_operator.cluster.parts.exporter.part import EXPORTER_PART
@@ -224,7 +224,7 @@ def _finish(state: PassState, actions: list[Action], off: tuple[str, ...]) -> Pl
         due.append(COUNTS_EVERY - since)
     if snapshot.cluster.deleting:
         due.append(LOOK_AGAIN_FOR_PODS)
-    up = answers(snapshot)
+    up = snapshot.slurm_answers
     well = up and not state.found(Keys).troubled and trouble(state) is None
     due.append(LOOK_AGAIN if well else _look_again(state))
     if up:

@@ -16,7 +16,6 @@ from slinky_operator.cluster.status.conditions import condition, conditions_of
 from slinky_operator.cluster.status.not_supported import not_supported
 from slinky_operator.cluster.status.summary import summary
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.connection.contact import ContactState
 
 COUNTS: Final = ("nodes", "jobs")
 """Fields of the status that change all the time; written less often than the others."""
@@ -34,7 +33,7 @@ def status_of(state: PassState, parts: Sequence[Part], off: Collection[str] = ()
     """
     snapshot = state.snapshot
     cluster, slurm, before = snapshot.cluster, snapshot.slurm, snapshot.cluster.status
-    up = slurm is not None and slurm.contact.state is ContactState.READY
+    up = snapshot.slurm_answers
     answers = ask(parts, state)
     config: ConfigStatus | None = answers.fields.get("config")
     starting = not cluster.spec.external and not up and (config is None or not config.applied_hash)

@@ -15,7 +15,6 @@ from slinky_operator.cluster.parts.accounting import in_conf, slurmdbd_conf, sto
 from slinky_operator.cluster.parts.accounting.condition import SlurmdbdTrial
 from slinky_operator.cluster.parts.accounting.question import AccountingQuestion, last_answer
 from slinky_operator.cluster.parts.accounting.slurmdbd import SLURMDBD
-from slinky_operator.cluster.parts.connection.step import answers
 from slinky_operator.cluster.parts.keys import stored_keys
 from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.pass_state import PassState
@@ -58,7 +57,7 @@ def ask_accounting(state: PassState) -> Iterator[Action]:
     files = (state.config_map or {}).get("data") or {}
     if variants.wanted(snapshot.cluster) is None or not in_conf.has_accounting(files.get(SLURM_CONF, "")):
         return
-    if not answers(snapshot):
+    if not snapshot.slurm_answers:
         return
     last = last_answer(snapshot.memory.answers)
     due = 0.0

@@ -17,7 +17,6 @@ from slinky_operator.cluster.parts.accounting.question import doubted_at, last_a
 from slinky_operator.cluster.parts.accounts.apply import AccountsRequest
 from slinky_operator.cluster.parts.accounts.condition import slurmdbd_serves
 from slinky_operator.cluster.parts.accounts.question import AccountsQuestion
-from slinky_operator.cluster.parts.connection.step import answers
 from slinky_operator.cluster.pass_state import PassState
 
 LOOK_EVERY: Final = 120.0
@@ -57,7 +56,7 @@ def keep_accounts(state: PassState) -> Iterator[Action]:
 def _may_write(snapshot: Snapshot) -> bool:
     """Whether the slurmdbd that answers is known to be that of this Cluster."""
     answer = last_answer(snapshot.memory.answers)
-    if answer is None or answer.why or not answer.controller or not answers(snapshot):
+    if answer is None or answer.why or not answer.controller or not snapshot.slurm_answers:
         return False
     return slurmdbd_serves(snapshot)
 

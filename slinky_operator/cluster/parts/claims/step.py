@@ -18,6 +18,7 @@ from slinky_operator.cluster.daemons.component import Component
 from slinky_operator.cluster.memory import ClaimSize
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
+from slinky_operator.cluster.parts.claims.generated import is_generated
 from slinky_operator.cluster.parts.claims.part import Claims
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.objects import Object
@@ -63,7 +64,7 @@ def feasible(snapshot: Snapshot) -> tuple[Snapshot, Claims]:
         told += [
             f"{daemon.persistence_field}.{name}: {why}" for name, why in _differences(snapshot, daemon, wanted, made)
         ]
-        if _is_generated(wanted) or _is_generated(made):
+        if is_generated(wanted) or is_generated(made):
             kept = made.model_copy(update={"when_deleted": wanted.when_deleted})
             cluster = daemon.with_persistence(cluster, kept)
     changed = snapshot if cluster is snapshot.cluster else replace(snapshot, cluster=cluster)
@@ -99,35 +100,16 @@ def claims(asked: Snapshot, snapshot: Snapshot) -> Iterator[Claim]:
     """
     for daemon in daemons.wanted(snapshot.cluster):
         wanted, made = daemon.persistence(asked.cluster), daemon.persistence(snapshot.cluster)
-        if wanted is None or made is None or not _is_generated(made):
+        if wanted is None or made is None or not is_generated(made):
             continue
         if snapshot.cluster.deleting or daemon.key(snapshot.cluster) not in snapshot.children:
             continue
-        size = str(wanted.size if _is_generated(wanted) else made.size)
+        size = str(wanted.size if is_generated(wanted) else made.size)
         labels = naming.selector_labels(snapshot.cluster, daemon.component)
         yield Claim(daemon.claim_name(snapshot.cluster), daemon.persistence_field, size, str(made.size), labels)
 
 
-def claims_to_delete(snapshot: Snapshot) -> tuple[tuple[str, Mapping[str, str]], ...]:
-    """Names of claims that go with the Cluster, and labels that they must have.
-
-    They follow from the spec alone: a repeated pass no longer finds the StatefulSets.
-    """
-    cluster = snapshot.cluster
-    return tuple(
-        (daemon.claim_name(cluster), naming.selector_labels(cluster, daemon.component))
-        for daemon in daemons.wanted(cluster)
-        if (persistence := daemon.persistence(cluster)) is not None
-        and _is_generated(persistence)
-        and persistence.when_deleted == "Delete"
-    )
-
-
 # What a StatefulSet was made with
-
-
-def _is_generated(persistence: Persistence) -> bool:
-    return persistence.enabled and persistence.existing_claim is None
 
 
 def _as_made(live: Object, daemon: Component) -> Persistence:
@@ -159,9 +141,9 @@ def _differences(
 ) -> Iterator[tuple[str, str]]:
     """Settings that cannot be carried out any more, and why."""
     claim, owner = daemon.claim_name(snapshot.cluster), daemon.key(snapshot.cluster)[1]
-    if _is_generated(wanted) != _is_generated(made):
+    if is_generated(wanted) != is_generated(made):
         field = "enabled" if wanted.enabled != made.enabled else "existingClaim"
-        kept = f"claim {claim}" if _is_generated(made) else _place(made)
+        kept = f"claim {claim}" if is_generated(made) else _place(made)
         orphan = f"kubectl -n {snapshot.cluster.namespace} delete statefulset {owner} --cascade=orphan"
         why = (
             f"{daemon.daemon} keeps its state where it is, on {kept}: Kubernetes does not allow adding or removing "
@@ -170,7 +152,7 @@ def _differences(
         )
         yield field, why
         return
-    if not _is_generated(made):
+    if not is_generated(made):
         return
     if wanted.storage_class_name != made.storage_class_name:
         had = made.storage_class_name or "the default class"

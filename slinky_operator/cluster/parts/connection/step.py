@@ -55,7 +55,7 @@ def connect(state: PassState) -> Iterator[Action]:
 
 def count_jobs(state: PassState) -> Iterator[Action]:
     """Count jobs if Slurm answers and the last count is old enough."""
-    if answers(state.snapshot) and jobs_due(state.snapshot, state.now) <= 0:
+    if state.snapshot.slurm_answers and jobs_due(state.snapshot, state.now) <= 0:
         yield Ask(JobsQuestion())
 
 
@@ -66,11 +66,6 @@ def tell_of_jobs(state: PassState) -> Iterator[Action]:
     words = jobs.unopened if jobs is not None else ""
     if words and snapshot.memory.last_events.get(unopened_files.REASON) != words:
         yield EmitEvent(snapshot.raw, EventType.WARNING, unopened_files.REASON, words)
-
-
-def answers(snapshot: Snapshot) -> bool:
-    """Whether Slurm serves the operator."""
-    return snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY
 
 
 def jobs_due(snapshot: Snapshot, now: float) -> float:

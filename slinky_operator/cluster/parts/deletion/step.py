@@ -7,7 +7,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_operator.cluster.actions import Action, SetFinalizer, TearDown
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.parts.claims.step import claims_to_delete
+from slinky_operator.cluster.parts.claims.generated import claims_to_delete
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.resources import (
     CLUSTERS,

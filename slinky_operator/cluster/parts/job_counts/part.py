@@ -10,7 +10,6 @@ from typing_extensions import override
 from slinky_operator.cluster.part import Part
 from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
 from slinky_operator.cluster.pass_state import PassState
-from slinky_operator.slurm.connection.contact import ContactState
 
 
 class JobCountsPart(Part):
@@ -20,10 +19,9 @@ class JobCountsPart(Part):
 
     @override
     def fields(self, state: PassState) -> Mapping[str, Any]:
-        slurm, jobs = state.snapshot.slurm, state.snapshot.memory.answers.of(JobsQuestion)
-        up = slurm is not None and slurm.contact.state is ContactState.READY
-        before = state.snapshot.cluster.status.jobs
-        return {"jobs": jobs.counts if jobs is not None and jobs.counts is not None and up else before}
+        snapshot, jobs = state.snapshot, state.snapshot.memory.answers.of(JobsQuestion)
+        counts = jobs.counts if jobs is not None and snapshot.slurm_answers else None
+        return {"jobs": counts or snapshot.cluster.status.jobs}
 
 
 JOB_COUNTS: Final = JobCountsPart()

@@ -14,7 +14,6 @@ from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.rollout.config.stored_config import StoredConfig
 from slinky_operator.kube.resources import PODS
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.connection.contact import ContactState
 
 WATCH: Final = 3.0
 """Seconds until the next pass while daemons have not proven to have their key set."""
@@ -65,9 +64,8 @@ def load_key_set(state: PassState) -> Iterator[Action]:
     if keys.held is None:
         for pod in key_steps.to_restart(snapshot, source, found, keys.seen, now, state.wall):
             yield Remove(PODS, pod["metadata"]["name"], pod["metadata"]["uid"])
-    answers = snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY
     # A changed key of auth/jwt is loaded by a reconfigure too, which is this one as well.
-    if keys.held is None and not keys.changed and answers and StoredConfig.of(snapshot).is_live:
+    if keys.held is None and not keys.changed and snapshot.slurm_answers and StoredConfig.of(snapshot).is_live:
         due = key_steps.reload_due(snapshot, source, found, keys.seen, now, state.wall)
         if due <= 0:
             since = key_steps.touched_after(snapshot, source, keys.seen, now, state.wall)

@@ -56,7 +56,7 @@ class NodesPart(Part):
 def _bad(state: PassState) -> OutOfService | None:
     """Nodes that are out of service, looked for once in a pass: there are thousands of them."""
     slurm = state.snapshot.slurm
-    if slurm is None or slurm.contact.state is not ContactState.READY:
+    if slurm is None or not state.snapshot.slurm_answers:
         return None
     if state.found(Nodes).bad is None:
         state.note(Nodes(out_of_service(slurm.nodes.values())))

@@ -28,7 +28,6 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import variants
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.connection.key_proof import Daemon, Holder
 from slurm_client.models import Node
 
@@ -66,7 +65,7 @@ def holders(snapshot: Snapshot) -> Holders:
         host, port = accounting.external.host, accounting.external.port or naming.SLURMDBD_PORT
         name = f"slurmdbd at {host}"
         asked.append(Holder(name, name, Daemon.SLURMDBD, host, port, elsewhere=True, reloads=False))
-    if snapshot.cluster.spec.nodes and not _answers(snapshot):
+    if snapshot.cluster.spec.nodes and not snapshot.slurm_answers:
         unproven["the machines"] = "are not known while Slurm does not answer"
     for pod in snapshot.login_pods:
         name, host = f"sackd of {pod['metadata']['name']}", _address(pod)
@@ -110,10 +109,6 @@ def _machines(snapshot: Snapshot) -> Iterator[Holder]:
         host = node.address or node.hostname or name
         port = node.port or naming.SLURMD_PORT
         yield Holder(f"{name} {host}:{port}", f"slurmd of {name}", Daemon.SLURMD, host, port, elsewhere=True)
-
-
-def _answers(snapshot: Snapshot) -> bool:
-    return snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY
 
 
 def _runs(pod: Object) -> bool:

@@ -62,7 +62,9 @@
 {{- end -}}
 {{- with (.Values.test).username -}}
 {{- $auth := $spec.auth | default dict -}}
-{{- $_ := set $auth "tokens" (append ($auth.tokens | default list) (dict "usernames" (list .))) -}}
+{{- /* Without a grant, Tokens of the namespace may have nobody; so it stays. */ -}}
+{{- $grants := hasKey $auth "tokens" | ternary $auth.tokens (list (dict "usernames" (list "nobody"))) | default list -}}
+{{- $_ := set $auth "tokens" (append $grants (dict "usernames" (list .))) -}}
 {{- $_ := set $spec "auth" $auth -}}
 {{- end -}}
 {{- toYaml $spec -}}

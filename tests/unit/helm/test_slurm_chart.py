@@ -81,6 +81,9 @@ def test_helm_test_runs_a_job_by_a_token_of_its_own() -> None:
     assert errors(token) == []
     assert (token["spec"]["clusterRef"]["name"], token["spec"]["username"]) == ("main", "daemon")
     assert objects_of(values)["Cluster", "main"]["auth"]["tokens"] == [*grants, {"usernames": ["daemon"]}]
+    ungranted = objects_of({"test": test})["Cluster", "hpc"]["auth"]["tokens"]
+    assert ungranted == [{"usernames": ["nobody"]}, {"usernames": ["daemon"]}]
+    assert "hook-succeeded" not in pod["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
     # What mounts the Secret comes after what makes it.
     assert token["metadata"]["annotations"]["helm.sh/hook-weight"] == "-1"
     (volume,) = pod["spec"]["volumes"]

@@ -64,6 +64,7 @@ def _statement(parameters: Parameters, subjects: dict[str, str], builder: str, r
                     "command": "make release",
                     "version": parameters.version,
                     "registry": parameters.registry,
+                    "source": parameters.source,
                     "SOURCE_DATE_EPOCH": parameters.epoch,
                 },
                 "internalParameters": {"hasUncommittedChanges": parameters.is_dirty},

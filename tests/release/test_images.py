@@ -17,19 +17,20 @@ from hack.images.names import SLURM_IMAGES, SLURM_SUITES, SLURMD_OCI
 from hack.images.tools import contents
 from hack.progress import say
 from hack.release import version
+from tests.support.slurm_host import SLURM_UID
 
 FOLDER = Path(os.environ.get("RELEASE", f"dist/{version.current()}")).resolve()
 ARCHIVES = sorted((FOLDER / "images").glob("*.oci.tar"))
 VERSION = version.current()
 
 PROGRAMS = {
-    "login": ("scontrol", "-V"),
+    "login": ("sackd", "-h"),
     "mariadb": ("mariadbd", "--version"),
     "slurm-operator": ("slurm-operator", "--help"),
     "slurmctld": ("slurmctld", "-V"),
     "slurmd": ("slurmd", "-V"),
-    "slurmd-oci": ("crun", "--version"),
-    "slurmdbd": ("slurmdbd", "-h"),
+    "slurmd-oci": ("skopeo", "--version"),
+    "slurmdbd": ("slurmdbd", "-V"),
     "slurmrestd": ("slurmrestd", "-V"),
     "sssd": ("sssd", "--version"),
 }
@@ -75,11 +76,19 @@ def test_an_image_says_what_it_is_of_and_runs(archive: Path, tmp_path: Path) -> 
     labels = {key.removeprefix("org.opencontainers.image."): text for key, text in image.labels.items()}
     assert (labels["title"], labels["version"]) == (name, found)
     assert {"description", "licenses", "created", "revision"} <= set(labels)
+    if name == "slurmdbd":
+        # It reads a configuration, which must be its user's, before it prints anything.
+        conf = tmp_path / "etc/slurm/slurmdbd.conf"
+        conf.write_text("DbdHost=localhost\nSlurmUser=slurm\nStorageType=accounting_storage/mysql\n")
+        os.chown(conf, SLURM_UID, SLURM_UID)
+        conf.chmod(0o600)
     started = time.monotonic()
     run(tmp_path, image.user, *PROGRAMS[name])
     say(f"{archive.name}: {PROGRAMS[name][0]} answers after {time.monotonic() - started:.1f} s")
     if name in SLURM_IMAGES:
-        assert found in run(tmp_path, image.user, "scontrol", "-V")
+        packages = (tmp_path / "var/lib/dpkg/status").read_text().split("\n\n")
+        (client,) = (package for package in packages if package.startswith("Package: slurm-client\n"))
+        assert f"\nVersion: {found}-" in client
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import compileall
 import hashlib
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -119,6 +121,10 @@ def make(folder: Path, url: str) -> Path:
         fill(Path(scratch))
         # zipapp's own start would lose the exit code.
         (Path(scratch) / "__main__.py").write_text(START)
+        # Beside each module what Python makes of it, for those who have the release that made the file: others take the
+        # module itself, and start slower.
+        unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+        compileall.compile_dir(scratch, quiet=1, legacy=True, invalidation_mode=unchecked)
         zipapp.create_archive(scratch, target, interpreter="/usr/bin/env python3", compressed=True)
     target.chmod(0o755)
     archive = folder / f"{NAME}-{__version__}.tar.gz"

@@ -1,8 +1,9 @@
 """A token for slurmrestd, with the least that gives one.
 
 In this order: one that the user gives, one of a Token of the namespace, one of a Token that is made for this call and
-deleted after it, and for administration only, one of ``scontrol token`` in slurmctld's pod, where an editor of the
-namespace may run commands anyway. A token is never printed here, nor kept.
+deleted after it, and one of ``scontrol token`` in slurmctld's pod, where an editor of the namespace may run commands
+anyway. The last way is for administration, and for a look around while the operator is away. A token is never printed
+here, nor kept.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ADMINISTRATOR: Final = "slurm"
 PRIVILEGED: Final = frozenset({"root", "slurm"})
 
 LIFETIME: Final = "5m"
-PATIENCE: Final = 20.0
+PATIENCE: Final = 10.0
 """Seconds that the operator has for a Token."""
 
 PAUSE: Final = 0.2
@@ -43,6 +44,10 @@ ADVICE: Final = (
     "grant it to this namespace in spec.auth.tokens of the Cluster (docs/tokens.md), name another user with --as, or"
     " give a token in $SLURM_JWT"
 )
+
+
+class _Silence(NoToken):
+    """The operator has not answered, so that nobody knows what is granted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +81,21 @@ def acquire(
     if usable:
         yield _value(kube, usable[0])
         return
-    why = ""
+    why, silent = "", False
     try:
         with _made(kube, cluster, user, clock) as token:
             yield token
             return
+    except _Silence as error:
+        why, silent = str(error), True
     except NoToken as error:
         why = str(error)
     except MissingRight as error:
         if user not in PRIVILEGED:
             raise
         why = str(error)
-    if user not in PRIVILEGED or cluster.external or namespace != cluster.namespace:
+    by_scontrol = user in PRIVILEGED or (silent and user == READER)
+    if not by_scontrol or cluster.external or namespace != cluster.namespace:
         raise NoToken(f"there is no token of the Slurm user {user!r} for Cluster {cluster.name!r}: {why}; {ADVICE}")
     yield _of_scontrol(kubectl, cluster, user, why)
 
@@ -134,7 +142,7 @@ def _wait(kube: Kubernetes, name: str, clock: Clock) -> str:
             raise NoToken(token.ready.message or "the Cluster does not grant this user")
         clock.sleep(PAUSE)
         waited += PAUSE
-    raise NoToken(f"the operator made no token within {PATIENCE:.0f} s: look whether it runs")
+    raise _Silence(f"the operator made no token within {PATIENCE:.0f} s: look whether it runs")
 
 
 def _value(kube: Kubernetes, token: TokenFacts) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 import click
 
 from kubectl_slurm.access import slurmrestd
-from kubectl_slurm.access.kinds import PODS
+from kubectl_slurm.access.kinds import NODESETS, PODS
 from kubectl_slurm.access.tokens import ADMINISTRATOR, READER
 from kubectl_slurm.commands.options import Options, shared
 from kubectl_slurm.commands.session import Session, open_session
@@ -59,13 +59,18 @@ def _results(session: Session, cluster: ClusterFacts, timeout: int) -> Iterator[
     up = any(ping.responding for ping in pings)
     yield Result("slurmctld answers", Verdict.PASSED if up else Verdict.FAILED, seen.version)
     selector = f"{labels.LABEL_CLUSTER_NAME}={cluster.name},{labels.LABEL_DAEMON}=slurmd"
-    yield verification.names(seen.nodes, [reading.pod(obj) for obj in session.kube.objects(PODS, selector=selector)])
-    yield from _jobs(session, cluster, seen, timeout)
+    pods = [reading.pod(obj) for obj in session.kube.objects(PODS, selector=selector)]
+    yield verification.names(seen.nodes, pods)
+    confined = {one.name for one in map(reading.nodeset, session.kube.objects(NODESETS)) if one.confined}
+    places = {pod.name: pod.nodeset for pod in pods if pod.nodeset in confined}
+    yield from _jobs(session, cluster, seen, places, timeout)
     yield _refused(session, cluster, slurm, seen)
     yield _drain(session, cluster, seen)
 
 
-def _jobs(session: Session, cluster: ClusterFacts, seen: SlurmPicture, timeout: int) -> Iterator[Result]:
+def _jobs(
+    session: Session, cluster: ClusterFacts, seen: SlurmPicture, confined: Mapping[str, str], timeout: int
+) -> Iterator[Result]:
     """Jobs of the user of --as; without one of slurm, since Slurm takes none of nobody."""
     found = verification.partitions(seen)
     try:
@@ -82,8 +87,12 @@ def _jobs(session: Session, cluster: ClusterFacts, seen: SlurmPicture, timeout: 
         )
     spec = JobSpec(script=_script(verification.IDENTITY), partition=found[0])
     yield _job(slurm, "the node knows the job's user by the same name", spec, timeout)
-    spec = JobSpec(script=_script(verification.CORES), partition=found[0], cpus_per_task=1)
-    yield _job(slurm, "a job sees no more CPUs than it has", spec, timeout)
+    title, place = "a job sees no more CPUs than it has", verification.confined_partition(seen, confined)
+    if place:
+        spec = JobSpec(script=_script(verification.CORES), partition=place, cpus_per_task=1)
+        yield _job(slurm, title, spec, timeout)
+    else:
+        yield Result(title, Verdict.SKIPPED, "no partition has only nodes of NodeSets with confinement: Constrain")
     gpus = verification.gpu_partition(seen)
     title = "a job with one GPU sees one"
     if not gpus:

@@ -49,7 +49,13 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSetFacts:
-    """A NodeSet; counts are those of its status."""
+    """A NodeSet; counts are those of its status.
+
+    Attributes
+    ----------
+    confined
+        Whether its spec keeps jobs to what they were allocated.
+    """
 
     name: str
     cluster: str
@@ -59,6 +65,7 @@ class NodeSetFacts:
     drained: int = 0
     down: int = 0
     starting: int = 0
+    confined: bool = False
     summary: str = ""
     conditions: tuple[Condition, ...] = ()
 

@@ -51,6 +51,7 @@ def nodeset(obj: Json) -> NodeSetFacts:
         drained=_number(nodes, "drained"),
         down=_number(nodes, "down"),
         starting=_number(nodes, "starting"),
+        confined=_text(spec, "confinement") == "Constrain",
         summary=_text(status, "summary"),
         conditions=conditions(status),
     )

@@ -86,7 +86,7 @@ def screen(change: Change, known: Sequence[Node], jobs: Iterable[Job], *, draine
     lines = []
     if drained:
         running = [job for job in jobs if job.holds_nodes and changed & set(job.nodes)]
-        text = f"{number(len(running), 'job')} on them go on to their end." if running else "No job is on them."
+        text = f"Jobs on them, which go on to their end: {len(running)}." if running else "No job is on them."
         lines.append(Line(text))
     else:
         old = [node for node in known if node.name in changed]

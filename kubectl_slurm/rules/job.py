@@ -52,7 +52,8 @@ def _section(job: Job, slurm: SlurmPicture, alike: int) -> Section:
     array = f", array of {number(queue.tasks(job), 'task')}" if job.array_tasks else ""
     more = f" (and {number(alike, 'task')} like it)" if alike else ""
     who = f"user {clip(job.user, 40) or '(hidden)'}, account {clip(job.account, 40) or '-'}"
-    title = f"Job {job.alone} ({clip(job.name, 40)}){array}{more}, {who}: {job.state}{for_}"
+    name = f" ({clip(job.name, 40)})" if job.name else ""
+    title = f"Job {job.alone}{name}{array}{more}, {who}: {job.state}{for_}"
     if job.is_pending:
         return Section(title, _waiting(job, slurm), Mood.WARNING)
     if job.holds_nodes:
@@ -217,7 +218,8 @@ def _generic(job: Job, slurm: SlurmPicture) -> tuple[Part, ...]:
 
 
 def _running(job: Job, slurm: SlurmPicture) -> tuple[Part, ...]:
-    until = f", until {ago(job.end_time, slurm.now)} at the latest" if job.end_time else ""
+    has_end = job.end_time is not None and job.time_limit is not INFINITE
+    until = f"; it ends {ago(job.end_time, slurm.now)} at the latest" if has_end else ""
     lines: list[Part] = [Line(f"It runs on {clip(job.node_list, 100) or 'no node'} with {_request(job)}{until}.")]
     away = [one for one in slurm.nodes if one.name in set(job.nodes) and (one.is_drain or one.is_not_responding)]
     if away:

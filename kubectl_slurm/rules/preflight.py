@@ -62,19 +62,18 @@ def nodeset(old: Spec | None, new: Spec, slurm: SlurmPicture, pods: Collection[s
         Names of its pods, which are those of its nodes.
     """
     if old is None:
-        return [Finding(f"It is new: {number(int(new.get('replicas') or 0), 'node')} are created.")]
+        return [Finding(f"It is new, with {number(int(new.get('replicas') or 0), 'node')}.")]
     found = []
     jobs = [job for job in slurm.jobs if job.holds_nodes and set(job.nodes) & set(pods)]
     before, after = _replicas(old, len(pods)), _replicas(new, len(pods))
     if after < before:
         idle = sum(node.is_idle and node.is_usable for node in slurm.nodes if node.name in pods)
-        text = (
-            f"{number(before - after, 'node')} of {before} are drained and removed, idle ones first ({idle} idle now)."
-        )
+        fate = f"{before - after} will be drained and removed, idle ones first ({idle} idle now)."
+        text = f"Of {number(before, 'node')}, {fate}"
         busy = before - after > idle
         found.append(_drained(text, new, jobs if busy else [], slurm))
     elif after > before:
-        found.append(Finding(f"{number(after - before, 'node')} are added."))
+        found.append(Finding(f"Nodes that are added: {after - before}."))
     changed = [name for name in REPLACING if old.get(name) != new.get(name)]
     if changed and (new.get("updateStrategy") or {}).get("type") == "OnDelete":
         found.append(Finding(f"{named(changed)} changes: each pod keeps what it has until somebody deletes it."))
@@ -101,7 +100,7 @@ def cluster(old: Spec | None, new: Spec, slurm: SlurmPicture) -> list[Finding]:
             found.append(
                 Finding(
                     f"Partition {clip(str(name), 60)} goes: it takes no new jobs, and stays until its"
-                    f" {number(len(jobs), 'job')} have ended."
+                    f" last job has ended ({len(jobs)} now)."
                 )
             )
     changed = [name for name in CONFIGURATION if old.get(name) != new.get(name)]

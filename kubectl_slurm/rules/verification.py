@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -69,6 +69,21 @@ def partitions(slurm: SlurmPicture) -> list[str]:
     """Partitions that take jobs and have a node that may start one now."""
     usable = {name for node in slurm.nodes if node.is_usable and node.is_idle for name in node.partitions}
     return sorted(one.name for one in slurm.partitions if one.is_up and one.name in usable)[:MOST_PARTITIONS]
+
+
+def confined_partition(slurm: SlurmPicture, nodesets: Mapping[str, str]) -> str:
+    """A partition whose idle nodes all keep jobs to their CPUs; empty if there is none.
+
+    Parameters
+    ----------
+    nodesets
+        Nodes of NodeSets with ``confinement: Constrain``, each with its NodeSet.
+    """
+    for name in partitions(slurm):
+        idle_ones = [node.name for node in slurm.nodes if node.is_idle and node.is_usable and name in node.partitions]
+        if idle_ones and all(each in nodesets for each in idle_ones):
+            return name
+    return ""
 
 
 def gpu_partition(slurm: SlurmPicture) -> str:

@@ -221,11 +221,10 @@ def test_a_script_becomes_a_job(run: Run, slurm: SlurmHost, tmp_path: Path) -> N
 
 def test_a_conformance_run_ends_in_a_table_and_an_exit_code(run: Run, slurm: SlurmHost) -> None:
     wait_for("both nodes are idle", lambda: slurm.run("sinfo", "-h", "-o", "%t").stdout.split() == ["idle"], 60)
-    results = {one["name"]: one for one in json.loads(run("verify", "-o", "json", code=errors.FAILED))}
+    results = {one["name"]: one for one in json.loads(run("verify", "-o", "json"))}
     found = {name: one["verdict"] for name, one in results.items()}
-    # These slurmds confine nobody to cores, which the run must notice; all else is as promised.
-    failed = [name for name, verdict in found.items() if verdict == "FAILED"]
-    assert failed == ["a job sees no more CPUs than it has"], results
+    assert "FAILED" not in found.values(), results
+    assert found["a job sees no more CPUs than it has"] == "skipped"
     assert found["a job runs in partition all"] == "passed"
     assert found["a user may not drain a node"] == "passed"
     assert found["a node is drained and undrained"] == "passed"

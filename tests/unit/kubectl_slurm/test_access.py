@@ -83,12 +83,12 @@ class TokenServer:
     Parameters
     ----------
     granted
-        Whether the operator makes tokens.
+        Whether the operator makes tokens; None if nobody looks.
     existing
         Users of Tokens that are there.
     """
 
-    def __init__(self, *, granted: bool = True, existing: tuple[str, ...] = ()) -> None:
+    def __init__(self, *, granted: bool | None = True, existing: tuple[str, ...] = ()) -> None:
         self.granted = granted
         self.tokens = {user: self.token(user, user) for user in existing}
         self.deleted: list[str] = []
@@ -158,6 +158,19 @@ def test_only_an_administrator_may_come_from_scontrol(tmp_path: Any) -> None:
         acquired(TokenServer(granted=False), "alice", Kubectl(str(program)))
     with pytest.raises(errors.NoToken, match="not on the PATH"):
         acquired(TokenServer(granted=False), "slurm", NO_KUBECTL)
+
+
+def test_while_the_operator_is_away_one_can_still_look(tmp_path: Any) -> None:
+    program = tmp_path / "kubectl"
+    program.write_text("#!/bin/sh\necho SLURM_JWT=jwt-of-scontrol\n")
+    program.chmod(0o755)
+    silent = TokenServer(granted=None)
+    assert acquired(silent, "nobody", Kubectl(str(program))) == "jwt-of-scontrol"
+    with pytest.raises(errors.NoToken, match="the operator made no token within 10 s"):
+        acquired(silent, "alice", Kubectl(str(program)))
+    # What the Cluster does not grant is not got around.
+    with pytest.raises(errors.NoToken, match="not granted"):
+        acquired(TokenServer(granted=False), "nobody", Kubectl(str(program)))
 
 
 def test_a_proxy_that_does_not_start_says_why(tmp_path: Any) -> None:

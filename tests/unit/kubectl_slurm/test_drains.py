@@ -19,7 +19,7 @@ def test_a_drain_says_who_and_leaves_those_of_others_alone() -> None:
     assert drains.full(" new fans ", "dev\x1b") == "new fans (dev)"
     shown = text(drains.screen(change, NODES, JOBS, drained=True))
     assert "1 node drained: cpu-0" in shown
-    assert "1 job on them go on to their end." in shown
+    assert "Jobs on them, which go on to their end: 1." in shown
 
 
 def test_an_undrain_leaves_the_operators_drains_alone_and_shows_the_old_reason() -> None:

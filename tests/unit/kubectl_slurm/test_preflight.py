@@ -32,7 +32,7 @@ def nodeset(**changes: Any) -> list[preflight.Finding]:
 
 def test_idle_nodes_go_first_and_end_no_job() -> None:
     (found,) = nodeset(replicas=2)
-    assert "1 node of 3 are drained and removed, idle ones first (1 idle now)" in found.text
+    assert "Of 3 nodes, 1 will be drained and removed, idle ones first (1 idle now)" in found.text
     assert found.ends == ()
 
 
@@ -54,17 +54,17 @@ def test_without_an_end_of_its_patience_a_drain_ends_no_job(drain: Any) -> None:
 
 def test_other_changes_of_a_nodeset() -> None:
     assert nodeset() == []
-    assert "1 node are added" in nodeset(replicas=4)[0].text
+    assert "Nodes that are added: 1." in nodeset(replicas=4)[0].text
     assert "until somebody deletes it" in nodeset(image="b", updateStrategy={"type": "OnDelete"})[0].text
     assert "stays until its jobs have ended" in nodeset(partition={"enabled": False})[0].text
-    assert "It is new: 3 nodes" in preflight.nodeset(None, OLD, SEEN, ())[0].text
+    assert "It is new, with 3 nodes" in preflight.nodeset(None, OLD, SEEN, ())[0].text
 
 
 def test_changes_of_a_cluster() -> None:
     old = {"partitions": [{"name": "old"}, {"name": "all"}], "controller": {"image": "a"}}
     new = {"partitions": [{"name": "all"}], "controller": {"image": "b"}, "extraConf": "X=1"}
     texts = " ".join(one.text for one in preflight.cluster(old, new, SEEN))
-    assert "Partition old goes: it takes no new jobs, and stays until its 1 job have ended" in texts
+    assert "Partition old goes: it takes no new jobs, and stays until its last job has ended (1 now)" in texts
     assert "extraConf" in texts
     assert "the pod of slurmctld may be replaced" in texts
     assert preflight.cluster(old, old, SEEN) == []

@@ -92,6 +92,8 @@ def test_partitions_and_nodes_are_those_that_can_run_a_job_now() -> None:
     seen = SlurmPicture(now=NOW, nodes=nodes, partitions=parts)
     assert verification.partitions(seen) == ["gpu", "one"]
     assert verification.gpu_partition(seen) == "gpu"
+    assert verification.confined_partition(seen, {"a": "set"}) == "one"
+    assert verification.confined_partition(seen, {"b": "set"}) == ""
     assert verification.idle(seen) == "a"
     assert verification.idle(SlurmPicture(now=NOW)) == ""
 

@@ -161,6 +161,10 @@ values-dev: ## Write helm/*/values-dev.yaml, your own values for skaffold and ma
 	  file=helm/$$chart/values-dev.yaml; \
 	  test -e $$file || { cp hack/developing/values/$$chart.yaml $$file; echo "$$file"; }; done
 
+.PHONY: skaffold-check
+skaffold-check: venv ## Render all profiles of skaffold, and measure from saving a file to running it (root; builds skaffold once)
+	$(RUN) hack.developing.loop_check
+
 ##@ Images and charts
 
 .PHONY: docker-build docker-push package helm-docs
@@ -183,6 +187,7 @@ lock: venv ## Pin dependencies again, with hashes
 	$(COMPILE) --output-file=requirements/runtime.txt pyproject.toml
 	$(COMPILE) --extra=dev --constraint=requirements/runtime.txt --output-file=requirements/dev.txt pyproject.toml
 	$(COMPILE) --output-file=requirements/docs.txt requirements/docs.in
+	$(COMPILE) --constraint=requirements/runtime.txt --output-file=requirements/sync.txt requirements/sync.in
 	$(COMPILE) --constraint=requirements/dev.txt --output-file=requirements/plugin.txt kubectl_slurm/pyproject.toml
 	$(COMPILE) --output-file=requirements/release.txt requirements/release.in
 manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/helm-values.md, and tables of docs

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hack.images.cache import Cache, cache_root, fingerprint
-from hack.images.names import SETS, SLURMD_OCI, ImageSet, image_set, slurm_set
+from hack.images.names import SETS, SLURMD_OCI, SYNC, ImageSet, image_set, slurm_set
 from hack.images.recipes import busybox, identity, mariadb, operator, slurm, slurmd_oci
 from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools import debian
@@ -41,7 +41,8 @@ def _recipe(one: ImageSet) -> Recipe:
         return mariadb.MariadbRecipe(REPOSITORY, one)
     if one.name == "identity":
         return identity.IdentityRecipe(REPOSITORY, one)
-    return operator.OperatorRecipe(REPOSITORY, one)
+    made = operator.sync_recipe if one.name == SYNC.name else operator.OperatorRecipe
+    return made(REPOSITORY, one)
 
 
 def _today() -> datetime.date:

@@ -1,24 +1,25 @@
-"""The recipe of the operator's own image."""
+"""The recipes of the operator's own image, and of the one for developing (`skaffold dev --profile=sync`)."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from typing_extensions import override
 
 from hack.images.cache import fingerprint_files
-from hack.images.names import REGISTRY
+from hack.images.names import REGISTRY, ImageSet
 from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
 from hack.progress import step
 
 IMAGE = f"{REGISTRY}/slurm-operator:dev"
+SYNC_IMAGE = f"{REGISTRY}/slurm-operator-sync:dev"
 
 #: What the Dockerfile copies.
 _CONTEXT = (
@@ -27,6 +28,16 @@ _CONTEXT = (
     "README.md",
     "LICENSE",
     "requirements/runtime.txt",
+    "slinky_operator",
+    "slurm_client",
+    "slurm_exporter",
+    "api/slinky_api",
+)
+_SYNC_CONTEXT = (
+    "containers/operator-sync",
+    "pyproject.toml",
+    "requirements/runtime.txt",
+    "requirements/sync.txt",
     "slinky_operator",
     "slurm_client",
     "slurm_exporter",
@@ -42,10 +53,14 @@ _PIP_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "proxy")
 class OperatorRecipe(Recipe):
     """The operator's image."""
 
+    image: str = IMAGE
+    context: Sequence[str] = _CONTEXT
+    """What its Dockerfile copies, the folder of that first."""
+
     @override
     def inputs(self) -> str:
         """Fingerprint of all files the Dockerfile copies."""
-        return fingerprint_files(self.repository, [self.repository / name for name in _CONTEXT])
+        return fingerprint_files(self.repository, [self.repository / name for name in self.context])
 
     @override
     def build(self, buildah: Buildah, target: Path) -> Built:
@@ -56,18 +71,23 @@ class OperatorRecipe(Recipe):
         secrets["pip"] = settings
         with step("operator image", buildah.runner.progress):
             buildah.build(
-                IMAGE,
-                self.repository / "containers/operator/Dockerfile",
+                self.image,
+                self.repository / self.context[0] / "Dockerfile",
                 self.repository,
                 secrets={name: path for name, path in secrets.items() if path.exists()},
             )
         settings.unlink()
         with step("pack operator", buildah.runner.progress):
-            layout = buildah.folder / "layout-operator"
-            buildah.push_layout([IMAGE], layout)
+            layout = buildah.folder / f"layout-{self.one.name}"
+            buildah.push_layout([self.image], layout)
             drop_unused(layout)
-            write_archive(layout, {IMAGE: [IMAGE]}, target / f"{self.one.name}.tar")
-        return Built([IMAGE])
+            write_archive(layout, {self.image: [self.image]}, target / f"{self.one.name}.tar")
+        return Built([self.image])
+
+
+def sync_recipe(repository: Path, one: ImageSet) -> OperatorRecipe:
+    """The image that skaffold copies Python files into."""
+    return OperatorRecipe(repository, one, SYNC_IMAGE, _SYNC_CONTEXT)
 
 
 def ca_bundle(environ: Mapping[str, str]) -> Path:

@@ -304,16 +304,3 @@ def test_an_old_kubernetes_is_refused(chart: Path) -> None:
     assert "chart requires kubeVersion: >=1.29.0-0 which is incompatible with Kubernetes v1.28.15" in run.stderr
     for version in ("1.29.0", "1.35.4-gke.1"):
         assert helm(*arguments, f"--kube-version={version}", stdin=yaml.safe_dump(values)).returncode == 0
-
-
-def test_skaffold_sets_values_that_exist() -> None:
-    skaffold = yaml.safe_load((ROOT / "skaffold.yaml").read_text())
-    (release,) = skaffold["deploy"]["helm"]["releases"]
-    assert (ROOT / release["chartPath"]) == OPERATOR_CHART
-    (artifact,) = skaffold["build"]["artifacts"]
-    assert (ROOT / artifact["docker"]["dockerfile"]).exists()
-    names = {**release["setValueTemplates"], **release["setValues"]}
-    flags = [f"--set={name}={'DEBUG' if name == 'log.level' else 'x'}" for name in names]
-    (deployment,) = [obj for obj in render(extra=flags) if obj["kind"] == "Deployment"]
-    assert deployment["metadata"]["name"] == skaffold["portForward"][0]["resourceName"]
-    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "x:x"

@@ -3,6 +3,7 @@
 =================  =======================================================================
 module             concern
 =================  =======================================================================
+`plan`             the steps of a rollout, and which is next
 `config`           the rollout of the wanted configuration to the running slurmctld
 `in_use`           what a change of the configuration would end
 `preflight`        disposable daemons try a configuration, or a new slurmctld pod, first

@@ -11,7 +11,7 @@ from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.parts.keys.proof import key_steps
 from slinky_operator.cluster.parts.keys.proof.question import KeySetQuestion
 from slinky_operator.cluster.pass_state import PassState
-from slinky_operator.cluster.rollout.config.stored_config import StoredConfig
+from slinky_operator.cluster.rollout.config.stored import StoredConfig
 from slinky_operator.kube.resources import PODS
 from slinky_operator.slurm import naming
 

@@ -4,15 +4,13 @@
 module            concern
 ================  =========================================================================================
 `addresses`       nodes outside Kubernetes whose names do not resolve in slurmctld's pod
-`change`          disposable daemons try a new configuration, then it is written
-`draft`           the configuration as it would be written now
+`candidate`       the configuration as it would be written now
 `held_nodesets`   NodeSets whose part of the configuration is held back
 `loading`         makes slurmctld load what its ConfigMap holds
 `manual_changes`  partitions whose state an administrator has set with `scontrol`
 `membership`      which NodeSets are in the configuration, and their finalizers
-`rollout`         the configuration: the state of its rollout
-`settle`          slurmctld loads the files, they are saved as good, or rolled back
-`slurm_use`       Slurm's answer about jobs and reservations: whether it is still valid
-`stored_config`   the configuration in Kubernetes: what slurmctld mounts, the last good one, and the status
+`settling`        slurmctld loads the files, they are saved as good, or rolled back
+`stored`          the configuration in Kubernetes: what slurmctld mounts, the last good one, and the status
+`writing`         disposable daemons try a new configuration, then it is written
 ================  =========================================================================================
 """

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.rollout.config import change, manual_changes, slurm_use
-from slinky_operator.cluster.rollout.in_use import licenses, removals, static_nodes
+from slinky_operator.cluster.rollout.config import manual_changes, writing
+from slinky_operator.cluster.rollout.in_use import answer, licenses, removals, static_nodes
 from slinky_operator.cluster.rollout.in_use.parameters import KeptKeys
 from slinky_operator.cluster.rollout.in_use.removals import Kept, Use
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
@@ -31,12 +31,12 @@ def silence_is_nobody(patch: pytest.MonkeyPatch) -> None:
 
 def old_answers_count(patch: pytest.MonkeyPatch) -> None:
     """What Slurm said of an earlier configuration counts for this one."""
-    patch.setattr(slurm_use, "use", lambda snapshot, _: snapshot.memory.answers.of(UseQuestion))
+    patch.setattr(answer, "use", lambda snapshot, _: snapshot.memory.answers.of(UseQuestion))
 
 
 def no_second_question(patch: pytest.MonkeyPatch) -> None:
     """What is removed is not checked once more right before the write."""
-    patch.setattr(change, "is_fresh", lambda *_: True)
+    patch.setattr(writing, "is_fresh", lambda *_: True)
 
 
 def keys_go_at_once(patch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.daemons import shared_objects
-from slinky_operator.cluster.rollout.config import addresses, change, loading, membership, rollout, settle
+from slinky_operator.cluster.rollout import plan
+from slinky_operator.cluster.rollout.config import addresses, loading, membership, settling, writing
 from slinky_operator.cluster.rollout.config.loading import Loading, Stage
-from slinky_operator.cluster.rollout.config.stored_config import StoredConfig
+from slinky_operator.cluster.rollout.config.stored import StoredConfig
 
 
 def loads_before_the_kubelet(patch: pytest.MonkeyPatch) -> None:
@@ -58,7 +59,7 @@ def refused_text_stays(patch: pytest.MonkeyPatch) -> None:
 
 def refused_text_is_tried_at_once(patch: pytest.MonkeyPatch) -> None:
     """A text that slurmctld has refused is tried again and again."""
-    patch.setattr(change, "TRY_REFUSED", timedelta(0))
+    patch.setattr(writing, "TRY_REFUSED", timedelta(0))
 
 
 def one_end_is_a_refusal(patch: pytest.MonkeyPatch) -> None:
@@ -84,12 +85,12 @@ def released_before_it_is_out(patch: pytest.MonkeyPatch) -> None:
 
 def good_before_it_is_proven(patch: pytest.MonkeyPatch) -> None:
     """A text is kept as the last good one as soon as it is written."""
-    real = settle.settle
+    real = settling.settle
 
     def early(one: Any, *rest: Any) -> Any:
         return real(replace(one, load=Loading(Stage.LOADED)), *rest)
 
-    patch.setattr(rollout, "settle", early)
+    patch.setattr(plan, "settle", early)
 
 
 def nothing_ever_ran(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.rollout.config import change
+from slinky_operator.cluster.rollout.config import writing
 from slinky_operator.cluster.rollout.preflight import attempts, decision, replacement, single_trial, state_copy
 from slinky_operator.cluster.rollout.preflight.replacement import Replacement
 from slinky_operator.cluster.trials import engine
@@ -35,17 +35,17 @@ def no_result_is_a_good_one(patch: pytest.MonkeyPatch) -> None:
 
 def jobs_are_not_tried(patch: pytest.MonkeyPatch) -> None:
     """A change that takes away what jobs refer to is not tried with a copy of them."""
-    patch.setattr(change, "_with_jobs", lambda *_: Trial(Stage.PASSED))
+    patch.setattr(writing, "_with_jobs", lambda *_: Trial(Stage.PASSED))
 
 
 def forgets_what_waits(patch: pytest.MonkeyPatch) -> None:
     """A key that waits for jobs is not tried until they have ended."""
-    patch.setattr(change, "_waits", lambda _: False)
+    patch.setattr(writing, "_waits", lambda _: False)
 
 
 def deletes_the_trial_of_another(patch: pytest.MonkeyPatch) -> None:
     """The trial of what goes live takes the trial of what waits for a leftover."""
-    patch.setattr(change, "_later", lambda *_: ())
+    patch.setattr(writing, "_later", lambda *_: ())
 
 
 def leaves_trials_behind(patch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def leaves_trials_behind(patch: pytest.MonkeyPatch) -> None:
 
 def one_holds_up_all(patch: pytest.MonkeyPatch) -> None:
     """A NodeSet whose text is refused is not held back alone."""
-    patch.setattr(change, "changed", lambda *_: [])
+    patch.setattr(writing, "changed", lambda *_: [])
 
 
 def left_out_for_good(patch: pytest.MonkeyPatch) -> None:

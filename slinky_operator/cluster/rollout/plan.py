@@ -31,14 +31,14 @@ from slinky_operator.cluster.actions import Action, Ask, Write, asks
 from slinky_operator.cluster.daemons import Images, shared_objects
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf
-from slinky_operator.cluster.rollout.config import addresses, loading, manual_changes, membership, slurm_use
-from slinky_operator.cluster.rollout.config.change import Change, bring_in
-from slinky_operator.cluster.rollout.config.draft import Draft, Rollout, remarks
+from slinky_operator.cluster.rollout.config import addresses, loading, manual_changes, membership
+from slinky_operator.cluster.rollout.config.candidate import Draft, Rollout, remarks
 from slinky_operator.cluster.rollout.config.held_nodesets import held, suspects, unblamed
 from slinky_operator.cluster.rollout.config.loading import Loading
-from slinky_operator.cluster.rollout.config.settle import look_up_addresses, settle
-from slinky_operator.cluster.rollout.config.stored_config import StoredConfig
-from slinky_operator.cluster.rollout.in_use import removals
+from slinky_operator.cluster.rollout.config.settling import look_up_addresses, settle
+from slinky_operator.cluster.rollout.config.stored import StoredConfig
+from slinky_operator.cluster.rollout.config.writing import Change, bring_in
+from slinky_operator.cluster.rollout.in_use import answer, removals
 from slinky_operator.cluster.rollout.in_use.removals import Kept
 from slinky_operator.cluster.rollout.preflight import decision
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
@@ -105,7 +105,7 @@ def plan_rollout(
         if load.stage is loading.Stage.LOADED and stored.status.applied_hash != hash_of(current["data"]):
             # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
             shown = _shown(members, lines, stored.status, hash_of(current["data"]))
-    use = slurm_use.use(snapshot, now)
+    use = answer.use(snapshot, now)
     # What no slurmctld has ever run has no jobs, and waiting for an answer would block its correction.
     waits = not never_ran
 
@@ -113,7 +113,7 @@ def plan_rollout(
         given = replace(inputs, states=states, settled=is_live)
         blamed, kept = suspects(snapshot, inputs), Kept()
         if not (wanted := unblamed(render(given, text), blamed)).problems and waits:
-            kept = removals.keep(running, wanted.files, use, slurm_use.nodes(snapshot), live=is_live)
+            kept = removals.keep(running, wanted.files, use, answer.nodes(snapshot), live=is_live)
         candidate = render(kept.over(given), text)
         left_out, told = decision.untried(snapshot, images, candidate), remarks(wanted, snapshot, known)
         return given, Draft(wanted, candidate, kept, shown, tuple(joining), told, blamed, left_out, known)
@@ -125,7 +125,7 @@ def plan_rollout(
         inputs, draft = drawn(states.states)
         changes = changes or not stored.holds(draft.candidate.hash)
     wanted, candidate, kept = draft.wanted, draft.candidate, draft.kept
-    asks = kept.asks and slurm_use.may_ask(snapshot, now)
+    asks = kept.asks and answer.may_ask(snapshot, now)
     asking: tuple[Action, ...] = (Ask(UseQuestion(stored.status.applied_hash)),) if asks else ()
     asking += manual_changes.questions(snapshot, now, is_live=is_live, changes=changes, marked=bool(marked(text)))
     usable = not wanted.problems and not candidate.problems
@@ -144,7 +144,7 @@ def plan_rollout(
     if candidate.problems:
         # What must stay conflicts with what is wanted; both are kept as they are.
         words = "; ".join((*map(str, candidate.problems), *kept.why))
-        wake_up = load.wake_up or slurm_use.USE_VALID
+        wake_up = load.wake_up or answer.USE_VALID
         return draft.refused(words, *load.actions, *asking, wake_up=wake_up, reason=kept.reason)
     change = Change(snapshot, images, inputs, draft, stored, load, asking, first)
     if stored.holds(candidate.hash):

@@ -10,10 +10,10 @@ from slinky_operator.cluster.actions import Action, Write
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.rollout.config import addresses, loading, manual_changes, membership
 from slinky_operator.cluster.rollout.config.addresses import Addresses
-from slinky_operator.cluster.rollout.config.change import Change, later_part
-from slinky_operator.cluster.rollout.config.draft import Rollout
+from slinky_operator.cluster.rollout.config.candidate import Rollout
 from slinky_operator.cluster.rollout.config.held_nodesets import next_suspect
-from slinky_operator.cluster.rollout.config.slurm_use import asks_in, use
+from slinky_operator.cluster.rollout.config.writing import Change, later_part
+from slinky_operator.cluster.rollout.in_use.answer import asks_in, use
 from slinky_operator.cluster.rollout.preflight import attempts, jobs_copy, single_trial
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.resources import CONFIGMAPS

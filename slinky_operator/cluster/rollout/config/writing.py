@@ -11,12 +11,13 @@ from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Ask, EmitEvent, Write, asks
 from slinky_operator.cluster.daemons import Images, shared_objects
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.rollout.config import manual_changes, slurm_use
-from slinky_operator.cluster.rollout.config.draft import Draft, Rollout
+from slinky_operator.cluster.rollout.config import manual_changes
+from slinky_operator.cluster.rollout.config.candidate import Draft, Rollout
 from slinky_operator.cluster.rollout.config.held_nodesets import changed, holding
 from slinky_operator.cluster.rollout.config.loading import Loading
-from slinky_operator.cluster.rollout.config.slurm_use import USE_VALID, is_fresh
-from slinky_operator.cluster.rollout.config.stored_config import StoredConfig
+from slinky_operator.cluster.rollout.config.stored import StoredConfig
+from slinky_operator.cluster.rollout.in_use import answer
+from slinky_operator.cluster.rollout.in_use.answer import USE_VALID, is_fresh
 from slinky_operator.cluster.rollout.in_use.touched import touches_jobs
 from slinky_operator.cluster.rollout.preflight import decision, jobs_copy
 from slinky_operator.cluster.rollout.slurm_questions import StatesQuestion, UseQuestion
@@ -146,7 +147,7 @@ def _reason(trial: Trial) -> Reason:
 def _with_jobs(change: Change, live: Mapping[str, str], trial: Trial, now: float, wall: datetime) -> Trial:
     """The trial with a copy of the jobs, if the change may concern any."""
     snapshot, candidate = change.snapshot, change.draft.candidate
-    use = slurm_use.use(snapshot, now)
+    use = answer.use(snapshot, now)
     nobody = use is not None and not use.why and not use.jobs and not use.reservations
     if trial.stage is Stage.REFUSED or nobody or not touches_jobs(live, candidate.files):
         return Trial(Stage.PASSED, "", jobs_copy.leftovers(snapshot))

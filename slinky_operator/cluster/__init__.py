@@ -9,6 +9,7 @@ room          concern
 `triggers`    which Clusters an event is about
 `controller`  one pass
 `observe`     the frozen snapshot that a pass plans from
+`view`        the snapshot with images and the time: what rules decide from
 `plan`        from the snapshot to actions, status and the next time to look
 `pass_state`  what is known in one pass: each part's findings for those after it
 `part`        what a part answers for: the Secrets it reads, and what it shows

@@ -14,6 +14,7 @@ from typing import TypeAlias, TypeVar
 from slinky_operator.cluster.actions import Action
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 
@@ -49,6 +50,11 @@ class PassState:
     def note(self, finding: object) -> None:
         """Note a finding for later steps, in the place of an earlier one of its type."""
         self._findings[type(finding)] = finding
+
+    @property
+    def view(self) -> View:
+        """What rules decide from."""
+        return View(self.snapshot, self.images, self.now, self.wall)
 
     @property
     def config_map(self) -> Object | None:

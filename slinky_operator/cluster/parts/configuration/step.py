@@ -21,9 +21,7 @@ def roll_out(state: PassState) -> Iterable[Action]:
     """Take the next step of the rollout; a trial of slurmctld's next pod comes first."""
     snapshot, swap = state.snapshot, state.found(Replacement)
     first = swap.message if swap.stage is Stage.TRYING else ""
-    public = state.found(Keys).signing.public
-    rollout = plan_rollout(snapshot, state.images, state.now, state.wall, first, public)
-    rollout = _withheld(rollout, state)
+    rollout = _withheld(plan_rollout(state.view, first, state.found(Keys).signing.public), state)
     state.note(Configuration(rollout))
     state.wake_up(rollout.wake_up)
     return [one for one in rollout.actions if not is_denied(snapshot, one, state.now)]

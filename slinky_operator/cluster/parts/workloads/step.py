@@ -56,7 +56,7 @@ def try_replacement(state: PassState) -> Iterable[Action]:
     except RefusedFragment:
         # It stays unchanged; the step `write_daemons` reports it.
         wanted = None
-    found = replacement(snapshot, state.images, wanted, state.now, state.wall)
+    found = replacement(state.view, wanted)
     state.note(found)
     state.wake_up(found.wake_up)
     return found.actions

@@ -2,106 +2,140 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import replace
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Write
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.rollout.config import addresses, loading, manual_changes, membership
-from slinky_operator.cluster.rollout.config.addresses import Addresses
-from slinky_operator.cluster.rollout.config.candidate import Rollout
+from slinky_operator.cluster.rollout.config.candidate import Candidate, Rollout
 from slinky_operator.cluster.rollout.config.held_nodesets import next_suspect
-from slinky_operator.cluster.rollout.config.writing import Change, later_part
+from slinky_operator.cluster.rollout.config.writing import later_part
 from slinky_operator.cluster.rollout.in_use.answer import asks_in, use
 from slinky_operator.cluster.rollout.preflight import attempts, jobs_copy, single_trial
 from slinky_operator.cluster.trials.engine import Stage, Trial
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child, shows
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import hash_of
 
 
-@dataclass(frozen=True, slots=True)
-class LookUp:
-    """Queries to the agent about addresses."""
+def settle(candidate: Candidate) -> Rollout:
+    """Continue once the ConfigMap holds what is wanted."""
+    candidate = replace(candidate, status=candidate.stored.status)
+    load, current, good = candidate.load, candidate.stored.current, candidate.stored.good
+    assert current is not None  # noqa: S101 - it holds the candidate
+    write = _up_to_date(candidate, current)
+    if write is not None:
+        return candidate.waiting(f"ConfigMap {write.child.name} is being brought up to date", write)
+    match load.stage:
+        case loading.Stage.UNDER_WAY:
+            asks, due = _look_up(candidate, current, waits=False)
+            # If there are names without an address, they are the cause of the delay.
+            words = "; ".join(filter(None, (load.message, candidate.addresses.message)))
+            wake_up = _soonest(load.wake_up, due)
+            return candidate.waiting(words, *_leftovers(candidate), *load.actions, *asks, wake_up=wake_up)
+        case loading.Stage.REFUSED if good is not None and hash_of(good["data"]) != candidate.rendered.hash:
+            return _rolled_back(candidate, current, good)
+        case loading.Stage.REFUSED:
+            return candidate.refused(load.message, *_leftovers(candidate), *load.actions, wake_up=load.wake_up)
+        case loading.Stage.LOADED:
+            return _loaded(candidate, current)
 
-    actions: tuple[Action, ...] = ()
-    due: float | None = None
-    first: str = ""
-    """Nodes that wait for the first answer; empty if none do, or it takes too long."""
+
+def _up_to_date(candidate: Candidate, current: Object) -> Write | None:
+    """Write the ConfigMap again if somebody has changed it; its files are those of the candidate."""
+    rendered, cluster = candidate.rendered, candidate.view.snapshot.cluster
+    change_id = shared_objects.change_of(current)
+    child = Child(CONFIGMAPS, shared_objects.config_map(cluster, rendered.files, rendered.hash, change_id))
+    return None if shows(child.body, current) else Write(child, current)
 
 
-def look_up_addresses(change: Change, known: Addresses, now: float) -> LookUp:
-    """Query if the files are live, or slurmctld may be resolving addresses.
+def _rolled_back(candidate: Candidate, current: Object, good: Object) -> Rollout:
+    """Restore the last good files, with a mark that says which were rejected."""
+    load, view = candidate.load, candidate.view
+    digest, change_id = hash_of(good["data"]), candidate.stored.next_change
+    back = shared_objects.config_map(view.snapshot.cluster, good["data"], digest, change_id)
+    # Files on which it has exited are not retried automatically: each time Slurm would be unreachable for a while.
+    at = None if load.ended else view.wall
+    marked = shared_objects.marked_refused(back, candidate.rendered.hash, load.message, at)
+    words = f"slurmctld rejected it, and the last good one is being restored: {load.message}"
+    return candidate.refused(words, Write(Child(CONFIGMAPS, marked), current), reason=Reason.CONFIG_ROLLED_BACK)
+
+
+def _loaded(candidate: Candidate, current: Object) -> Rollout:
+    """Save the files as good, and continue with what waits: addresses, held NodeSets, trials of what is left out."""
+    snapshot, now = candidate.view.snapshot, candidate.view.now
+    store = _saved(candidate, current)
+    waits = _waits_for_addresses(candidate)
+    asks, due = _look_up(candidate, current, waits=waits)
+    if waits and not candidate.is_applied:
+        # Results available at once belong to the configuration: nodes should not appear a moment later.
+        words = f"addresses are looked up: {addresses.some(candidate.addresses.unknown)}"
+        return candidate.waiting(words, *store, *_leftovers(candidate), *asks, wake_up=due)
+    retry = next_suspect(snapshot) if candidate.is_applied else []
+    leaving = membership.leaving(snapshot, candidate.rendered)
+    later, beside = _tried_beside(candidate)
+    look = manual_changes.LOOK_EVERY if candidate.rendered.by_hand else None
+    wake_up = _soonest(beside.wake_up, asks_in(snapshot, now) if candidate.kept.asks else None, due, look)
+    done = (*store, *beside.actions, *candidate.asking, *retry, *leaving, *asks)
+    if later.stage is Stage.REFUSED and candidate.is_applied:
+        return candidate.refused(later.message, *done, wake_up=wake_up)
+    return candidate.live(*done, wake_up=wake_up)
+
+
+def _saved(candidate: Candidate, current: Object) -> list[Action]:
+    """Write the files that slurmctld has shown to run to the second ConfigMap, unless it holds them."""
+    cluster, rendered, good = candidate.view.snapshot.cluster, candidate.rendered, candidate.stored.good
+    name, change_id = naming.good_config(cluster.name), shared_objects.change_of(current)
+    body = shared_objects.config_map(cluster, rendered.files, rendered.hash, change_id, name)
+    return [] if good is not None and shows(body, good) else [Write(Child(CONFIGMAPS, body), good)]
+
+
+def _tried_beside(candidate: Candidate) -> tuple[Trial, Trial]:
+    """The trial of what waits for jobs, and the trial that is made now: the same, or one of what is left out."""
+    if not _knows(candidate):
+        return Trial(Stage.PASSED), Trial(Stage.PASSED)
+    later = later_part(candidate)
+    # What keeps that trial from being made may be what is left out of it.
+    left_out = later.stage is Stage.STUCK and candidate.view.snapshot.memory.left_out
+    if later.stage is Stage.PASSED or left_out:
+        return later, single_trial.again(candidate.view, candidate.rendered)
+    return later, later
+
+
+def _leftovers(candidate: Candidate) -> tuple[Action, ...]:
+    """Objects of trials of this configuration, and of others."""
+    snapshot = candidate.view.snapshot
+    return (*attempts.leftovers(snapshot), *jobs_copy.leftovers(snapshot)) if _knows(candidate) else ()
+
+
+def _knows(candidate: Candidate) -> bool:
+    """Whether it is known what is in use.
+
+    Before the first answer of Slurm an operator that has just started does not know what an earlier one was trying.
+    """
+    return not candidate.kept.asks or use(candidate.view.snapshot, candidate.view.now) is not None
+
+
+def _waits_for_addresses(candidate: Candidate) -> bool:
+    """Whether nodes wait for the first answer about their addresses, which does not take too long."""
+    loaded = candidate.view.snapshot.memory.loaded
+    return (
+        bool(candidate.addresses.unknown) and loaded is not None and candidate.view.now - loaded.at < addresses.PATIENCE
+    )
+
+
+def _look_up(candidate: Candidate, current: Object, *, waits: bool) -> tuple[tuple[Action, ...], float | None]:
+    """Query for addresses if the files are live, or slurmctld may be resolving them.
 
     Not while a change is in progress: results found meanwhile would change it again.
     """
-    snapshot, current = change.snapshot, change.stored.current
-    assert current is not None  # noqa: S101 - it holds the candidate
-    live, loaded = change.load.stage is loading.Stage.LOADED, snapshot.memory.loaded
-    if not live and not loading.is_asked(snapshot, current):
-        return LookUp()
-    waits = live and bool(known.unknown) and loaded is not None and now - loaded.at < addresses.PATIENCE
-    asks, due = addresses.asking(snapshot, current, known, now, waits=waits)
-    return LookUp(asks, due, addresses.some(known.unknown) if waits else "")
-
-
-def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollout:
-    """Continue once the ConfigMap holds what is wanted."""
-    snapshot, draft, load = change.snapshot, change.draft, change.load
-    current, good = change.stored.current, change.stored.good
-    assert current is not None  # noqa: S101 - it holds the candidate
-    cluster, candidate = snapshot.cluster, draft.candidate
-    # Before the first answer of Slurm an operator that has just started does not know what an earlier one was trying.
-    knows = not draft.kept.asks or use(snapshot, now) is not None
-    tidy = (*attempts.leftovers(snapshot), *jobs_copy.leftovers(snapshot)) if knows else ()
-    change_id = shared_objects.change_of(current)
-    child = Child(CONFIGMAPS, shared_objects.config_map(cluster, candidate.files, candidate.hash, change_id))
-    if not shows(child.body, current):
-        return draft.waiting(f"ConfigMap {child.name} is being brought up to date", Write(child, current))
-    match load.stage:
-        case loading.Stage.UNDER_WAY:
-            # If there are names without an address, they are the cause of the delay.
-            words = "; ".join(filter(None, (load.message, draft.addresses.message)))
-            wake_up = _soonest(load.wake_up, look_up.due)
-            return draft.waiting(words, *tidy, *load.actions, *look_up.actions, wake_up=wake_up)
-        case loading.Stage.REFUSED if good is not None and hash_of(good["data"]) != candidate.hash:
-            back = shared_objects.config_map(cluster, good["data"], hash_of(good["data"]), change.stored.next_change)
-            # Files on which it has exited are not retried automatically: each time Slurm would be unreachable for a
-            # while.
-            marked = shared_objects.marked_refused(back, candidate.hash, load.message, None if load.ended else wall)
-            words = f"slurmctld rejected it, and the last good one is being restored: {load.message}"
-            write = Write(Child(CONFIGMAPS, marked), current)
-            return draft.refused(words, write, reason=Reason.CONFIG_ROLLED_BACK)
-        case loading.Stage.REFUSED:
-            return draft.refused(load.message, *tidy, *load.actions, wake_up=load.wake_up)
-        case loading.Stage.LOADED:
-            name = naming.good_config(cluster.name)
-            keep_good = Child(
-                CONFIGMAPS, shared_objects.config_map(cluster, candidate.files, candidate.hash, change_id, name)
-            )
-            store = [] if good is not None and shows(keep_good.body, good) else [Write(keep_good, good)]
-            if look_up.first and draft.known_status.applied_hash != candidate.hash:
-                # Results available at once belong to the configuration: nodes should not appear a moment later.
-                words = f"addresses are looked up: {look_up.first}"
-                return draft.waiting(words, *store, *tidy, *look_up.actions, wake_up=look_up.due)
-            retry = [] if draft.known_status.applied_hash != candidate.hash else next_suspect(snapshot)
-            leaving = membership.leaving(snapshot, candidate)
-            later = later_part(change, now, wall) if knows else Trial(Stage.PASSED)
-            refused = later.stage is Stage.REFUSED and draft.known_status.applied_hash == candidate.hash
-            beside = later
-            # What keeps that trial from being made may be what is left out of it.
-            left_out = later.stage is Stage.STUCK and snapshot.memory.left_out
-            if knows and (later.stage is Stage.PASSED or left_out):
-                beside = single_trial.again(snapshot, change.images, candidate, now, wall)
-            look = manual_changes.LOOK_EVERY if candidate.by_hand else None
-            wake_up = _soonest(beside.wake_up, asks_in(snapshot, now) if draft.kept.asks else None, look_up.due, look)
-            actions = (*beside.actions, *change.asking, *retry, *leaving, *look_up.actions)
-            done = (*store, *actions)
-            return (
-                draft.refused(later.message, *done, wake_up=wake_up) if refused else draft.live(*done, wake_up=wake_up)
-            )
+    snapshot = candidate.view.snapshot
+    if candidate.load.stage is not loading.Stage.LOADED and not loading.is_asked(snapshot, current):
+        return (), None
+    return addresses.asking(snapshot, current, candidate.addresses, candidate.view.now, waits=waits)
 
 
 def _soonest(*times: float | None) -> float | None:

@@ -45,6 +45,12 @@ class StoredConfig:
         return found
 
     @property
+    def proven(self) -> Mapping[str, str]:
+        """The files that slurmctld has last shown to run; if it has shown none, those that it mounts."""
+        found: Mapping[str, str] = (self.good or self.current or {}).get("data") or {}
+        return found
+
+    @property
     def slurm_conf(self) -> str:
         """The slurm.conf among `files`; empty without one."""
         return self.files.get(SLURM_CONF, "")

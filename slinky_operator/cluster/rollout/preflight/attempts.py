@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_operator.cluster.actions import ExcludeSlurmdKinds, Remove, StartPreflight, TrialObjects
-from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.memory import LeftOut, Outcome, Verdict, left_out_again
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.preflight import pod_troubles
@@ -23,6 +22,7 @@ from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import TRY_AGAIN, Remembered, Rules, Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind, preflight
 from slinky_operator.cluster.trials.scripts import REFUSED
+from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurm import naming
@@ -35,35 +35,28 @@ PATIENCE: Final = timedelta(seconds=90)
 """How long a preflight's pod may take before it is given up: as long as a pull while an image is being pulled."""
 
 
-def kinds_of(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[SlurmdKind, ...]:
+def kinds_of(view: View, rendered: Rendered) -> tuple[SlurmdKind, ...]:
     """The ways in which slurmd is run, or will be with this configuration."""
-    members = [one for one, _ in snapshot.node_sets if one.name in rendered.node_sets]
-    return kinds(members, images, snapshot.slurmd_objects)
+    members = [one for one, _ in view.snapshot.node_sets if one.name in rendered.node_sets]
+    return kinds(members, view.images, view.snapshot.slurmd_objects)
 
 
 def made(
-    snapshot: Snapshot,
-    images: Images,
+    view: View,
     tried: Sequence[SlurmdKind],
     rendered: Rendered,
     node: str = "",
     programs: Programs = Programs(),  # noqa: B008 - frozen
 ) -> Preflight:
     """Build the preflight of a configuration, with slurmctld's running pod."""
+    snapshot = view.snapshot
     live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
     running = None if live is None else live["spec"]["template"]["spec"]
     files, digest = rendered.files, rendered.hash
-    return preflight(snapshot.cluster, images, tried, files, digest, running=running, node=node, programs=programs)
+    return preflight(snapshot.cluster, view.images, tried, files, digest, running=running, node=node, programs=programs)
 
 
-def attempt(
-    snapshot: Snapshot,
-    wanted: Preflight,
-    found: Sequence[SlurmdKind],
-    now: float,
-    wall: datetime,
-    passed: Collection[str] = (),
-) -> Trial:
+def attempt(view: View, wanted: Preflight, found: Sequence[SlurmdKind], passed: Collection[str] = ()) -> Trial:
     """Check for the outcome of one preflight, or start it.
 
     Parameters
@@ -76,13 +69,14 @@ def attempt(
         words="slurmctld and slurmd try it",
         result=_remembered,
         denied=lambda why: Remembered(Stage.STUCK, f"its pod cannot be created: {why}", TRY_AGAIN, keeps=True),
-        first=lambda pod, so_far: _without_some(snapshot, pod, wanted, found, so_far, now, wall),
-        read=lambda pod, at: outcome_of(pod, wanted, found, at, wall),
+        first=lambda pod, so_far: _without_some(view, pod, wanted, found, so_far),
+        read=lambda pod, at: outcome_of(pod, wanted, found, at, view.wall),
         watched=_watched,
         start=lambda _: start(wanted),
         tried="slurmctld and slurmd have tried it",
     )
-    return engine.follow(snapshot, wanted, rules, snapshot.memory.verdicts.get(wanted.name), now, wall, passed)
+    verdict = view.snapshot.memory.verdicts.get(wanted.name)
+    return engine.follow(view.snapshot, wanted, rules, verdict, view.now, view.wall, passed)
 
 
 def _remembered(verdict: Verdict) -> Remembered:
@@ -94,19 +88,13 @@ def _remembered(verdict: Verdict) -> Remembered:
 
 
 def _without_some(
-    snapshot: Snapshot,
-    pod: Object,
-    wanted: Preflight,
-    found: Sequence[SlurmdKind],
-    so_far: Trial,
-    now: float,
-    wall: datetime,
+    view: View, pod: Object, wanted: Preflight, found: Sequence[SlurmdKind], so_far: Trial
 ) -> Trial | None:
     """What follows if slurmds cannot be tried for reasons of their own: the results of the others are still useful."""
-    own = pod_troubles.own(pod, wanted.kinds, wall)
+    own = pod_troubles.own(pod, wanted.kinds, view.wall)
     if own:
-        left_out = still(snapshot.memory.left_out, found)
-        new = left_out_again(left_out, own, now, on_its_node=bool(wanted.node))
+        left_out = still(view.snapshot.memory.left_out, found)
+        new = left_out_again(left_out, own, view.now, on_its_node=bool(wanted.node))
         told = "; ".join(f"slurmd of {whose(kind)}: {own[kind.key]}" for kind in wanted.kinds if kind.key in own)
         return Trial(
             Stage.UNDER_WAY, f"the others are tried without {told}", (ExcludeSlurmdKinds({**left_out, **new}),), 1.0

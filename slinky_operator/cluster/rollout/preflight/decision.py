@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from typing_extensions import override
 
-from slinky_operator.cluster.daemons import Images
-from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.preflight import attempts
 from slinky_operator.cluster.trials.engine import TRY_AGAIN, Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind
+from slinky_operator.cluster.view import View
 from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.keys.reach import beyond_slurmds
 from slinky_operator.slurm.conf.programs import programs
@@ -39,16 +37,7 @@ class Untried:
         return f"{names}its slurmd has not tried the configuration, and delays no other: {self.why}"
 
 
-def trial(
-    snapshot: Snapshot,
-    images: Images,
-    rendered: Rendered,
-    running: Mapping[str, str],
-    now: float,
-    wall: datetime,
-    *,
-    beside: Collection[str] = (),
-) -> Trial:
+def trial(view: View, rendered: Rendered, running: Mapping[str, str], *, beside: Collection[str] = ()) -> Trial:
     """Check for the outcome of a configuration's preflights, or start one.
 
     Parameters
@@ -58,15 +47,15 @@ def trial(
     beside
         Names of preflights of another configuration that is tried too: they stay.
     """
-    found = attempts.kinds_of(snapshot, images, rendered)
-    left_out = snapshot.memory.left_out
-    first, *alone = preflights(snapshot, images, rendered, running)
-    last = attempts.attempt(snapshot, first, found, now, wall, beside)
+    found = attempts.kinds_of(view, rendered)
+    left_out = view.snapshot.memory.left_out
+    first, *alone = preflights(view, rendered, running)
+    last = attempts.attempt(view, first, found, beside)
     passed = [*beside, first.name]
     for one in alone:
         if last.stage is not Stage.PASSED:
             return last
-        last = attempts.attempt(snapshot, one, found, now, wall, passed)
+        last = attempts.attempt(view, one, found, passed)
         passed.append(one.name)
     if last.stage is not Stage.PASSED:
         return last
@@ -77,13 +66,11 @@ def trial(
         if kind.node and kind.key in left_out and left_out[kind.key].everywhere
     ]
     if words and not beyond_slurmds(running, rendered.files):
-        return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(snapshot, passed), TRY_AGAIN)
+        return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(view.snapshot, passed), TRY_AGAIN)
     return last
 
 
-def preflights(
-    snapshot: Snapshot, images: Images, rendered: Rendered, running: Mapping[str, str]
-) -> tuple[Preflight, ...]:
+def preflights(view: View, rendered: Rendered, running: Mapping[str, str]) -> tuple[Preflight, ...]:
     """The preflights of a configuration: one for all, then those on the Nodes of pods that it leaves out.
 
     Parameters
@@ -91,27 +78,27 @@ def preflights(
     running
         The files that slurmctld runs.
     """
-    found = attempts.kinds_of(snapshot, images, rendered)
-    left_out = snapshot.memory.left_out
+    found = attempts.kinds_of(view, rendered)
+    left_out = view.snapshot.memory.left_out
     tried = tuple(kind for kind in found if kind.key not in left_out)
-    stock = SlurmdKind(images.slurmd)
+    stock = SlurmdKind(view.images.slurmd)
     if not tried and stock.key not in left_out:
         tried = (stock,)
     looked_for = programs(rendered.files, running)
     at_risk = (kind for kind in found if kind.node and kind.key in left_out and not left_out[kind.key].everywhere)
     return (
-        attempts.made(snapshot, images, tried, rendered, programs=looked_for),
-        *(attempts.made(snapshot, images, (kind,), rendered, kind.node, looked_for) for kind in at_risk),
+        attempts.made(view, tried, rendered, programs=looked_for),
+        *(attempts.made(view, (kind,), rendered, kind.node, looked_for) for kind in at_risk),
     )
 
 
-def untried(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[Untried, ...]:
+def untried(view: View, rendered: Rendered) -> tuple[Untried, ...]:
     """What preflights leave out now."""
-    left_out = snapshot.memory.left_out
+    left_out = view.snapshot.memory.left_out
     if not left_out:
         return ()
     return tuple(
         Untried(kind.node_sets, left_out[kind.key].why)
-        for kind in attempts.kinds_of(snapshot, images, rendered)
+        for kind in attempts.kinds_of(view, rendered)
         if kind.key in left_out
     )

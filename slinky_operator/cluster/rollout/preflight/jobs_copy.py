@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_operator.cluster.actions import Remove, TrialObjects
-from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
@@ -28,9 +27,9 @@ from slinky_operator.cluster.trials.engine import TRY_AGAIN, Remembered, Rules, 
 from slinky_operator.cluster.trials.jobs_pod import GONE, jobs_trial
 from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED
 from slinky_operator.cluster.trials.state_pod import READING
+from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.exit_messages import LONGEST, short, stuck
 
@@ -77,21 +76,15 @@ def harmed(message: str) -> tuple[Harm, ...]:
     )
 
 
-def trial(
-    snapshot: Snapshot, images: Images, live: Mapping[str, str], rendered: Rendered, now: float, wall: datetime
-) -> Trial:
+def trial(view: View, live: Mapping[str, str], files: Mapping[str, str]) -> Trial:
     """Check for the outcome of the trial of a configuration with a copy of the jobs, or start it.
 
     Parameters
     ----------
     live
         The files that slurmctld runs.
-    rendered
+    files
         The new configuration.
-    now
-        Monotonic seconds.
-    wall
-        The time of day.
 
     Returns
     -------
@@ -99,17 +92,18 @@ def trial(
         Passed with a message if there can be no trial: why. Stuck while jobs would end; refused if slurmctld ends with
         the nodes and jobs there are.
     """
+    snapshot = view.snapshot
     running = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
     node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName") or ""
     claim = claim_name(snapshot)
     if running is None or not node or not claim or not slurmctld_pod.keeps_state(running["spec"]["template"]):
         return Trial(Stage.PASSED, "", leftovers(snapshot))
-    if sum(map(len, (*live.values(), *rendered.files.values()))) > MOST_BYTES:
+    if sum(map(len, (*live.values(), *files.values()))) > MOST_BYTES:
         return Trial(Stage.PASSED, _untried("the files of both configurations are too large for a ConfigMap"))
     spec = running["spec"]["template"]["spec"]
-    both = hash_of({"": hash_of(live), **rendered.files})
-    tried = jobs_trial(snapshot.cluster, images, spec, live, rendered.files, both, claim, node)
-    return engine.follow(snapshot, tried, _rules(tried, wall), _known(snapshot, tried.name), now, wall)
+    both = hash_of({"": hash_of(live), **files})
+    tried = jobs_trial(snapshot.cluster, view.images, spec, live, files, both, claim, node)
+    return engine.follow(snapshot, tried, _rules(tried, view.wall), _known(snapshot, tried.name), view.now, view.wall)
 
 
 def would_end(found: Trial) -> bool:

@@ -24,7 +24,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, TrialObjects
-from slinky_operator.cluster.daemons import Images, shared_objects
+from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.connection.slurm_connection import check
@@ -36,6 +36,7 @@ from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import Remembered, Trial
 from slinky_operator.cluster.trials.rehearsal_pod import NO_COMMAND, rehearsal
 from slinky_operator.cluster.trials.scripts import REFUSED, UNTRIED
+from slinky_operator.cluster.view import View
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child, has_settled
@@ -80,7 +81,7 @@ class Replacement:
     """Why slurmctld may be replaced without a trial on a copy of its state."""
 
 
-def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: float, wall: datetime) -> Replacement:
+def replacement(view: View, wanted: Child | None) -> Replacement:
     """Decide whether the wanted StatefulSet may be written.
 
     Parameters
@@ -88,6 +89,7 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     wanted
         The StatefulSet; `None` if it cannot be built, so that it stays unchanged.
     """
+    snapshot = view.snapshot
     live = None if wanted is None else snapshot.children.get(wanted.key)
     config = shared_objects.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
     stale = (*_leftovers(snapshot), *state_copy.leftovers(snapshot))
@@ -101,7 +103,7 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
         return Replacement(Stage.HELD, f"slurmctld's pod stays as it is: {trouble}", stale)
     template, running = wanted.body["spec"]["template"]["spec"], live["spec"]["template"]["spec"]
     where = " and ".join(differences(snapshot.cluster, template, running)) or "the operator's own part of its template"
-    jobs = _jobs_at_risk(snapshot, wanted.body, live, now)
+    jobs = _jobs_at_risk(snapshot, wanted.body, live, view.now)
     if jobs:
         words = (
             f"slurmctld's pod stays as it is: one that follows {where} would lose slurmctld's state, which is in an "
@@ -111,11 +113,11 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
         return Replacement(Stage.HELD, words, stale, LOOK_FOR_JOBS)
     node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName", "")
     files = config["data"]
-    tried = rehearsal(snapshot.cluster, images, template, running, files, hash_of(files), node)
-    found = _look(snapshot, tried, template, now, wall)
+    tried = rehearsal(snapshot.cluster, view.images, template, running, files, hash_of(files), node)
+    found = _look(view, tried, template)
     starts = found.stage is Stage.FREE
     if starts:
-        found = _with_state(found, state_copy.trial(snapshot, images, wanted, live, files, now, wall))
+        found = _with_state(found, state_copy.trial(view, wanted, live, files))
     else:
         found = replace(found, actions=(*found.actions, *state_copy.leftovers(snapshot)))
     if found.stage is Stage.FREE:
@@ -170,10 +172,9 @@ def _protected(snapshot: Snapshot) -> bool:
     return stored is not None and bool(stored.applied_hash)
 
 
-def _look(
-    snapshot: Snapshot, tried: TrialObjects, template: Mapping[str, Any], now: float, wall: datetime
-) -> Replacement:
+def _look(view: View, tried: TrialObjects, template: Mapping[str, Any]) -> Replacement:
     """Check for the outcome of a rehearsal, or start it."""
+    snapshot, wall = view.snapshot, view.wall
     rules = engine.Rules(
         kind=pods.REHEARSAL,
         words="it is being started",
@@ -184,7 +185,7 @@ def _look(
         read=lambda pod, at: _verdict(pod, template, at, wall),
         watched=lambda pod, so_far: _watched(pod, so_far, template, wall),
     )
-    found = engine.follow(snapshot, tried, rules, snapshot.memory.verdicts.get(tried.name), now, wall)
+    found = engine.follow(snapshot, tried, rules, snapshot.memory.verdicts.get(tried.name), view.now, wall)
     if found.stage is engine.Stage.PASSED:
         return _passed(snapshot, found.message, found.actions)
     for one in found.actions:

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import Remove
-from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
@@ -22,6 +21,7 @@ from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import Remembered, Rules, Stage, Trial
 from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED, UNTRIED
 from slinky_operator.cluster.trials.state_pod import READING, state_trial
+from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
@@ -40,15 +40,7 @@ PATIENCE: Final = timedelta(seconds=READING + 60)
 _OUT_OF_MEMORY: Final = "OOMKilled"
 
 
-def trial(
-    snapshot: Snapshot,
-    images: Images,
-    wanted: Child,
-    live: Object,
-    files: Mapping[str, str],
-    now: float,
-    wall: datetime,
-) -> Trial:
+def trial(view: View, wanted: Child, live: Object, files: Mapping[str, str]) -> Trial:
     """Check for the outcome of the trial of the state, or start it.
 
     Parameters
@@ -57,16 +49,13 @@ def trial(
         slurmctld's StatefulSet as it is to be, and as it is.
     files
         The live configuration.
-    now
-        Monotonic seconds.
-    wall
-        The time of day.
 
     Returns
     -------
     Trial
         Passed with a message if the state could not be tried: why.
     """
+    snapshot = view.snapshot
     new, old = wanted.body["spec"]["template"], live["spec"]["template"]
     node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName") or ""
     claim = claim_name(snapshot)
@@ -74,9 +63,9 @@ def trial(
     is_there = bool(node and claim) and slurmctld_pod.keeps_state(old) and _volume(new) == _volume(old)
     if image == _image(old) or not is_there:
         return Trial(Stage.PASSED, "", leftovers(snapshot))
-    tried = state_trial(snapshot.cluster, images, new["spec"], old["spec"], files, hash_of(files), claim, node)
+    tried = state_trial(snapshot.cluster, view.images, new["spec"], old["spec"], files, hash_of(files), claim, node)
     verdict = snapshot.memory.verdicts.get(tried.name)
-    return engine.follow(snapshot, tried, _rules(image, wall), verdict, now, wall)
+    return engine.follow(snapshot, tried, _rules(image, view.wall), verdict, view.now, view.wall)
 
 
 def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:

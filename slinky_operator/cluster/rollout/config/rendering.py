@@ -1,0 +1,92 @@
+"""The first part of the rollout: the configuration as the spec wants it, and with what must stay for now. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from slinky_api.v1alpha1.cluster.status import ConfigStatus
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_operator.cluster.actions import Action, Ask
+from slinky_operator.cluster.parts.accounting import in_conf
+from slinky_operator.cluster.rollout.config import addresses, loading, manual_changes, membership
+from slinky_operator.cluster.rollout.config.candidate import Candidate
+from slinky_operator.cluster.rollout.config.held_nodesets import held, suspects, unblamed
+from slinky_operator.cluster.rollout.config.loading import Loading
+from slinky_operator.cluster.rollout.config.stored import StoredConfig
+from slinky_operator.cluster.rollout.in_use import answer, removals
+from slinky_operator.cluster.rollout.in_use.removals import Kept
+from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
+from slinky_operator.cluster.view import View
+from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, parse, render
+from slinky_operator.slurm.conf.admit import lines_of
+from slinky_operator.slurm.conf.render import hash_of
+from slinky_operator.slurm.conf.states import marked
+from slinky_operator.slurm.tokens.signing_keys import PublicKey
+
+
+def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candidate:
+    """Render the configuration as it would be written now.
+
+    Parameters
+    ----------
+    first
+        What a change that has to be tried waits for; empty if nothing.
+    own_keys
+        Public halves of the keys that the operator signs tokens with.
+    """
+    snapshot = view.snapshot
+    stored = StoredConfig.of(snapshot)
+    text, lines = stored.slurm_conf, parse(stored.slurm_conf)
+    members, joining = membership.members(snapshot, lines)
+    parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, lines)]
+    endpoint = in_conf.endpoint(snapshot, text, never_ran=stored.never_ran(snapshot, stored.status))
+    inputs = ConfInputs.of(snapshot.cluster, parts, snapshot.texts, endpoint, own_keys)
+    inputs = replace(inputs, held=held(snapshot, inputs))
+    known = addresses.addresses(snapshot, inputs, stored.current, stored.good)
+    inputs = addresses.over(inputs, known)
+    load, status = _running(view, stored, members)
+    given, wanted, rendered, kept = _texts(view, stored, inputs, {})
+    states = manual_changes.known(snapshot, is_live=stored.is_live)
+    changes, marks = not stored.holds(rendered.hash), bool(marked(text))
+    if states is not None and (changes or marks):
+        given, wanted, rendered, kept = _texts(view, stored, inputs, states.states)
+        changes = changes or not stored.holds(rendered.hash)
+    due = kept.asks and answer.may_ask(snapshot, view.now)
+    asking: tuple[Action, ...] = (Ask(UseQuestion(stored.status.applied_hash)),) if due else ()
+    asking += manual_changes.questions(snapshot, view.now, is_live=stored.is_live, changes=changes, marked=marks)
+    return Candidate(view, stored, load, status, given, wanted, rendered, kept, known, tuple(joining), asking, first)
+
+
+def _texts(
+    view: View, stored: StoredConfig, inputs: ConfInputs, states: Mapping[str, str]
+) -> tuple[ConfInputs, Rendered, Rendered, Kept]:
+    """Render what the spec wants, and the same with what must stay; the first is what both are made of.
+
+    Parameters
+    ----------
+    states
+        Of partitions, as Slurm shows them.
+    """
+    snapshot, kept = view.snapshot, Kept()
+    given = replace(inputs, states=states, settled=stored.is_live)
+    wanted = unblamed(render(given, stored.slurm_conf), suspects(snapshot, inputs))
+    # What no slurmctld has ever run has no jobs, and waiting for an answer would block its correction.
+    if not wanted.problems and not stored.never_ran(snapshot, stored.status):
+        use, nodes = answer.use(snapshot, view.now), answer.nodes(snapshot)
+        kept = removals.keep(stored.files, wanted.files, use, nodes, live=stored.is_live)
+    return given, wanted, render(kept.over(given), stored.slurm_conf), kept
+
+
+def _running(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tuple[Loading, ConfigStatus]:
+    """How far slurmctld has loaded what it mounts, and what is known to run."""
+    current, status = stored.current, stored.status
+    if current is None or stored.is_live:
+        return Loading(loading.Stage.LOADED), status
+    load, digest = loading.loading(view.snapshot, current, view.now), hash_of(current["data"])
+    if load.stage is not loading.Stage.LOADED or status.applied_hash == digest:
+        return load, status
+    # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
+    lines = parse(stored.slurm_conf)
+    known = (*status.node_sets, *(one.name for one in members if lines_of(one.name, lines) is not None))
+    return load, status.model_copy(update={"applied_hash": digest, "node_sets": tuple(sorted(set(known)))})

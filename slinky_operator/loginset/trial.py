@@ -21,6 +21,7 @@ from slinky_operator.loginset import names
 from slinky_operator.loginset.bodies import objects, pod
 from slinky_operator.reconcile import pod_trouble
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.exit_messages import ended
 
 ANNOTATION_CONFIG: Final = labels.LOGINSET_PREFIX + "sshd-config"
 """On the pod: the text."""
@@ -73,8 +74,7 @@ def verdict(obj: Object, wall: datetime) -> Verdict:
     if phase == "Succeeded":
         return Verdict(Outcome.ACCEPTED)
     if phase == "Failed":
-        ended = [(one.get("state") or {}).get("terminated") or {} for one in status.get("containerStatuses") or ()]
-        words = next((one.get("message") or "" for one in ended if one.get("exitCode")), "")
+        words = next((end.get("message") or "" for end in ended(obj).values() if end.get("exitCode")), "")
         return Verdict(Outcome.REFUSED, words) if words.strip() else Verdict(Outcome.LOST)
     troubles = pod_trouble.of_pod("sshd's trial", obj, wall)
     return Verdict(Outcome.UNDECIDED, "; ".join(map(str, troubles)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -76,6 +76,15 @@ def _time(text: str) -> datetime | None:
         return datetime.fromisoformat(text).replace(tzinfo=None) if text else None
     except ValueError:
         return None
+
+
+def ended(pod: Object) -> dict[str, Mapping[str, Any]]:
+    """How the containers of a pod have ended, by name."""
+    return {
+        one["name"]: one["state"]["terminated"]
+        for one in (pod.get("status") or {}).get("containerStatuses") or ()
+        if (one.get("state") or {}).get("terminated")
+    }
 
 
 def last_words(statuses: Iterable[Object], container: str) -> str:

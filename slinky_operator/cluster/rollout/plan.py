@@ -36,7 +36,6 @@ from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.cluster.view import View
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child
-from slinky_operator.slurm.conf import parse
 from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.tokens.signing_keys import PublicKey
@@ -82,8 +81,8 @@ def _hindered(candidate: Candidate) -> Rollout | None:
         write = Write(Child(CONFIGMAPS, back), stored.mounted)
         return candidate.waiting("changes made by others are being reverted", write)
     if wanted.problems:
-        lines, leaving = parse(stored.slurm_conf), membership.leaving(candidate.view.snapshot, wanted)
-        strangers = [one for one in leaving if lines_of(one.obj["metadata"]["name"], lines) is None]
+        leaving = membership.leaving(candidate.view.snapshot, wanted)
+        strangers = [one for one in leaving if lines_of(one.obj["metadata"]["name"], stored.lines) is None]
         words = "; ".join(map(str, wanted.problems))
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED
         return candidate.refused(words, *load.actions, *strangers, wake_up=load.wake_up, reason=reason)

@@ -12,18 +12,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum, auto
-from typing import Final
+from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight, TrialObjects
-from slinky_operator.cluster.memory import Denied, Verdict
+from slinky_operator.cluster.memory import Denied, Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.trials import problems
 from slinky_operator.cluster.trials.pods import TrialKind
+from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.exit_messages import ended
 
 TRY_AGAIN: Final = 30.0
 """Seconds until something is tried again whose trial has decided nothing."""
@@ -89,8 +91,8 @@ class Rules:
     denied: Callable[[str], Remembered]
     """By the message of the API server."""
 
-    read: Callable[[Object, float], Verdict | None]
-    """The result that a pod shows, from that time; `None` while there is none."""
+    read: Callable[[Object, float, datetime], Verdict | None]
+    """The result that a pod shows: of that time, seen at that time of day; `None` while there is none."""
 
     watched: Callable[[Object, Trial], Trial] = lambda _, trial: replace(trial, wake_up=LOOK_AGAIN)
     """A trial whose pod shows no result yet."""
@@ -102,35 +104,27 @@ class Rules:
     tried: str = ""
     """In the pass that finds the result; as before if empty."""
 
+    since: float = -math.inf
+    """The time before which a remembered result was found that does not count."""
+
     expires: float = math.inf
     """Seconds after slurmctld's end for which what a pod shows holds; one that was left from earlier shows no more."""
 
 
 def follow(  # noqa: PLR0911 - one for each stage
-    snapshot: Snapshot,
-    objects: TrialObjects,
-    rules: Rules,
-    verdict: Verdict | None,
-    now: float,
-    wall: datetime,
-    beside: Collection[str] = (),
+    view: View, objects: TrialObjects, rules: Rules, beside: Collection[str] = ()
 ) -> Trial:
     """Check for the result of a trial, or start it.
 
     Parameters
     ----------
-    verdict
-        The remembered result.
-    now
-        Monotonic seconds.
-    wall
-        The time of day.
     beside
         Names of other trials of the kind that stay.
     """
-    all_gone, stale = (others(snapshot, rules.kind, names) for names in (beside, (*beside, objects.name)))
-    denied = denied_of(snapshot, objects)
-    known = [] if verdict is None else [(rules.result(verdict), verdict.at)]
+    snapshot, now, wall = view.snapshot, view.now, view.wall
+    all_gone, stale = (leftovers(snapshot, rules.kind, names) for names in (beside, (*beside, objects.name)))
+    denied, verdict = denied_of(snapshot, objects), snapshot.memory.verdicts.get(objects.name)
+    known = [] if verdict is None or verdict.at < rules.since else [(rules.result(verdict), verdict.at)]
     known += [] if denied is None else [(rules.denied(denied.why), denied.at)]
     so_far = Trial(Stage.UNDER_WAY, rules.words, stale)
     for one, at in known:
@@ -151,7 +145,7 @@ def follow(  # noqa: PLR0911 - one for each stage
     ago = 0.0 if math.isinf(rules.expires) else problems.ended_ago(pod, naming.CONTROLLER_CONTAINER, wall)
     if ago >= rules.expires:
         return replace(so_far, actions=all_gone, wake_up=1.0)
-    found = rules.read(pod, now - ago)
+    found = rules.read(pod, now - ago, wall)
     if found is not None:
         shown = rules.tried or so_far.message
         return replace(so_far, message=shown, actions=(*stale, EndPreflight(objects.name, found)))
@@ -164,7 +158,53 @@ def denied_of(snapshot: Snapshot, objects: TrialObjects) -> Denied | None:
     return (known.get(objects.config_map.key) if objects.config_map else None) or known.get(objects.pod.key)
 
 
-def others(snapshot: Snapshot, kind: TrialKind, current: Collection[str]) -> tuple[Remove, ...]:
+def remembered(verdict: Verdict, unclear: str = "") -> Remembered:
+    """What follows from a result that holds for good; a trial that has decided nothing is repeated.
+
+    Parameters
+    ----------
+    unclear
+        Goes before the words about a trial that has decided nothing.
+    """
+    match verdict.outcome:
+        case Outcome.PASSED:
+            return Remembered(Stage.PASSED, verdict.why, keeps=True)
+        case Outcome.REFUSED:
+            return Remembered(Stage.REFUSED, verdict.why)
+        case Outcome.UNDECIDED:
+            return Remembered(Stage.STUCK, f"{unclear}{verdict.why}", TRY_AGAIN)
+
+
+def read_daemon(
+    container: str,
+    meaning: Callable[[Mapping[str, Any]], tuple[Outcome, str]],
+    patience: Callable[[Object], timedelta],
+    *,
+    on_one_node: bool = False,
+) -> Callable[[Object, float, datetime], Verdict | None]:
+    """How a pod shows its result that tries one daemon.
+
+    Parameters
+    ----------
+    meaning
+        The result, by the end of the daemon's container.
+    patience
+        How long the pod may take to end.
+    on_one_node
+        Whether it can run on one Node alone, and is given up soon if that has no room.
+    """
+
+    def read(pod: Object, at: float, wall: datetime) -> Verdict | None:
+        end = ended(pod).get(container)
+        if end is not None:
+            return Verdict(*meaning(end), at)
+        why = problems.given_up(pod, wall, patience(pod), on_one_node=on_one_node)
+        return Verdict(Outcome.UNDECIDED, why, at) if why else None
+
+    return read
+
+
+def leftovers(snapshot: Snapshot, kind: TrialKind, current: Collection[str] = ()) -> tuple[Remove, ...]:
     """Pods and ConfigMaps of one kind of trial, other than these."""
     found = [
         Remove(PODS, name, pod["metadata"]["uid"])

@@ -11,15 +11,15 @@ What keeps it apart from the real Cluster is said in `state_pod`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.state_pod import COPY, LIVE, READING, with_state
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.derive import FOLDER, SLURM_CONF, derive
+from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.conf.syntax.parsed import parse
 
 GONE: Final = "GONE"
@@ -82,38 +82,22 @@ exit 0
 """
 
 
-def jobs_trial(
-    cluster: Cluster,
-    images: Images,
-    running: Mapping[str, Any],
-    live: Mapping[str, str],
-    files: Mapping[str, str],
-    digest: str,
-    claim: str,
-    node: str,
-) -> TrialObjects:
+def jobs_trial(given: TrialInput, live: Mapping[str, str]) -> TrialObjects:
     """Build the trial of a configuration with the jobs there are.
 
     Parameters
     ----------
-    running
-        Spec of slurmctld's running pod.
     live
         The running configuration.
-    files, digest
-        The new configuration, and a hash of both.
-    claim
-        Name of the claim with the state.
-    node
-        Where slurmctld runs.
     """
-    new, old = (_closed(derive(one, "slurm", finds_jobs=True)) for one in (files, live))
-    spec = with_state(cluster, images, running, running, claim, node, _SCRIPT)
+    new, old = (_closed(derive(one, "slurm", finds_jobs=True)) for one in (given.files, live))
+    digest = hash_of({"": hash_of(live), **given.files})
+    spec = with_state(given, _SCRIPT)
     container = spec["containers"][0]
     absent = " ".join(sorted(new.keys() - old.keys()))
     spec["containers"] = [{**container, "env": [*container["env"], {"name": _ABSENT, "value": absent}]}]
     data = {**new, **{f"{_LIVE}{key}": text for key, text in old.items() if new.get(key) != text}}
-    return pods.objects(cluster, pods.JOBS, spec, identity={"hash": digest}, note=digest, data=data)
+    return pods.objects(given.cluster, pods.JOBS, spec, identity={"hash": digest}, note=digest, data=data)
 
 
 def _closed(files: Mapping[str, str]) -> dict[str, str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.daemons import metadata
+from slinky_operator.cluster.daemons import Images, metadata
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.writes.children import Child
@@ -55,6 +55,28 @@ class TrialKind:
         name, first = str(obj["metadata"]["name"]), naming.preflight(cluster.name, "")
         mark = name.removeprefix(first)[:1]
         return name.startswith(first) and self.mark == (mark if mark in _MARKS else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialInput:
+    """What a disposable pod of slurmctld is made of."""
+
+    cluster: Cluster
+    images: Images
+    files: Mapping[str, str]
+    """The configuration that it reads."""
+
+    template: Mapping[str, Any] = field(default_factory=dict)
+    """Spec of slurmctld's pod that is tried; of a new one if empty."""
+
+    running: Mapping[str, Any] = field(default_factory=dict)
+    """Spec of the running one."""
+
+    claim: str = ""
+    """Name of the claim with the live state, for a trial that copies it."""
+
+    node: str = ""
+    """The Node that it is for; empty for any."""
 
 
 CONFIGURATION: Final = TrialKind("a configuration", "", labels.CLUSTER_PREFIX + "candidate")

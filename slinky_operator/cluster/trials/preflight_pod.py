@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
@@ -24,6 +24,7 @@ from slinky_operator.cluster.daemons.shared_objects import CONFIG_MODE
 from slinky_operator.cluster.parts.slurmctld import manifests as slurmctld
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.scripts import KEYS, WATCH, started
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.resources import PODS
@@ -31,6 +32,7 @@ from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.derive import FOLDER, derive
 from slinky_operator.slurm.conf.programs import Programs, not_below
+from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.pod_templates import confinement, security
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
@@ -156,14 +158,8 @@ class Preflight(TrialObjects):
 
 
 def preflight(
-    cluster: Cluster,
-    images: Images,
+    given: TrialInput,
     kinds: Sequence[SlurmdKind],
-    files: Mapping[str, str],
-    digest: str,
-    *,
-    running: Mapping[str, Any] | None = None,
-    node: str = "",
     programs: Programs = Programs(),  # noqa: B008 - frozen
 ) -> Preflight:
     """Build the preflight of a configuration.
@@ -172,27 +168,20 @@ def preflight(
     ----------
     kinds
         Ways in which slurmd is run; the first `MOST_SLURMDS` are tried.
-    files, digest
-        The configuration and its hash.
-    running
-        Spec of slurmctld's running pod; of a new one if none runs.
-    node
-        The only Node it may run on; empty for any.
     programs
         Programs to look for in the images.
     """
-    tried = list(kinds[:MOST_SLURMDS])
+    tried, node, digest = list(kinds[:MOST_SLURMDS]), given.node, hash_of(given.files)
     own_context = any(kind.security is not None for kind in tried)
-    derived = derive(files, "root" if own_context else "slurm")
-    template = running or _template(cluster, images)
-    spec = pod_spec(cluster, template, images, tried, own_context=own_context, programs=programs)
+    given = replace(given, template=given.template or _template(given.cluster, given.images))
+    spec = pod_spec(given, tried, own_context=own_context, programs=programs)
     made = pods.objects(
-        cluster,
+        given.cluster,
         pods.CONFIGURATION,
         pods.placed(spec, node) if node else spec,
         identity={"hash": digest},
         note=digest,
-        data=derived,
+        data=derive(given.files, "root" if own_context else "slurm"),
     )
     return Preflight(made.pod, made.config_map, node, tuple(tried))
 
@@ -210,25 +199,24 @@ def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
 
 
 def pod_spec(
-    cluster: Cluster,
-    template: Mapping[str, Any],
-    images: Images,
-    kinds: Sequence[SlurmdKind],
+    given: TrialInput,
+    kinds: Sequence[SlurmdKind] = (),
     *,
-    own_context: bool,
+    own_context: bool = False,
     programs: Programs = Programs(),  # noqa: B008 - frozen
 ) -> dict[str, Any]:
     """Build the spec of a preflight's pod.
 
     Parameters
     ----------
-    template
-        Spec of slurmctld's pod.
+    kinds
+        Ways in which slurmd is run; none for slurmctld alone.
     own_context
         Whether a slurmd has its own security context, so that the pod cannot have one for all.
     programs
         Programs to look for in the images.
     """
+    cluster, images, template = given.cluster, given.images, given.template
     own = pods.container_of(template, naming.CONTROLLER_CONTAINER)
     ours = {slurmctld_pod.STATE, slurmctld_pod.CONFIG, slurmctld_pod.KEYS, slurmctld_pod.RUN, *identity.VOLUMES}
     # Volumes that can be shared without affecting the real slurmctld.

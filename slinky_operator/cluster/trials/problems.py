@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.exit_messages import LONGEST, held_up, short
+from slinky_operator.slurm.exit_messages import LONGEST, ended, held_up, short, stuck
 
 PULLING: Final = timedelta(seconds=540)
 """How long a pod may take while the image is being pulled whose daemon is tried."""
@@ -17,15 +17,6 @@ UNSCHEDULED: Final = timedelta(seconds=20)
 """How long a pod may find no place on the one Node that it is for: only the end of other pods will change that."""
 
 _NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"})
-
-
-def ended(pod: Object) -> dict[str, Mapping[str, Any]]:
-    """How containers have ended, by name."""
-    return {
-        one["name"]: one["state"]["terminated"]
-        for one in (pod.get("status") or {}).get("containerStatuses") or ()
-        if (one.get("state") or {}).get("terminated")
-    }
 
 
 def ended_ago(pod: Object, container: str, wall: datetime) -> float:
@@ -56,6 +47,14 @@ def failed(pod: Object, otherwise: str = "its pod was removed") -> str:
     if status.get("phase") != "Failed":
         return ""
     return str(status.get("message") or status.get("reason") or otherwise)
+
+
+def given_up(pod: Object, wall: datetime, patience: timedelta, *, on_one_node: bool = False) -> str:
+    """Why a pod is not waited for any longer: it has failed, has no place, or takes too long; empty if it is."""
+    why, took = failed(pod), age(pod, wall)
+    if why or (took <= patience and not (on_one_node and has_no_place(pod, wall))):
+        return why
+    return stuck(pod) or f"its pod has not ended in {(took if on_one_node else patience).seconds} s"
 
 
 def pulls_slurmctld(pod: Object) -> bool:

@@ -18,14 +18,14 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.preflight_pod import pod_spec
 from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.derive import derive
+from slinky_operator.slurm.conf.render import hash_of
 
 NO_COMMAND: Final = "/no-fault-this-trial-runs-slurmctld-only"
 """The command of containers other than slurmctld's: the kubelet names it in a Warning, and so says what that means."""
@@ -33,32 +33,10 @@ NO_COMMAND: Final = "/no-fault-this-trial-runs-slurmctld-only"
 _KEY_VARIABLES: Final = frozenset({"SLURM_SACK_KEY", "SLURM_SACK_JWKS"})
 
 
-def rehearsal(
-    cluster: Cluster,
-    images: Images,
-    template: Mapping[str, Any],
-    running: Mapping[str, Any],
-    files: Mapping[str, str],
-    digest: str,
-    node: str,
-) -> TrialObjects:
-    """Build the rehearsal of a pod template.
-
-    Parameters
-    ----------
-    template
-        Spec of slurmctld's new pod.
-    running
-        Spec of the running one.
-    files, digest
-        The live configuration, and its hash.
-    node
-        Where slurmctld runs; empty if nowhere.
-    """
-    spec = _spec(cluster, images, template, running, node)
-    return pods.objects(
-        cluster, pods.REHEARSAL, spec, identity={"hash": digest}, note=digest, data=derive(files, "slurm")
-    )
+def rehearsal(given: TrialInput) -> TrialObjects:
+    """Build the rehearsal of a pod template, with the live configuration."""
+    data, digest = derive(given.files, "slurm"), hash_of(given.files)
+    return pods.objects(given.cluster, pods.REHEARSAL, _spec(given), identity={"hash": digest}, note=digest, data=data)
 
 
 def claims(spec: Mapping[str, Any]) -> frozenset[str]:
@@ -72,10 +50,9 @@ def claims(spec: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _spec(
-    cluster: Cluster, images: Images, template: Mapping[str, Any], running: Mapping[str, Any], node: str
-) -> dict[str, Any]:
-    spec = pod_spec(cluster, template, images, [], own_context=False)
+def _spec(given: TrialInput) -> dict[str, Any]:
+    template, running = given.template, given.running
+    spec = pod_spec(given)
     new = [one for one in template.get("volumes") or () if claims({"volumes": [one]}) - claims(running)]
     there = {one["name"] for one in spec["volumes"]}
     own = pods.container_of(template, naming.CONTROLLER_CONTAINER)
@@ -88,7 +65,7 @@ def _spec(
     return {
         **spec,
         "securityContext": template.get("securityContext") or {},
-        "affinity": _near(template.get("affinity") or {}, node),
+        "affinity": _near(template.get("affinity") or {}, given.node),
         "containers": [
             with_own(spec["containers"][0], own),
             *(_stand_in(one, there, more if number == 0 else {}) for number, one in enumerate(others)),

@@ -19,16 +19,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.trials import pods
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.preflight_pod import FOLDER_VOLUME, pod_spec
 from slinky_operator.cluster.trials.rehearsal_pod import with_own
 from slinky_operator.cluster.trials.scripts import KEYS, NOT_COPIED, watch
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.derive import FOLDER, derive
+from slinky_operator.slurm.conf.render import hash_of
 
 MOST_MIB: Final = 1024
 """The largest state that is copied, with the older copy of each file: that of half a million jobs of 1 KB each."""
@@ -87,52 +87,18 @@ exit 0
 """
 
 
-def state_trial(
-    cluster: Cluster,
-    images: Images,
-    template: Mapping[str, Any],
-    running: Mapping[str, Any],
-    files: Mapping[str, str],
-    digest: str,
-    claim: str,
-    node: str,
-) -> TrialObjects:
-    """Build the trial of a slurmctld with a copy of the state.
-
-    Parameters
-    ----------
-    template
-        Spec of slurmctld's new pod.
-    running
-        Spec of the running one.
-    files, digest
-        The live configuration, and its hash.
-    claim
-        Name of the claim with the state.
-    node
-        Where slurmctld runs.
-    """
+def state_trial(given: TrialInput) -> TrialObjects:
+    """Build the trial of a slurmctld, with the live configuration and a copy of the state."""
+    data, digest = derive(given.files, "slurm", finds_jobs=True), hash_of(given.files)
     return pods.objects(
-        cluster,
-        pods.STATE,
-        with_state(cluster, images, template, running, claim, node, _SCRIPT),
-        identity={"hash": digest},
-        note=digest,
-        data=derive(files, "slurm", finds_jobs=True),
+        given.cluster, pods.STATE, with_state(given, _SCRIPT), identity={"hash": digest}, note=digest, data=data
     )
 
 
-def with_state(
-    cluster: Cluster,
-    images: Images,
-    template: Mapping[str, Any],
-    running: Mapping[str, Any],
-    claim: str,
-    node: str,
-    script: str,
-) -> dict[str, Any]:
+def with_state(given: TrialInput, script: str) -> dict[str, Any]:
     """Spec of a pod that mounts the live state and runs a script with the settings of slurmctld's container."""
-    spec = pod_spec(cluster, template, images, [], own_context=False)
+    template, running = given.template, given.running
+    spec = pod_spec(given)
     own = pods.container_of(template, naming.CONTROLLER_CONTAINER)
     container = with_own(spec["containers"][0], own)
     mounts = own.get("volumeMounts") or ()
@@ -147,7 +113,7 @@ def with_state(
     # A pod of another priority could displace the running one: a claim may be for one pod alone.
     free = {key: value for key, value in spec.items() if key not in {"priorityClassName", "priority"}}
     priority = {key: running[key] for key in ("priorityClassName",) if running.get(key)}
-    state = {"claimName": claim, "readOnly": True}
+    state = {"claimName": given.claim, "readOnly": True}
     volumes = [
         {**one, "emptyDir": {"sizeLimit": f"{2 * MOST_MIB + 64}Mi"}} if one["name"] == FOLDER_VOLUME else one
         for one in spec["volumes"]
@@ -159,7 +125,7 @@ def with_state(
         "containers": [container],
         "volumes": [*volumes, {"name": slurmctld_pod.STATE, "persistentVolumeClaim": state}],
     }
-    return pods.placed(made, node)
+    return pods.placed(made, given.node)
 
 
 def _without_claims(security: Mapping[str, Any]) -> dict[str, Any]:

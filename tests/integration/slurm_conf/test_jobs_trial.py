@@ -16,6 +16,7 @@ from hack.images.rootfs import ensure
 from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.rollout.preflight.jobs_copy import harmed
 from slinky_operator.cluster.trials.jobs_pod import jobs_trial
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.slurm.exit_messages import short
 from tests.integration.slurm_conf.test_state_trial import CLUSTER, IMAGES, WAITS, Trial, saved
 from tests.support.slurm_host import SlurmHost
@@ -52,7 +53,7 @@ class JobsTrial(Trial):
             files[path.name] = path.read_text()
         new = {name: re.sub(*self.change, text) for name, text in files.items()}
         assert new != files
-        return jobs_trial(CLUSTER, IMAGES, template, files, new, "hash", "claim", "node")
+        return jobs_trial(TrialInput(CLUSTER, IMAGES, new, template, template, "claim", "node"), files)
 
 
 @contextmanager

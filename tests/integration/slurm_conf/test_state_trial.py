@@ -19,6 +19,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.parts.slurmctld.manifests import stateful_set
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.scripts import NOT_COPIED
 from slinky_operator.cluster.trials.state_pod import LIVE, MOST_MIB, state_trial
 from slinky_operator.slurm.conf.derive import FOLDER
@@ -79,7 +80,7 @@ class Trial(Daemons):
 
     def made(self, template: dict[str, Any], files: dict[str, str]) -> TrialObjects:
         """The trial with these files."""
-        return state_trial(CLUSTER, IMAGES, template, template, files, "hash", "claim", "node")
+        return state_trial(TrialInput(CLUSTER, IMAGES, files, template, template, "claim", "node"))
 
     def run_it(self, *, lasts: bool = False) -> None:
         """Start it; a slurmctld that runs is left to run if it `lasts`."""

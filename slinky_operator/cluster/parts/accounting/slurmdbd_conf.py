@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final
 
-from slinky_operator.cluster.actions import Remove, TrialObjects
-from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.actions import TrialObjects
+from slinky_operator.cluster.memory import Outcome
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf, stored
 from slinky_operator.cluster.trials import engine, pods, problems
@@ -27,6 +26,7 @@ from slinky_operator.cluster.trials.slurmdbd_pod import (
     slurmdbd_trial,
     unmounted,
 )
+from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import SLURMDBD_CONF
@@ -36,9 +36,7 @@ from slinky_operator.slurm.exit_messages import stuck
 KEEPS: Final = "slurmdbd goes on with its earlier configuration"
 
 
-def trial(
-    snapshot: Snapshot, wanted: stored.Contents, template: Mapping[str, Any] | None, now: float, wall: datetime
-) -> Trial:
+def trial(view: View, wanted: stored.Contents, template: Mapping[str, Any] | None) -> Trial:
     """Check for the outcome of the trial of a slurmdbd.conf, or start it.
 
     Parameters
@@ -48,27 +46,10 @@ def trial(
     template
         Spec of slurmdbd's next pod; `None` if nothing is to be tried.
     """
-    tried = None if template is None else _needed(snapshot, wanted, template)
+    tried = None if template is None else _needed(view.snapshot, wanted, template)
     if tried is None:
-        return Trial(Stage.PASSED, "", _leftovers(snapshot))
-    rules = Rules(
-        kind=pods.SLURMDBD_CONF,
-        words="",
-        result=_remembered,
-        denied=lambda why: Remembered(
-            Stage.STUCK, f"the pod of its trial cannot be created: {why}", TRY_AGAIN, keeps=True
-        ),
-        read=lambda pod, at: _verdict(pod, at, wall),
-        watched=_watched,
-    )
-    return engine.follow(snapshot, tried, rules, snapshot.memory.verdicts.get(tried.name), now, wall)
-
-
-def _remembered(verdict: Verdict) -> Remembered:
-    if verdict.outcome is Outcome.UNDECIDED:
-        return Remembered(Stage.STUCK, f"its trial gave no result and is repeated: {verdict.why}", TRY_AGAIN)
-    passed = verdict.outcome is Outcome.PASSED
-    return Remembered(Stage.PASSED if passed else Stage.REFUSED, verdict.why, keeps=passed)
+        return Trial(Stage.PASSED, "", engine.leftovers(view.snapshot, pods.SLURMDBD_CONF))
+    return engine.follow(view, tried, _RULES)
 
 
 def _watched(pod: Object, so_far: Trial) -> Trial:
@@ -90,25 +71,22 @@ def _needed(snapshot: Snapshot, wanted: stored.Contents, template: Mapping[str, 
     return None if text is None or text == before else slurmdbd_trial(snapshot.cluster, template, text)
 
 
-def _verdict(pod: Object, now: float, wall: datetime) -> Verdict | None:
-    """The result of a trial; `None` while it runs."""
-    end = problems.ended(pod).get(naming.ACCOUNTING_CONTAINER)
-    if end is not None and end.get("exitCode") == 0:
-        return Verdict(Outcome.PASSED, "", now)
-    if end is not None:
-        said = problems.last_word(end)
-        if end.get("exitCode") == REFUSED:
-            return Verdict(Outcome.REFUSED, said, now)
-        why = f"its image has no slurmdbd that can be run: {said}" if end.get("exitCode") == UNTRIED else said
-        return Verdict(Outcome.UNDECIDED, why, now)
-    if problems.failed(pod):
-        return Verdict(Outcome.UNDECIDED, problems.failed(pod), now)
-    if problems.age(pod, wall) > problems.PULLING:
-        why = stuck(pod) or f"its pod has not ended in {problems.PULLING.seconds} s"
-        return Verdict(Outcome.UNDECIDED, why, now)
-    return None
+def _of_end(end: Mapping[str, Any]) -> tuple[Outcome, str]:
+    """What the end of the container says."""
+    code = end.get("exitCode")
+    if code == 0:
+        return Outcome.PASSED, ""
+    said = problems.last_word(end)
+    if code == REFUSED:
+        return Outcome.REFUSED, said
+    return Outcome.UNDECIDED, f"its image has no slurmdbd that can be run: {said}" if code == UNTRIED else said
 
 
-def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
-    """Objects of trials other than this one."""
-    return engine.others(snapshot, pods.SLURMDBD_CONF, (current,))
+_RULES: Final = Rules(
+    kind=pods.SLURMDBD_CONF,
+    words="",
+    result=lambda verdict: engine.remembered(verdict, "its trial gave no result and is repeated: "),
+    denied=lambda why: Remembered(Stage.STUCK, f"the pod of its trial cannot be created: {why}", TRY_AGAIN, keeps=True),
+    read=engine.read_daemon(naming.ACCOUNTING_CONTAINER, _of_end, lambda _: problems.PULLING),
+    watched=_watched,
+)

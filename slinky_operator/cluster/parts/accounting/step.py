@@ -79,7 +79,7 @@ def _tried(state: PassState, wanted: stored.Contents) -> Trial:
         with contextlib.suppress(RefusedFragment):
             materials = Materials(snapshot, state.images, "", {})
             template = SLURMDBD.workload(materials).body["spec"]["template"]["spec"]
-    return slurmdbd_conf.trial(snapshot, wanted, template, state.now, state.wall)
+    return slurmdbd_conf.trial(state.view, wanted, template)
 
 
 def _password(state: PassState) -> Iterator[Action]:

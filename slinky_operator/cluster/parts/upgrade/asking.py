@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from slinky_operator.cluster.actions import Action, Remove
+from slinky_operator.cluster.actions import Action
 from slinky_operator.cluster.memory import Outcome, Verdict
-from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import LOOK_AGAIN, TRY_AGAIN, Remembered, Rules, Stage
 from slinky_operator.cluster.trials.version_pod import Question, version_pod
+from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm.exit_messages import LONGEST, held_up, stuck
+from slinky_operator.slurm.exit_messages import LONGEST, ended, held_up, stuck
 from slinky_operator.slurm.releases import Release
 
 
@@ -39,14 +39,7 @@ class Answers:
     wake_up: float | None = None
 
 
-def ask(
-    snapshot: Snapshot,
-    needed: Iterable[Question],
-    template: Mapping[str, Any],
-    pull_secrets: Iterable[str],
-    now: float,
-    wall: datetime,
-) -> Answers:
+def ask(view: View, needed: Iterable[Question], template: Mapping[str, Any], pull_secrets: Iterable[str]) -> Answers:
     """Find the releases of images, or ask for them.
 
     Parameters
@@ -57,11 +50,8 @@ def ask(
         Spec of slurmctld's pod.
     pull_secrets
         Pull secrets of the images.
-    now
-        Monotonic seconds.
-    wall
-        The time of day.
     """
+    snapshot = view.snapshot
     told = {key: text for one in snapshot.memory.verdicts.values() for key, text in one.releases.items()}
     known = {key: release for key, text in told.items() if (release := Release.read(text)) is not None}
     every = tuple(sorted({one.key: one for one in needed}.values()))
@@ -69,7 +59,7 @@ def ask(
     if not asked:
         # The pod stays as long as its answers are needed: another operator finds them there.
         whole = version_pod(snapshot.cluster, every, template, pull_secrets).name if every else ""
-        return Answers(known, actions=_leftovers(snapshot, whole))
+        return Answers(known, actions=engine.leftovers(snapshot, pods.VERSIONS, (whole,)))
     keys = frozenset(one.key for one in asked)
     wanted = version_pod(snapshot.cluster, asked, template, pull_secrets)
     rules = Rules(
@@ -77,23 +67,18 @@ def ask(
         words="",
         result=lambda verdict: Remembered(Stage.STUCK, verdict.why, TRY_AGAIN),
         denied=lambda why: Remembered(Stage.STUCK, f"the API server refuses the pod that asks it: {why}", TRY_AGAIN),
-        read=lambda pod, at: _verdict(pod, asked, at, wall),
+        read=lambda pod, at, wall: _verdict(pod, asked, at, wall),
         watched=lambda pod, so_far: replace(so_far, parts=_held_up(pod, asked), wake_up=LOOK_AGAIN),
     )
-    found = engine.follow(snapshot, wanted, rules, snapshot.memory.verdicts.get(wanted.name), now, wall)
+    found = engine.follow(view, wanted, rules)
     untold = {one.key: found.message for one in asked} if found.stage is Stage.STUCK else {}
     wake_up = LOOK_AGAIN if found.wake_up is None else found.wake_up
     return Answers(known, {**untold, **found.parts}, keys, found.actions, wake_up)
 
 
-def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
-    """Pods that asked something else."""
-    return engine.others(snapshot, pods.VERSIONS, (current,))
-
-
 def _verdict(pod: Object, asked: Sequence[Question], now: float, wall: datetime) -> Verdict | None:
     """What the pod shows; `None` while an answer may come."""
-    ends = problems.ended(pod)
+    ends = ended(pod)
     releases, why = {}, []
     for number, one in enumerate(asked):
         end = ends.get(f"asked-{number}") or {}

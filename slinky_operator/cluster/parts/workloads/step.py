@@ -159,7 +159,7 @@ def _ask_releases(state: PassState, workloads: tuple[Child, ...]) -> Answers:
         return Answers()
     template = live["spec"]["template"]["spec"]
     needed, secrets = order.questions(snapshot, workloads), order.pull_secrets(workloads)
-    found = ask(snapshot, needed, template, secrets, state.now, state.wall)
+    found = ask(state.view, needed, template, secrets)
     state.wake_up(found.wake_up)
     return found
 

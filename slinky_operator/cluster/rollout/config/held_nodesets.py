@@ -14,7 +14,7 @@ from dataclasses import replace
 from slinky_operator.cluster.actions import HoldBackNodeSets
 from slinky_operator.cluster.memory import Held
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, parse
+from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered, parse
 from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.render import SLURM_CONF
 
@@ -45,9 +45,9 @@ def _own_part(inputs: ConfInputs) -> str:
     return hashlib.sha256(repr(own).encode()).hexdigest()[:16]
 
 
-def changed(inputs: ConfInputs, candidate: Rendered, running: str) -> list[NodeSetConf]:
-    """NodeSets whose lines in a configuration differ from the running ones."""
-    after, before = parse(candidate.files[SLURM_CONF]), parse(running)
+def changed(inputs: ConfInputs, candidate: Rendered, before: Parsed) -> list[NodeSetConf]:
+    """NodeSets whose lines in a configuration differ from the running ones, `before`."""
+    after = parse(candidate.files[SLURM_CONF])
     out = {one.node_set for one in candidate.refused}
     return [
         one

@@ -18,7 +18,7 @@ from slinky_operator.cluster.rollout.in_use import answer, removals
 from slinky_operator.cluster.rollout.in_use.removals import Kept
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.cluster.view import View
-from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, parse, render
+from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, render
 from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.conf.states import marked
@@ -37,7 +37,7 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
     """
     snapshot = view.snapshot
     stored = StoredConfig.of(snapshot)
-    text, lines = stored.slurm_conf, parse(stored.slurm_conf)
+    text, lines = stored.slurm_conf, stored.lines
     members, joining = membership.members(snapshot, lines)
     parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, lines)]
     endpoint = in_conf.endpoint(snapshot, text, never_ran=stored.never_ran(snapshot, stored.status))
@@ -87,6 +87,6 @@ def _running(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tu
     if load.stage is not loading.Stage.LOADED or status.applied_hash == digest:
         return load, status
     # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
-    lines = parse(stored.slurm_conf)
-    known = (*status.node_sets, *(one.name for one in members if lines_of(one.name, lines) is not None))
+    shown = (one.name for one in members if lines_of(one.name, stored.lines) is not None)
+    known = (*status.node_sets, *shown)
     return load, status.model_copy(update={"applied_hash": digest, "node_sets": tuple(sorted(set(known)))})

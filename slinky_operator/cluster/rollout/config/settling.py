@@ -12,7 +12,8 @@ from slinky_operator.cluster.rollout.config.candidate import Candidate, Rollout
 from slinky_operator.cluster.rollout.config.held_nodesets import next_suspect
 from slinky_operator.cluster.rollout.config.writing import later_part
 from slinky_operator.cluster.rollout.in_use.answer import asks_in, use
-from slinky_operator.cluster.rollout.preflight import attempts, jobs_copy, single_trial
+from slinky_operator.cluster.rollout.preflight import attempts, single_trial
+from slinky_operator.cluster.trials import engine, pods
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
@@ -108,7 +109,7 @@ def _tried_beside(candidate: Candidate) -> tuple[Trial, Trial]:
 def _leftovers(candidate: Candidate) -> tuple[Action, ...]:
     """Objects of trials of this configuration, and of others."""
     snapshot = candidate.view.snapshot
-    return (*attempts.leftovers(snapshot), *jobs_copy.leftovers(snapshot)) if _knows(candidate) else ()
+    return (*attempts.leftovers(snapshot), *engine.leftovers(snapshot, pods.JOBS)) if _knows(candidate) else ()
 
 
 def _knows(candidate: Candidate) -> bool:

@@ -10,6 +10,7 @@ from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import Parsed, parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.connection.contact import ContactState
 
@@ -54,6 +55,11 @@ class StoredConfig:
     def slurm_conf(self) -> str:
         """The slurm.conf among `files`; empty without one."""
         return self.files.get(SLURM_CONF, "")
+
+    @property
+    def lines(self) -> Parsed:
+        """The lines of `slurm_conf`."""
+        return parse(self.slurm_conf)
 
     @property
     def is_live(self) -> bool:

@@ -18,6 +18,7 @@ from slinky_operator.cluster.rollout.in_use.answer import USE_VALID, is_fresh
 from slinky_operator.cluster.rollout.in_use.touched import touches_jobs
 from slinky_operator.cluster.rollout.preflight import decision, jobs_copy
 from slinky_operator.cluster.rollout.slurm_questions import StatesQuestion, UseQuestion
+from slinky_operator.cluster.trials import engine, pods
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight
 from slinky_operator.kube.events import EventType
@@ -127,7 +128,7 @@ def _with_jobs(candidate: Candidate, trial: Trial) -> Trial:
     use = answer.use(view.snapshot, view.now)
     nobody = use is not None and not use.why and not use.jobs and not use.reservations
     if trial.stage is Stage.REFUSED or nobody or not touches_jobs(live, files):
-        return Trial(Stage.PASSED, "", jobs_copy.leftovers(view.snapshot))
+        return Trial(Stage.PASSED, "", engine.leftovers(view.snapshot, pods.JOBS))
     return jobs_copy.trial(view, live, files)
 
 
@@ -135,7 +136,7 @@ def _refused(candidate: Candidate, trial: Trial) -> Rollout:
     """What disposable daemons have rejected: the changes of NodeSets in it are held back, to find the cause."""
     view, stored, inputs = candidate.view, candidate.stored, candidate.inputs
     actions = (*trial.actions, *candidate.asking, *candidate.load.actions)
-    found = changed(inputs, candidate.rendered, stored.slurm_conf)
+    found = changed(inputs, candidate.rendered, stored.lines)
     if not found:
         return candidate.refused(trial.message, *actions, wake_up=candidate.load.wake_up)
     rest = {**inputs.held, **{one.name: "" for one in found}}

@@ -20,6 +20,7 @@ from slinky_operator.cluster.rollout.preflight import pod_troubles
 from slinky_operator.cluster.rollout.preflight.slurmd_kinds import kinds
 from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import TRY_AGAIN, Remembered, Rules, Stage, Trial
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind, preflight
 from slinky_operator.cluster.trials.scripts import REFUSED
 from slinky_operator.cluster.view import View
@@ -29,7 +30,7 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import Rendered, subjects
 from slinky_operator.slurm.conf.derive import SLURM_CONF
 from slinky_operator.slurm.conf.programs import Programs
-from slinky_operator.slurm.exit_messages import short, stuck
+from slinky_operator.slurm.exit_messages import ended, short, stuck
 
 PATIENCE: Final = timedelta(seconds=90)
 """How long a preflight's pod may take before it is given up: as long as a pull while an image is being pulled."""
@@ -51,9 +52,9 @@ def made(
     """Build the preflight of a configuration, with slurmctld's running pod."""
     snapshot = view.snapshot
     live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
-    running = None if live is None else live["spec"]["template"]["spec"]
-    files, digest = rendered.files, rendered.hash
-    return preflight(snapshot.cluster, view.images, tried, files, digest, running=running, node=node, programs=programs)
+    running = {} if live is None else live["spec"]["template"]["spec"]
+    given = TrialInput(snapshot.cluster, view.images, rendered.files, running, running, node=node)
+    return preflight(given, tried, programs)
 
 
 def attempt(view: View, wanted: Preflight, found: Sequence[SlurmdKind], passed: Collection[str] = ()) -> Trial:
@@ -67,24 +68,15 @@ def attempt(view: View, wanted: Preflight, found: Sequence[SlurmdKind], passed: 
     rules = Rules(
         kind=pods.CONFIGURATION,
         words="slurmctld and slurmd try it",
-        result=_remembered,
+        result=lambda verdict: engine.remembered(verdict, "its pod gave no result and is created again: "),
         denied=lambda why: Remembered(Stage.STUCK, f"its pod cannot be created: {why}", TRY_AGAIN, keeps=True),
         first=lambda pod, so_far: _without_some(view, pod, wanted, found, so_far),
-        read=lambda pod, at: outcome_of(pod, wanted, found, at, view.wall),
+        read=lambda pod, at, wall: outcome_of(pod, wanted, found, at, wall),
         watched=_watched,
         start=lambda _: start(wanted),
         tried="slurmctld and slurmd have tried it",
     )
-    verdict = view.snapshot.memory.verdicts.get(wanted.name)
-    return engine.follow(view.snapshot, wanted, rules, verdict, view.now, view.wall, passed)
-
-
-def _remembered(verdict: Verdict) -> Remembered:
-    if verdict.outcome is Outcome.UNDECIDED:
-        words = f"its pod gave no result and is created again: {verdict.why}"
-        return Remembered(Stage.STUCK, words, TRY_AGAIN)
-    passed = verdict.outcome is Outcome.PASSED
-    return Remembered(Stage.PASSED if passed else Stage.REFUSED, verdict.why, keeps=passed)
+    return engine.follow(view, wanted, rules, passed)
 
 
 def _without_some(
@@ -122,7 +114,7 @@ def still(left_out: Mapping[str, LeftOut], found: Iterable[SlurmdKind]) -> dict[
 
 def leftovers(snapshot: Snapshot, current: Collection[str] = ()) -> tuple[Remove, ...]:
     """Pods and ConfigMaps of preflights other than these."""
-    return engine.others(snapshot, pods.CONFIGURATION, current)
+    return engine.leftovers(snapshot, pods.CONFIGURATION, current)
 
 
 def outcome_of(
@@ -130,18 +122,18 @@ def outcome_of(
 ) -> Verdict | None:
     """The outcome that a preflight's pod shows; `None` while there is none."""
     status = pod.get("status") or {}
-    ended = problems.ended(pod)
+    ends = ended(pod)
     # slurmctld comes first: what it rejects, slurmd never reads.
-    names = sorted(ended, key=lambda name: (name != naming.CONTROLLER_CONTAINER, name))
+    names = sorted(ends, key=lambda name: (name != naming.CONTROLLER_CONTAINER, name))
     for name in names:
-        if ended[name].get("exitCode") == REFUSED:
-            words = refusal(ended[name].get("message") or "", wanted) or "it has ended without a word"
+        if ends[name].get("exitCode") == REFUSED:
+            words = refusal(ends[name].get("message") or "", wanted) or "it has ended without a word"
             return Verdict(Outcome.REFUSED, f"{_named(name, wanted, found)} refuses it: {words}", now)
     if status.get("phase") == "Succeeded":
         return Verdict(Outcome.PASSED, "", now)
     if status.get("phase") == "Failed":
-        failed = [name for name in names if ended[name].get("exitCode")]
-        words = "; ".join(f"{name}: {short(ended[name].get('message') or '') or 'no word'}" for name in failed)
+        failed = [name for name in names if ends[name].get("exitCode")]
+        words = "; ".join(f"{name}: {short(ends[name].get('message') or '') or 'no word'}" for name in failed)
         why = words or status.get("message") or status.get("reason") or "its pod was removed"
         return Verdict(Outcome.UNDECIDED, why, now)
     patience = problems.PULLING if len(wanted.kinds) == 1 or problems.pulls_slurmctld(pod) else PATIENCE

@@ -10,14 +10,14 @@ Where the state cannot be copied (it is in an emptyDir, no second pod may mount 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import timedelta
+from typing import Any, Final
 
-from slinky_operator.cluster.actions import Remove, TrialObjects
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.memory import Outcome, Verdict
-from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.parts.slurmctld.manifests import claim_name
 from slinky_operator.cluster.rollout.in_use.parameters import users
@@ -25,13 +25,12 @@ from slinky_operator.cluster.rollout.preflight import attempts
 from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import TRY_AGAIN, Remembered, Rules, Stage, Trial
 from slinky_operator.cluster.trials.jobs_pod import GONE, jobs_trial
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED
 from slinky_operator.cluster.trials.state_pod import READING
 from slinky_operator.cluster.view import View
-from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.render import hash_of
-from slinky_operator.slurm.exit_messages import LONGEST, short, stuck
+from slinky_operator.slurm.exit_messages import LONGEST, short
 
 AGAIN: Final = 60.0
 """Seconds until a change that would end jobs is tried again."""
@@ -97,13 +96,14 @@ def trial(view: View, live: Mapping[str, str], files: Mapping[str, str]) -> Tria
     node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName") or ""
     claim = claim_name(snapshot)
     if running is None or not node or not claim or not slurmctld_pod.keeps_state(running["spec"]["template"]):
-        return Trial(Stage.PASSED, "", leftovers(snapshot))
+        return Trial(Stage.PASSED, "", engine.leftovers(snapshot, pods.JOBS))
     if sum(map(len, (*live.values(), *files.values()))) > MOST_BYTES:
         return Trial(Stage.PASSED, _untried("the files of both configurations are too large for a ConfigMap"))
     spec = running["spec"]["template"]["spec"]
-    both = hash_of({"": hash_of(live), **files})
-    tried = jobs_trial(snapshot.cluster, view.images, spec, live, files, both, claim, node)
-    return engine.follow(snapshot, tried, _rules(tried, view.wall), _known(snapshot, tried.name), view.now, view.wall)
+    tried = jobs_trial(TrialInput(snapshot.cluster, view.images, files, spec, spec, claim, node), live)
+    # The result of an earlier change from and to the same files is about the jobs of that time.
+    loaded = snapshot.memory.loaded
+    return engine.follow(view, tried, _rules(tried, -math.inf if loaded is None else loaded.at))
 
 
 def would_end(found: Trial) -> bool:
@@ -111,12 +111,7 @@ def would_end(found: Trial) -> bool:
     return found.message.startswith(WOULD_END)
 
 
-def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
-    """Objects of trials other than this one."""
-    return engine.others(snapshot, pods.JOBS, (current,))
-
-
-def _rules(tried: TrialObjects, wall: datetime) -> Rules:
+def _rules(tried: TrialObjects, since: float) -> Rules:
     return Rules(
         kind=pods.JOBS,
         words="slurmctld tries it with a copy of its jobs",
@@ -124,7 +119,10 @@ def _rules(tried: TrialObjects, wall: datetime) -> Rules:
         denied=lambda why: Remembered(
             Stage.STUCK, f"the pod that tries it with a copy of the jobs cannot be created: {why}", TRY_AGAIN
         ),
-        read=lambda pod, at: _verdict(pod, tried, at, wall),
+        read=engine.read_daemon(
+            naming.CONTROLLER_CONTAINER, lambda end: _of_end(end, tried), lambda _: PATIENCE, on_one_node=True
+        ),
+        since=since,
         expires=HOLDS,
     )
 
@@ -137,40 +135,26 @@ def _remembered(verdict: Verdict) -> Remembered:
     return Remembered(Stage.PASSED, _untried(verdict.why), holds, keeps=True)
 
 
-def _known(snapshot: Snapshot, name: str) -> Verdict | None:
-    """The result of this trial; none of an earlier change from and to the same files, with the jobs of that time."""
-    verdict, loaded = snapshot.memory.verdicts.get(name), snapshot.memory.loaded
-    return None if verdict is not None and loaded is not None and verdict.at < loaded.at else verdict
-
-
 def _untried(why: str) -> str:
     return f"the configuration is applied without a trial with a copy of the jobs: {why}"[:LONGEST] if why else ""
 
 
-def _verdict(pod: Object, tried: TrialObjects, now: float, wall: datetime) -> Verdict | None:
-    """The result of a trial; `None` while it runs."""
-    end = problems.ended(pod).get(naming.CONTROLLER_CONTAINER)
-    if end is not None:
-        code, message = end.get("exitCode"), str(end.get("message") or "")
-        if not code:
-            return _of_jobs(harmed(message), now)
-        if code == REFUSED:
-            words = attempts.refusal(message, tried) or "no word"
-            return Verdict(Outcome.REFUSED, f"slurmctld refuses it with the nodes and jobs there are: {words}", now)
-        why = message if code == NOT_COPIED else problems.not_started(end) or short(message)
-        return Verdict(Outcome.UNDECIDED, (why or str(end.get("reason") or code))[:LONGEST], now)
-    if problems.failed(pod):
-        return Verdict(Outcome.UNDECIDED, problems.failed(pod), now)
-    age = problems.age(pod, wall)
-    if problems.has_no_place(pod, wall) or age > PATIENCE:
-        return Verdict(Outcome.UNDECIDED, stuck(pod) or f"its pod has not ended in {age.seconds} s", now)
-    return None
+def _of_end(end: Mapping[str, Any], tried: TrialObjects) -> tuple[Outcome, str]:
+    """What the end of the container says."""
+    code, message = end.get("exitCode"), str(end.get("message") or "")
+    if not code:
+        return _of_jobs(harmed(message))
+    if code == REFUSED:
+        words = attempts.refusal(message, tried) or "no word"
+        return Outcome.REFUSED, f"slurmctld refuses it with the nodes and jobs there are: {words}"
+    why = message if code == NOT_COPIED else problems.not_started(end) or short(message)
+    return Outcome.UNDECIDED, (why or str(end.get("reason") or code))[:LONGEST]
 
 
-def _of_jobs(harm: tuple[Harm, ...], now: float) -> Verdict:
+def _of_jobs(harm: tuple[Harm, ...]) -> tuple[Outcome, str]:
     if not harm:
-        return Verdict(Outcome.PASSED, "", now)
+        return Outcome.PASSED, ""
     first = harm[0]
     becomes = "is forgotten" if first.after == GONE else f"becomes {first.after}"
     words = f"{WOULD_END}{users([one.job for one in harm], ())}: with a copy of its state, slurmctld says that"
-    return Verdict(Outcome.REFUSED, f"{words} job {first.job}, {first.before}, {becomes}", now)
+    return Outcome.REFUSED, f"{words} job {first.job}, {first.before}, {becomes}"

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any, Final
 
-from slinky_operator.cluster.actions import Action, EndPreflight, Remove, TrialObjects
+from slinky_operator.cluster.actions import Action, EndPreflight, TrialObjects
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
@@ -33,7 +33,8 @@ from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.rollout.preflight import running_release, state_copy
 from slinky_operator.cluster.rollout.preflight.differences import differences
 from slinky_operator.cluster.trials import engine, pods, problems
-from slinky_operator.cluster.trials.engine import Remembered, Trial
+from slinky_operator.cluster.trials.engine import Remembered, Rules, Trial
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.rehearsal_pod import NO_COMMAND, rehearsal
 from slinky_operator.cluster.trials.scripts import REFUSED, UNTRIED
 from slinky_operator.cluster.view import View
@@ -41,9 +42,8 @@ from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child, has_settled
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.connection.contact import ContactState
-from slinky_operator.slurm.exit_messages import held_up, stuck
+from slinky_operator.slurm.exit_messages import ended, held_up, stuck
 from slinky_operator.slurm.releases import Release
 
 ALONE: Final = timedelta(seconds=60)
@@ -92,7 +92,7 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
     snapshot = view.snapshot
     live = None if wanted is None else snapshot.children.get(wanted.key)
     config = shared_objects.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
-    stale = (*_leftovers(snapshot), *state_copy.leftovers(snapshot))
+    stale = tuple(one for kind in (pods.REHEARSAL, pods.STATE) for one in engine.leftovers(snapshot, kind))
     free = Replacement(Stage.FREE, "", stale)
     if wanted is None or live is None or config is None or not _protected(snapshot):
         return free
@@ -113,13 +113,13 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
         return Replacement(Stage.HELD, words, stale, LOOK_FOR_JOBS)
     node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName", "")
     files = config["data"]
-    tried = rehearsal(snapshot.cluster, view.images, template, running, files, hash_of(files), node)
+    tried = rehearsal(TrialInput(snapshot.cluster, view.images, files, template, running, node=node))
     found = _look(view, tried, template)
     starts = found.stage is Stage.FREE
     if starts:
         found = _with_state(found, state_copy.trial(view, wanted, live, files))
     else:
-        found = replace(found, actions=(*found.actions, *state_copy.leftovers(snapshot)))
+        found = replace(found, actions=(*found.actions, *engine.leftovers(snapshot, pods.STATE)))
     if found.stage is Stage.FREE:
         return found
     kind = "is tried first"
@@ -174,36 +174,25 @@ def _protected(snapshot: Snapshot) -> bool:
 
 def _look(view: View, tried: TrialObjects, template: Mapping[str, Any]) -> Replacement:
     """Check for the outcome of a rehearsal, or start it."""
-    snapshot, wall = view.snapshot, view.wall
-    rules = engine.Rules(
+    rules = Rules(
         kind=pods.REHEARSAL,
         words="it is being started",
-        result=_remembered,
+        result=engine.remembered,
         denied=lambda why: Remembered(
             engine.Stage.STUCK, f"the API server refuses it: {why}", engine.TRY_AGAIN, keeps=True
         ),
-        read=lambda pod, at: _verdict(pod, template, at, wall),
-        watched=lambda pod, so_far: _watched(pod, so_far, template, wall),
+        read=lambda pod, at, wall: _verdict(pod, template, at, wall),
+        watched=lambda pod, so_far: _watched(pod, so_far, template, view.wall),
     )
-    found = engine.follow(snapshot, tried, rules, snapshot.memory.verdicts.get(tried.name), view.now, wall)
+    found = engine.follow(view, tried, rules)
     if found.stage is engine.Stage.PASSED:
-        return _passed(snapshot, found.message, found.actions)
+        return _passed(view.snapshot, found.message, found.actions)
     for one in found.actions:
         # One that an earlier operator has left counts at once: what has followed from it stays, too.
         if isinstance(one, EndPreflight) and one.verdict.outcome is Outcome.PASSED:
-            return _passed(snapshot, one.verdict.why, found.actions)
+            return _passed(view.snapshot, one.verdict.why, found.actions)
     stage = Stage.TRYING if found.stage is engine.Stage.UNDER_WAY else Stage.HELD
     return Replacement(stage, found.message, found.actions, found.wake_up)
-
-
-def _remembered(verdict: Verdict) -> Remembered:
-    match verdict.outcome:
-        case Outcome.PASSED:
-            return Remembered(engine.Stage.PASSED, verdict.why, keeps=True)
-        case Outcome.REFUSED:
-            return Remembered(engine.Stage.REFUSED, verdict.why)
-        case Outcome.UNDECIDED:
-            return Remembered(engine.Stage.STUCK, verdict.why, engine.TRY_AGAIN)
 
 
 def _watched(pod: Object, so_far: Trial, template: Mapping[str, Any], wall: datetime) -> Trial:
@@ -225,7 +214,7 @@ def _verdict(  # noqa: PLR0911 - one for each end
     pod: Object, template: Mapping[str, Any], now: float, wall: datetime
 ) -> Verdict | None:
     """The result of a rehearsal; `None` while it runs."""
-    ends = problems.ended(pod)
+    ends = ended(pod)
     own = ends.get(naming.CONTROLLER_CONTAINER)
     others = {name: end for name, end in ends.items() if name != naming.CONTROLLER_CONTAINER}
     for name, end in others.items():
@@ -274,8 +263,3 @@ def _named_sources(template: Mapping[str, Any]) -> Iterable[str]:
             yield f"claim {one['persistentVolumeClaim'].get('claimName')}"
         elif "emptyDir" not in one:
             yield f"volume {one['name']}"
-
-
-def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
-    """Objects of rehearsals other than this one."""
-    return engine.others(snapshot, pods.REHEARSAL, (current,))

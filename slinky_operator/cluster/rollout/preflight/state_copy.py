@@ -9,24 +9,22 @@ ends rather than change a state that it cannot read, so that only time is lost t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
-from slinky_operator.cluster.actions import Remove
 from slinky_operator.cluster.memory import Outcome, Verdict
-from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.parts.slurmctld.manifests import claim_name
 from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import Remembered, Rules, Stage, Trial
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED, UNTRIED
 from slinky_operator.cluster.trials.state_pod import READING, state_trial
 from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.render import hash_of
-from slinky_operator.slurm.exit_messages import LONGEST, short, stuck
+from slinky_operator.slurm.exit_messages import LONGEST, short
 
 AGAIN: Final = 300.0
 """Seconds until a state that was refused is tried again: slurmctld writes it all the time."""
@@ -62,18 +60,12 @@ def trial(view: View, wanted: Child, live: Object, files: Mapping[str, str]) -> 
     image = _image(new)
     is_there = bool(node and claim) and slurmctld_pod.keeps_state(old) and _volume(new) == _volume(old)
     if image == _image(old) or not is_there:
-        return Trial(Stage.PASSED, "", leftovers(snapshot))
-    tried = state_trial(snapshot.cluster, view.images, new["spec"], old["spec"], files, hash_of(files), claim, node)
-    verdict = snapshot.memory.verdicts.get(tried.name)
-    return engine.follow(snapshot, tried, _rules(image, view.wall), verdict, view.now, view.wall)
+        return Trial(Stage.PASSED, "", engine.leftovers(snapshot, pods.STATE))
+    given = TrialInput(snapshot.cluster, view.images, files, new["spec"], old["spec"], claim, node)
+    return engine.follow(view, state_trial(given), _rules(image))
 
 
-def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
-    """Objects of trials other than this one."""
-    return engine.others(snapshot, pods.STATE, (current,))
-
-
-def _rules(image: str, wall: datetime) -> Rules:
+def _rules(image: str) -> Rules:
     def result(verdict: Verdict) -> Remembered:
         if verdict.outcome is Outcome.REFUSED:
             return Remembered(Stage.REFUSED, verdict.why, AGAIN)
@@ -87,7 +79,7 @@ def _rules(image: str, wall: datetime) -> Rules:
         denied=lambda why: Remembered(
             Stage.PASSED, _untried(image, f"the API server refuses the pod that copies it: {why}")
         ),
-        read=lambda pod, at: _verdict(pod, at, wall),
+        read=engine.read_daemon(naming.CONTROLLER_CONTAINER, _of_end, _patience, on_one_node=True),
         expires=HOLDS,
     )
 
@@ -101,17 +93,8 @@ def _untried(image: str, why: str) -> str:
     )[: 2 * LONGEST]
 
 
-def _verdict(pod: Object, now: float, wall: datetime) -> Verdict | None:
-    """The result of a trial; `None` while it runs."""
-    end = problems.ended(pod).get(naming.CONTROLLER_CONTAINER)
-    if end is not None:
-        return Verdict(*_of_end(end), now)
-    if problems.failed(pod):
-        return Verdict(Outcome.UNDECIDED, problems.failed(pod), now)
-    age = problems.age(pod, wall)
-    if problems.has_no_place(pod, wall) or age > (problems.PULLING if problems.pulls_slurmctld(pod) else PATIENCE):
-        return Verdict(Outcome.UNDECIDED, stuck(pod) or f"its pod has not ended in {age.seconds} s", now)
-    return None
+def _patience(pod: Object) -> timedelta:
+    return problems.PULLING if problems.pulls_slurmctld(pod) else PATIENCE
 
 
 def _of_end(end: Mapping[str, Any]) -> tuple[Outcome, str]:

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.memory import Outcome, Verdict
-from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.config import writing
 from slinky_operator.cluster.rollout.preflight import attempts, decision, replacement, single_trial, state_copy
 from slinky_operator.cluster.rollout.preflight.replacement import Replacement
 from slinky_operator.cluster.trials import engine
 from slinky_operator.cluster.trials.engine import Stage, Trial
+from slinky_operator.cluster.view import View
 
 
 def goes_live_without_trial(patch: pytest.MonkeyPatch) -> None:
@@ -50,7 +49,7 @@ def deletes_the_trial_of_another(patch: pytest.MonkeyPatch) -> None:
 
 def leaves_trials_behind(patch: pytest.MonkeyPatch) -> None:
     """Pods and ConfigMaps of trials stay."""
-    patch.setattr(engine, "others", lambda *_: ())
+    patch.setattr(engine, "leftovers", lambda *_: ())
 
 
 def one_holds_up_all(patch: pytest.MonkeyPatch) -> None:
@@ -77,7 +76,8 @@ def remembers_nothing(patch: pytest.MonkeyPatch) -> None:
     """What a trial has shown is forgotten: it is made again and again."""
     real = engine.follow
 
-    def follow(snapshot: Snapshot, objects: TrialObjects, rules: engine.Rules, _: Verdict | None, *rest: Any) -> Trial:
-        return real(snapshot, objects, rules, None, *rest)
+    def follow(view: View, *rest: Any) -> Trial:
+        memory = replace(view.snapshot.memory, verdicts={})
+        return real(replace(view, snapshot=replace(view.snapshot, memory=memory)), *rest)
 
     patch.setattr(engine, "follow", follow)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,9 +13,10 @@ from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartP
 from slinky_operator.cluster.memory import Denied, Outcome, Verdict
 from slinky_operator.cluster.trials import engine, pods
 from slinky_operator.cluster.trials.engine import Remembered, Rules, Stage, Trial
+from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
-from tests.unit.cluster.world import WALL, World, cluster_object
+from tests.unit.cluster.world import ENVIRONMENT, WALL, World, cluster_object
 
 NOW = 1000.0
 OBJECTS = pods.objects(Cluster.parse(cluster_object()), pods.STATE, {"volumes": []}, identity={}, data={"a": "b"})
@@ -27,7 +28,7 @@ MEANINGS = {
 }
 
 
-def read(pod: Object, at: float) -> Verdict | None:
+def read(pod: Object, at: float, _: datetime) -> Verdict | None:
     """The result that a pod of these tests shows."""
     return Verdict(Outcome.PASSED, "read", at) if (pod.get("status") or {}).get("phase") == "Succeeded" else None
 
@@ -43,7 +44,9 @@ RULES = Rules(
 
 
 def seen(world: World, verdict: Verdict | None = None, rules: Rules = RULES) -> Trial:
-    return engine.follow(world.snapshot(), OBJECTS, rules, verdict, NOW, WALL)
+    if verdict is not None:
+        world.memory.verdicts[OBJECTS.name] = verdict
+    return engine.follow(View(world.snapshot(), ENVIRONMENT.images, NOW, WALL), OBJECTS, rules)
 
 
 def there(world: World, name: str = OBJECTS.name, ended: timedelta | None = None, **metadata: Any) -> World:
@@ -101,6 +104,12 @@ def test_a_result_holds_for_its_time_and_then_the_trial_is_repeated(outcome: Out
     assert over.stage is (Stage.UNDER_WAY if outcome is Outcome.PASSED else meaning.stage)
 
 
+def test_a_result_from_before_a_change_does_not_count() -> None:
+    known = Verdict(Outcome.REFUSED, "", NOW - 10)
+    assert seen(World(), known, replace(RULES, since=NOW - 10)).stage is Stage.REFUSED
+    assert seen(World(), known, replace(RULES, since=NOW - 9)).actions == (StartPreflight(OBJECTS),)
+
+
 def test_objects_that_the_api_server_refuses_are_tried_again_later() -> None:
     world = World()
     world.memory.denied[OBJECTS.pod.key] = Denied(OBJECTS.pod.digest, "a quota", NOW - 20)
@@ -111,5 +120,5 @@ def test_objects_that_the_api_server_refuses_are_tried_again_later() -> None:
 
 def test_trials_beside_it_stay() -> None:
     world = there(there(World()), OLDER.name)
-    found = engine.follow(world.snapshot(), OBJECTS, RULES, None, NOW, WALL, (OLDER.name,))
+    found = engine.follow(View(world.snapshot(), ENVIRONMENT.images, NOW, WALL), OBJECTS, RULES, (OLDER.name,))
     assert removed(found.actions) == []

@@ -8,6 +8,7 @@ from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.parts.slurmctld.manifests import stateful_set
 from slinky_operator.cluster.trials import pods
 from slinky_operator.cluster.trials.jobs_pod import jobs_trial
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.state_pod import LIVE
 from tests.unit.cluster.world import cluster_object
 
@@ -20,7 +21,7 @@ def made(live: dict[str, str], files: dict[str, str]) -> TrialObjects:
         slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="agent:1", slurmd="slurmd:1", sssd="sssd:1"
     )
     spec = stateful_set(CLUSTER, images, {})["spec"]["template"]["spec"]
-    return jobs_trial(CLUSTER, images, spec, live, files, "hash", "claim", "node-1")
+    return jobs_trial(TrialInput(CLUSTER, images, files, spec, spec, "claim", "node-1"), live)
 
 
 def test_both_configurations_are_there_and_what_only_one_of_them_has() -> None:

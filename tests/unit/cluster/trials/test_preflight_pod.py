@@ -13,6 +13,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.rollout.preflight.slurmd_kinds import kinds
+from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind, preflight
 from slinky_operator.slurm.conf.programs import Programs, programs
 from slinky_operator.slurm.exit_messages import short
@@ -26,7 +27,7 @@ FILES = {"slurm.conf": "ClusterName=x\n"}
 def make(spec: dict[str, Any] | None = None, *node_sets: dict[str, Any]) -> Preflight:
     found = [NodeSet.parse(one) for one in node_sets]
     tried = kinds(found, IMAGES) or (SlurmdKind(IMAGES.slurmd),)
-    return preflight(Cluster.parse(cluster_object(spec)), IMAGES, tried, FILES, "digest")
+    return preflight(TrialInput(Cluster.parse(cluster_object(spec)), IMAGES, FILES), tried)
 
 
 def test_it_passes_the_restricted_pod_security_level() -> None:
@@ -149,7 +150,7 @@ def test_programs_are_looked_for_in_the_image_of_the_daemon_that_runs_them_unles
     ]
     tried = kinds(found, IMAGES)
     assert [one.image for one in tried] == ["a:1", "b:1", "c:1"]
-    made = preflight(Cluster.parse(cluster_object()), IMAGES, tried, files, "d", programs=programs(files, {}))
+    made = preflight(TrialInput(Cluster.parse(cluster_object()), IMAGES, files), tried, programs(files, {}))
     assert looked_for(made) == {
         "slurmctld": "PrologSlurmctld=/opt/ctld",
         "slurmd-0": "Prolog=/opt/prolog\nEpilog=/site/bin/epilog",
@@ -157,7 +158,7 @@ def test_programs_are_looked_for_in_the_image_of_the_daemon_that_runs_them_unles
     }
     # Nothing is looked for in a slurmd of which nothing is known.
     stock = preflight(
-        Cluster.parse(cluster_object()), IMAGES, (SlurmdKind("x"),), files, "d", programs=programs(files, {})
+        TrialInput(Cluster.parse(cluster_object()), IMAGES, files), (SlurmdKind("x"),), programs(files, {})
     )
     assert [*looked_for(stock)] == ["slurmctld"]
 
@@ -169,7 +170,7 @@ def test_slurmctlds_volumes_that_a_preflight_has_not_are_left_out() -> None:
         "volumes": [{"name": "more", "persistentVolumeClaim": {"claimName": "more"}}],
     }
     cluster = Cluster.parse(cluster_object({"controller": {"template": {"spec": spec}}}))
-    made = preflight(cluster, IMAGES, (), files, "d", programs=programs(files, {}))
+    made = preflight(TrialInput(cluster, IMAGES, files), (), programs(files, {}))
     assert not looked_for(made)
 
 
@@ -182,7 +183,7 @@ def test_a_program_that_is_not_there_is_refused_by_name(tmp_path: Path, containe
     (tmp_path / "folder").mkdir()
     files = {"slurm.conf": f"Prolog={tmp_path}/gone\nEpilog={there}\nPrologSlurmctld={plain}\nTaskProlog=/no/such/x\n"}
     tried = kinds([NodeSet.parse(node_set_object("a"))], IMAGES)
-    made = preflight(Cluster.parse(cluster_object()), IMAGES, tried, files, "d", programs=programs(files, {}))
+    made = preflight(TrialInput(Cluster.parse(cluster_object()), IMAGES, files), tried, programs(files, {}))
     (found,) = (one for one in made.pod.body["spec"]["containers"] if one["name"] == container)
     script = found["command"][-1].replace("/preflight", str(tmp_path / "folder"))
     script = script.replace("/dev/termination-log", str(tmp_path / "said"))

@@ -27,7 +27,8 @@ from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.actions import Write, asks
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.rollout.config import membership
-from slinky_operator.cluster.rollout.config.candidate import Candidate, Rollout
+from slinky_operator.cluster.rollout.config.candidate import Candidate, Refused, Step, Waiting
+from slinky_operator.cluster.rollout.config.outcome import Rollout, outcome
 from slinky_operator.cluster.rollout.config.rendering import candidate_of
 from slinky_operator.cluster.rollout.config.settling import settle
 from slinky_operator.cluster.rollout.config.writing import bring_in
@@ -64,12 +65,17 @@ def plan_rollout(view: View, first: str = "", own_keys: Sequence[PublicKey] = ()
         Public halves of the keys that the operator signs tokens with.
     """
     candidate = candidate_of(view, first, own_keys)
-    return _hindered(candidate) or _as_told(
-        candidate, settle(candidate) if candidate.is_mounted else bring_in(candidate)
-    )
+    step = _hindrance(candidate)
+    if step is not None:
+        return outcome(candidate, step)
+    if candidate.is_mounted:
+        # Until the files are settled, the status says what runs.
+        candidate = replace(candidate, status=candidate.stored.status)
+        return _as_told(candidate, outcome(candidate, settle(candidate)))
+    return _as_told(candidate, outcome(candidate, bring_in(candidate)))
 
 
-def _hindered(candidate: Candidate) -> Rollout | None:
+def _hindrance(candidate: Candidate) -> Step | None:
     """What comes before any step, or prevents it; `None` if nothing does."""
     stored, load, kept = candidate.stored, candidate.load, candidate.kept
     wanted, rendered, good = candidate.wanted, candidate.rendered, stored.good
@@ -79,18 +85,18 @@ def _hindered(candidate: Candidate) -> Rollout | None:
         cluster = candidate.view.snapshot.cluster
         back = shared_objects.config_map(cluster, good["data"], hash_of(good["data"]), stored.next_change)
         write = Write(Child(CONFIGMAPS, back), stored.mounted)
-        return candidate.waiting("changes made by others are being reverted", write)
+        return Waiting("changes made by others are being reverted", (write,))
     if wanted.problems:
         leaving = membership.leaving(candidate.view.snapshot, wanted)
         strangers = [one for one in leaving if lines_of(one.obj["metadata"]["name"], stored.lines) is None]
         words = "; ".join(map(str, wanted.problems))
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED
-        return candidate.refused(words, *load.actions, *strangers, wake_up=load.wake_up, reason=reason)
+        return Refused(words, (*load.actions, *strangers), wake_up=load.wake_up, reason=reason)
     if rendered.problems:
         # What must stay conflicts with what is wanted; both are kept as they are.
         words = "; ".join((*map(str, rendered.problems), *kept.why))
         asking, wake_up = candidate.asking, load.wake_up or USE_VALID
-        return candidate.refused(words, *load.actions, *asking, wake_up=wake_up, reason=kept.reason)
+        return Refused(words, (*load.actions, *asking), wake_up=wake_up, reason=kept.reason)
     return None
 
 

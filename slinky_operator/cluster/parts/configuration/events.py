@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.rollout.config.candidate import Rollout
+from slinky_operator.cluster.rollout.config.outcome import Rollout
 from slinky_operator.kube.events import EventType
 
 

@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster.status import ConfigStatus
 from slinky_operator.cluster.part import ON_ITS_WAY, Part, Problem, Shown
 from slinky_operator.cluster.parts.keys.part import trouble
 from slinky_operator.cluster.pass_state import PassState
-from slinky_operator.cluster.rollout.config.candidate import Rollout
+from slinky_operator.cluster.rollout.config.outcome import Rollout
 from slinky_operator.reconcile.text import named
 
 

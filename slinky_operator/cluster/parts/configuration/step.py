@@ -11,7 +11,7 @@ from slinky_operator.cluster.parts.configuration import events
 from slinky_operator.cluster.parts.configuration.part import Configuration
 from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.pass_state import PassState
-from slinky_operator.cluster.rollout.config.candidate import Rollout
+from slinky_operator.cluster.rollout.config.outcome import Rollout
 from slinky_operator.cluster.rollout.plan import plan_rollout
 from slinky_operator.cluster.rollout.preflight.replacement import Replacement, Stage
 from slinky_operator.cluster.writes.due import is_denied

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Write
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.rollout.config import addresses, loading, manual_changes, membership
-from slinky_operator.cluster.rollout.config.candidate import Candidate, Rollout
+from slinky_operator.cluster.rollout.config.candidate import Candidate, Live, Refused, Step, Waiting
 from slinky_operator.cluster.rollout.config.held_nodesets import next_suspect
 from slinky_operator.cluster.rollout.config.writing import later_part
 from slinky_operator.cluster.rollout.in_use.answer import asks_in, use
@@ -22,25 +20,24 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import hash_of
 
 
-def settle(candidate: Candidate) -> Rollout:
+def settle(candidate: Candidate) -> Step:
     """Continue once the ConfigMap holds what is wanted."""
-    candidate = replace(candidate, status=candidate.stored.status)
     load, current, good = candidate.load, candidate.stored.current, candidate.stored.good
     assert current is not None  # noqa: S101 - it holds the candidate
     write = _up_to_date(candidate, current)
     if write is not None:
-        return candidate.waiting(f"ConfigMap {write.child.name} is being brought up to date", write)
+        return Waiting(f"ConfigMap {write.child.name} is being brought up to date", (write,))
     match load.stage:
         case loading.Stage.UNDER_WAY:
             asks, due = _look_up(candidate, current, waits=False)
             # If there are names without an address, they are the cause of the delay.
             words = "; ".join(filter(None, (load.message, candidate.addresses.message)))
             wake_up = _soonest(load.wake_up, due)
-            return candidate.waiting(words, *_leftovers(candidate), *load.actions, *asks, wake_up=wake_up)
+            return Waiting(words, (*_leftovers(candidate), *load.actions, *asks), wake_up=wake_up)
         case loading.Stage.REFUSED if good is not None and hash_of(good["data"]) != candidate.rendered.hash:
             return _rolled_back(candidate, current, good)
         case loading.Stage.REFUSED:
-            return candidate.refused(load.message, *_leftovers(candidate), *load.actions, wake_up=load.wake_up)
+            return Refused(load.message, (*_leftovers(candidate), *load.actions), wake_up=load.wake_up)
         case loading.Stage.LOADED:
             return _loaded(candidate, current)
 
@@ -53,7 +50,7 @@ def _up_to_date(candidate: Candidate, current: Object) -> Write | None:
     return None if shows(child.body, current) else Write(child, current)
 
 
-def _rolled_back(candidate: Candidate, current: Object, good: Object) -> Rollout:
+def _rolled_back(candidate: Candidate, current: Object, good: Object) -> Step:
     """Restore the last good files, with a mark that says which were rejected."""
     load, view = candidate.load, candidate.view
     digest, change_id = hash_of(good["data"]), candidate.stored.next_change
@@ -62,10 +59,10 @@ def _rolled_back(candidate: Candidate, current: Object, good: Object) -> Rollout
     at = None if load.ended else view.wall
     marked = shared_objects.marked_refused(back, candidate.rendered.hash, load.message, at)
     words = f"slurmctld rejected it, and the last good one is being restored: {load.message}"
-    return candidate.refused(words, Write(Child(CONFIGMAPS, marked), current), reason=Reason.CONFIG_ROLLED_BACK)
+    return Refused(words, (Write(Child(CONFIGMAPS, marked), current),), reason=Reason.CONFIG_ROLLED_BACK)
 
 
-def _loaded(candidate: Candidate, current: Object) -> Rollout:
+def _loaded(candidate: Candidate, current: Object) -> Step:
     """Save the files as good, and continue with what waits: addresses, held NodeSets, trials of what is left out."""
     snapshot, now = candidate.view.snapshot, candidate.view.now
     store = _saved(candidate, current)
@@ -74,7 +71,7 @@ def _loaded(candidate: Candidate, current: Object) -> Rollout:
     if waits and not candidate.is_applied:
         # Results available at once belong to the configuration: nodes should not appear a moment later.
         words = f"addresses are looked up: {addresses.some(candidate.addresses.unknown)}"
-        return candidate.waiting(words, *store, *_leftovers(candidate), *asks, wake_up=due)
+        return Waiting(words, (*store, *_leftovers(candidate), *asks), wake_up=due)
     retry = next_suspect(snapshot) if candidate.is_applied else []
     leaving = membership.leaving(snapshot, candidate.rendered)
     later, beside = _tried_beside(candidate)
@@ -82,8 +79,8 @@ def _loaded(candidate: Candidate, current: Object) -> Rollout:
     wake_up = _soonest(beside.wake_up, asks_in(snapshot, now) if candidate.kept.asks else None, due, look)
     done = (*store, *beside.actions, *candidate.asking, *retry, *leaving, *asks)
     if later.stage is Stage.REFUSED and candidate.is_applied:
-        return candidate.refused(later.message, *done, wake_up=wake_up)
-    return candidate.live(*done, wake_up=wake_up)
+        return Refused(later.message, done, wake_up=wake_up)
+    return Live(done, wake_up=wake_up)
 
 
 def _saved(candidate: Candidate, current: Object) -> list[Action]:

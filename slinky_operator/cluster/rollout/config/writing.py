@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -11,7 +11,7 @@ from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Ask, EmitEvent, Write, asks
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.rollout.config import manual_changes
-from slinky_operator.cluster.rollout.config.candidate import Candidate, Rollout
+from slinky_operator.cluster.rollout.config.candidate import Candidate, Refused, Step, Waiting
 from slinky_operator.cluster.rollout.config.held_nodesets import changed, holding
 from slinky_operator.cluster.rollout.in_use import answer
 from slinky_operator.cluster.rollout.in_use.answer import USE_VALID, is_fresh
@@ -30,24 +30,24 @@ TRY_REFUSED: Final = timedelta(minutes=5)
 """How long a configuration that slurmctld rejected is not retried, unless it changes."""
 
 
-def bring_in(candidate: Candidate) -> Rollout:
+def bring_in(candidate: Candidate) -> Step:
     """Write a new configuration to the ConfigMap that slurmctld mounts: tried first, unless none has ever run."""
     view, stored, load = candidate.view, candidate.stored, candidate.load
     busy = (*candidate.asking, *load.actions)
     why = _rejected_before(candidate)
     if why is not None:
         words = f"slurmctld rejected it, and the last good one is restored: {why}"
-        return candidate.refused(words, *busy, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
+        return Refused(words, busy, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
     # What has never run cannot break, and what ran last can be restored without a query.
     ran_last = (stored.good or {}).get("data") == candidate.rendered.files
     if stored.never_ran(view.snapshot, candidate.status) or ran_last:
         return _written(candidate, busy)
     if candidate.first:
-        return candidate.waiting(candidate.first, *busy, wake_up=load.wake_up or 5.0)
+        return Waiting(candidate.first, busy, wake_up=load.wake_up or 5.0)
     return _tried(candidate)
 
 
-def _tried(candidate: Candidate) -> Rollout:
+def _tried(candidate: Candidate) -> Step:
     """Write the configuration once disposable daemons have accepted it."""
     view, stored, load = candidate.view, candidate.stored, candidate.load
     busy = (*candidate.asking, *load.actions)
@@ -59,9 +59,9 @@ def _tried(candidate: Candidate) -> Rollout:
     if trial.stage in {Stage.UNDER_WAY, Stage.STUCK}:
         wake_up = min(one for one in (trial.wake_up, load.wake_up, 5.0) if one is not None)
         words = "; ".join((f"preflight: {trial.message}", *candidate.kept.why))
-        return candidate.waiting(words, *trial.actions, *busy, wake_up=wake_up, reason=_reason(trial))
+        return Waiting(words, (*trial.actions, *busy), wake_up=wake_up, reason=_reason(trial))
     if preflight.stage is Stage.PASSED:
-        return candidate.refused(trial.message, *trial.actions, *busy, wake_up=trial.wake_up)
+        return Refused(trial.message, (*trial.actions, *busy), wake_up=trial.wake_up)
     return _refused(candidate, trial)
 
 
@@ -132,43 +132,43 @@ def _with_jobs(candidate: Candidate, trial: Trial) -> Trial:
     return jobs_copy.trial(view, live, files)
 
 
-def _refused(candidate: Candidate, trial: Trial) -> Rollout:
+def _refused(candidate: Candidate, trial: Trial) -> Step:
     """What disposable daemons have rejected: the changes of NodeSets in it are held back, to find the cause."""
     view, stored, inputs = candidate.view, candidate.stored, candidate.inputs
     actions = (*trial.actions, *candidate.asking, *candidate.load.actions)
     found = changed(inputs, candidate.rendered, stored.lines)
     if not found:
-        return candidate.refused(trial.message, *actions, wake_up=candidate.load.wake_up)
+        return Refused(trial.message, actions, wake_up=candidate.load.wake_up)
     rest = {**inputs.held, **{one.name: "" for one in found}}
     others = render(candidate.kept.over(replace(inputs, held=rest)), stored.slurm_conf)
     alone = len(found) == 1 and stored.current is not None and others.files == stored.current["data"]
     hold = holding(view.snapshot, inputs, found, trial.message, alone=alone)
-    return candidate.refused(trial.message, *trial.actions, hold, *candidate.asking, *candidate.load.actions)
+    return Refused(trial.message, (*trial.actions, hold, *candidate.asking, *candidate.load.actions))
 
 
-def _passed(candidate: Candidate, trial: Trial) -> Rollout:
+def _passed(candidate: Candidate, trial: Trial) -> Step:
     snapshot = candidate.view.snapshot
     if candidate.kept.asks and not is_fresh(snapshot, candidate.view.now):
         # Expensive answers are used for a long time: what is removed now is checked once more.
         ask = Ask(UseQuestion(candidate.status.applied_hash))
         words = "Slurm is asked once more what is in use"
-        return candidate.waiting(words, *candidate.load.actions, ask, wake_up=USE_VALID)
+        return Waiting(words, (*candidate.load.actions, ask), wake_up=USE_VALID)
     told = []
     if trial.message and snapshot.memory.last_events.get(Reason.STATE_NOT_TRIED) != trial.message:
         told = [EmitEvent(snapshot.raw, EventType.WARNING, Reason.STATE_NOT_TRIED, trial.message)]
     return _written(candidate, (*trial.actions, *candidate.asking, *told))
 
 
-def _written(candidate: Candidate, others: Sequence[Action]) -> Rollout:
+def _written(candidate: Candidate, others: tuple[Action, ...]) -> Step:
     snapshot, stored, rendered = candidate.view.snapshot, candidate.stored, candidate.rendered
     unasked, questions = manual_changes.unasked(snapshot, candidate.view.now, is_live=stored.is_live)
     if unasked:
         asked = any(asks(one, StatesQuestion) for one in others)
-        return candidate.waiting(unasked, *others, *(() if asked else questions), wake_up=1.0)
+        return Waiting(unasked, (*others, *(() if asked else questions)), wake_up=1.0)
     if set(candidate.status.node_sets) - set(rendered.node_sets):
         # The status comes first: from then on no pods are created that the next configuration would not contain.
-        return candidate.waiting("a NodeSet is being taken out", *others, wake_up=0.0)
+        return Waiting("a NodeSet is being taken out", others, wake_up=0.0)
     body = shared_objects.config_map(snapshot.cluster, rendered.files, rendered.hash, stored.next_change)
     write = Write(Child(CONFIGMAPS, body), stored.mounted)
     told = manual_changes.events(snapshot, rendered, stored.slurm_conf)
-    return candidate.waiting(f"ConfigMap {write.child.name} is being written", *others, write, *told)
+    return Waiting(f"ConfigMap {write.child.name} is being written", (*others, write, *told))

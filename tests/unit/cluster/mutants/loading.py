@@ -11,7 +11,7 @@ import pytest
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.rollout import plan
 from slinky_operator.cluster.rollout.config import addresses, loading, membership, settling, writing
-from slinky_operator.cluster.rollout.config.candidate import Candidate, Rollout
+from slinky_operator.cluster.rollout.config.candidate import Candidate, Step
 from slinky_operator.cluster.rollout.config.loading import Loading, Stage
 from slinky_operator.cluster.rollout.config.stored import StoredConfig
 
@@ -88,7 +88,7 @@ def good_before_it_is_proven(patch: pytest.MonkeyPatch) -> None:
     """A text is kept as the last good one as soon as it is written."""
     real = settling.settle
 
-    def early(one: Candidate) -> Rollout:
+    def early(one: Candidate) -> Step:
         return real(replace(one, load=Loading(Stage.LOADED)))
 
     patch.setattr(plan, "settle", early)

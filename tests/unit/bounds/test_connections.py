@@ -38,6 +38,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "slinky_operator/slurm/connection/clients.py": ({"httpx"}, "transports; the client reads with its intake"),
     "slinky_operator/slurm/connection/replicas.py": ({"httpx"}, "a transport; it reads no body"),
     "slinky_operator/slurm/fencing.py": ({"httpx"}, "a transport; it reads no body"),
+    "slinky_operator/slurm/connection/overrides.py": ({"httpx"}, "a transport; it reads no body"),
     "slinky_operator/pod_programs/joblogs/sources.py": (
         {"http.client"},
         "MAX_CHUNK and a deadline for each answer, pieces of 1 MiB",

@@ -7,7 +7,7 @@ from typing import Any
 from slinky_operator.cluster.actions import Write
 from slinky_operator.cluster.plan import Plan
 from slinky_operator.cluster.rollout.in_use.removals import JobUse
-from tests.unit.cluster.world import World, cluster_object
+from tests.unit.cluster.world import World, cluster_object, subject
 
 GONE = "2026-01-01T00:00:00Z"
 PARTITION = {"partitions": [{"name": "night", "nodeSets": ["ALL"], "config": "MaxTime=60"}]}
@@ -32,7 +32,7 @@ def config_maps(made: Plan) -> list[str]:
 
 def until(world: World, kind: type) -> Any:
     for _ in range(30):
-        found = next((one for one in world.plan().actions if isinstance(one, kind)), None)
+        found = next((one for one in map(subject, world.plan().actions) if isinstance(one, kind)), None)
         if found is not None:
             return found
         world.step()

@@ -168,6 +168,7 @@ class Model:
         world = copy.copy(self.world)
         other.world = world
         world.memory = copy.copy(self.world.memory)
+        world.memory.answers = self.world.memory.answers.copy()
         for name in ("keys", "denied", "own_writes", "last_events"):
             setattr(world.memory, name, dict(getattr(self.world.memory, name)))
         for name in ("secrets", "owners", "written", "children"):

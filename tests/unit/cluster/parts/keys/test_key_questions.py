@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from slinky_operator.cluster.parts.keys.proof import query as key_questions
+from slinky_operator.cluster.parts.keys.proof import question as key_questions
 from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, KeyProof
 from slinky_operator.cluster.parts.keys.proof.question import KeySetQuestion, ask_for_keys
 from slinky_operator.slurm.connection.key_proof import Answer, Daemon, Holder, KeySet, Verdict

@@ -25,8 +25,7 @@ from typing_extensions import override
 
 from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
-from slinky_operator.cluster.parts.keys.proof import key_steps
-from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding
+from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, finding
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.slurm.connection import key_proof
 from slinky_operator.slurm.connection.key_proof import Daemon, Holder, KeySet
@@ -103,7 +102,7 @@ class Rotation(Model):
             return await asyncio.gather(*questions)
 
         found = asyncio.run(answers())
-        return key_steps.finding(asked, {key.kid: one for key, one in zip(keys, found, strict=True)}, at)
+        return finding(asked, {key.kid: one for key, one in zip(keys, found, strict=True)}, at)
 
     def takes(self, *names: str) -> None:
         """Write a step, and wait until it is accepted; whether the one before is proven is the operator's affair."""

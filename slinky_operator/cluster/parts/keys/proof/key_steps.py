@@ -26,14 +26,14 @@ from slinky_operator.cluster.memory import SeenSecret
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.keys import staged_keys, stored_keys
 from slinky_operator.cluster.parts.keys.proof import key_holders
-from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, KeyProof
+from slinky_operator.cluster.parts.keys.proof.answers import NOT_ASKED, KeyProof
 from slinky_operator.cluster.parts.keys.proof.question import KeySetQuestion
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.secrets import Source
-from slinky_operator.reconcile.text import cut, moment
+from slinky_operator.reconcile.text import moment
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.connection.key_proof import Answer, Daemon, Holder, KeySet, Verdict
+from slinky_operator.slurm.connection.key_proof import Daemon, Holder, KeySet
 from slinky_operator.slurm.naming import KeySource
 
 KUBELETS: Final = 120.0
@@ -55,13 +55,11 @@ LONGEST_AGAIN: Final = 1800.0
 SETTLED: Final = 5.0
 """Seconds after a reconfigure until daemons are asked."""
 
-NOT_ASKED: Final = "has not been asked yet"
 NOT_READ: Final = "has not read the set since kubelets have had time to mount it"
 
 _ALL: Final = " all"
 _READ: Final = " read"
 _SAME: Final = " same"
-_SHOWN: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,32 +93,6 @@ class Standing:
 
     note: bytes = b""
     """What the copy must say of the set."""
-
-
-def finding(key_set: KeySet, answers: Mapping[str, Answer], at: float) -> KeyFinding:
-    """What the answers of one daemon prove.
-
-    Parameters
-    ----------
-    answers
-        To each key of the set, by id.
-    at
-        Monotonic seconds.
-    """
-    for one in key_set.live:
-        answer = answers[one.kid]
-        if answer.verdict is Verdict.UNKNOWN:
-            return KeyFinding(at, f"cannot be asked: {cut(answer.why, 100)}")
-        if answer.verdict is not Verdict.ACCEPTED:
-            return KeyFinding(at, f"does not have key {cut(one.kid, _SHOWN)}", outdated=True)
-        if answer.signs_with not in {"", key_set.default}:
-            return KeyFinding(at, f"signs with key {cut(answer.signs_with, _SHOWN)}", outdated=True)
-    for one in key_set.expired:
-        if answers[one.kid].verdict is Verdict.ACCEPTED:
-            return KeyFinding(at, f"still takes key {cut(one.kid, _SHOWN)}, which has expired", outdated=True)
-        if answers[one.kid].verdict is Verdict.UNKNOWN:
-            return KeyFinding(at, f"cannot be asked: {cut(answers[one.kid].why, 100)}")
-    return KeyFinding(at)
 
 
 def seen(snapshot: Snapshot, source: KeySource, now: float, *, accepted_before: bool) -> SeenSecret | None:

@@ -13,8 +13,7 @@ from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.context import AskDaemon, Tools
-from slinky_operator.cluster.parts.keys.proof import key_steps
-from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, KeyProof
+from slinky_operator.cluster.parts.keys.proof.answers import NOT_ASKED, KeyFinding, KeyProof, finding
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.slurm.connection.key_proof import Holder, KeySet
 
@@ -62,7 +61,7 @@ async def ask_for_keys(
             answers = {}
             for key in (*question.set.live, *question.set.expired):
                 answers[key.kid] = await ask(holder, key)
-            found[holder.id] = key_steps.finding(question.set, answers, clock())
+            found[holder.id] = finding(question.set, answers, clock())
 
     asking = [asyncio.ensure_future(one(holder)) for holder in question.asked]
     done, late = await asyncio.wait(asking, timeout=BUDGET)
@@ -72,7 +71,7 @@ async def ask_for_keys(
     for task in done:
         task.result()
     for holder in question.asked:
-        found.setdefault(holder.id, KeyFinding(clock(), key_steps.NOT_ASKED))
+        found.setdefault(holder.id, KeyFinding(clock(), NOT_ASKED))
     rounds = before.rounds + 1 if before is not None and same and question.asked else 1
     return KeyProof(question.set.id, question.since, clock(), rounds, found)
 

@@ -22,8 +22,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.keys import lifecycle
 from slinky_operator.cluster.parts.keys.key_guard import guarded
 from slinky_operator.cluster.parts.keys.lifecycle import Keys
-from slinky_operator.cluster.parts.keys.proof import key_steps
-from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding
+from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, finding
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.cluster.parts.keys.step import load_key_set
 from slinky_operator.cluster.pass_state import PassState
@@ -325,7 +324,7 @@ class Model:
         name = holder.name.removeprefix("slurmd of ")
         if name in self.away:
             unknown = Answer(Verdict.UNKNOWN, why="no answer within 3 s")
-            return key_steps.finding(asked, {one.kid: unknown for one in (*asked.live, *asked.expired)}, at)
+            return finding(asked, {one.kid: unknown for one in (*asked.live, *asked.expired)}, at)
         has = key_sets.read(self.loaded[name], self.world.wall)
         assert has is not None
         shows = has.default if name in SLURMDS else ""
@@ -334,7 +333,7 @@ class Model:
             one.kid: Answer(Verdict.ACCEPTED, shows) if one.kid in taken else Answer(Verdict.REFUSED)
             for one in (*asked.live, *asked.expired)
         }
-        return key_steps.finding(asked, answers, at)
+        return finding(asked, answers, at)
 
     def _check(self) -> None:
         """No slurmd may be separated from slurmctld, in either direction."""

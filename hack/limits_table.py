@@ -259,10 +259,18 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
     "servers": (
         Limit("slinky_operator.pod_programs.agent.connections:LONGEST", "request to an agent", "bytes", "refused"),
         Limit(
-            f"{_JOBLOGS}.server:MAX_CONNECTIONS", "connections to one job log server", "connections", "they try again"
+            f"{_JOBLOGS}.server.listener:MAX_CONNECTIONS",
+            "connections to one job log server",
+            "connections",
+            "they try again",
         ),
-        Limit(f"{_JOBLOGS}.server:MAX_PER_PEER", "the same, of one address", "connections", "they try again"),
-        Limit(f"{_JOBLOGS}.server:MAX_PER_USER", "the same, of one user of Slurm", "connections", "they try again"),
+        Limit(f"{_JOBLOGS}.server.listener:MAX_PER_PEER", "the same, of one address", "connections", "they try again"),
+        Limit(
+            f"{_JOBLOGS}.server.listener:MAX_PER_USER",
+            "the same, of one user of Slurm",
+            "connections",
+            "they try again",
+        ),
         Limit(f"{_JOBLOGS}.copies.shares:MAX_COPIES", "copies of results from one node at once", "copies", "they wait"),
         Limit(f"{_JOBLOGS}.copies.shares:MAX_PER_USER", "the same, of one user", "copies", "they wait"),
         Limit(

@@ -44,8 +44,8 @@ from slinky_operator.nodeset import spec as nodeset
 from slinky_operator.nodeset.execute import delete_pods
 from slinky_operator.nodeset.model import takeover
 from slinky_operator.nodeset.slurm_nodes import drains
-from slinky_operator.reconcile.caches import Caches
-from slinky_operator.reconcile.gate import Gate as ReadingGate
+from slinky_operator.reconcile.cached.caches import Caches
+from slinky_operator.reconcile.cached.gate import Gate as ReadingGate
 from slinky_operator.reconcile.spec import ControllerSpec, Services
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime import threads

@@ -16,7 +16,7 @@ from typing import Self
 from slurm_client import Pace, SlurmClient
 from slurm_exporter.counting import Budgets, Counted, Counting
 from slurm_exporter.families import itself
-from slurm_exporter.page import text
+from slurm_exporter.page import server
 from slurm_exporter.page.server import Page, Server
 from slurm_exporter.samples.family import Samples
 from slurm_exporter.sources.collector import Cadence, Collector
@@ -118,12 +118,12 @@ class Exporter:
         # In a thread, a family at a time: those of single nodes have thousands of lines.
         loop = asyncio.get_running_loop()
         pieces = [
-            await loop.run_in_executor(self._writing, text.written, samples, self._labels)
+            await loop.run_in_executor(self._writing, server.written, samples, self._labels)
             for samples in counted.samples
         ]
         self._page = b"".join(pieces)
         self._counted = counted
-        self._series = text.series(counted.samples)
+        self._series = server.series(counted.samples)
         self._duration = self._clock() - started
 
     async def _count_for_ever(self) -> None:
@@ -135,7 +135,7 @@ class Exporter:
     def _metrics(self) -> bytes:
         self._scrapes += 1
         own = [*self._own()]
-        return b"".join([self._page, *(text.written(samples, self._labels) for samples in own)])
+        return b"".join([self._page, *(server.written(samples, self._labels) for samples in own)])
 
     def _own(self) -> list[Samples]:
         return [

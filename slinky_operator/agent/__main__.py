@@ -1,5 +1,5 @@
 """``python -m slinky_operator.agent FOLDER PORT [--volume=NAME=PATH]... [FILE]``."""
 
-from slinky_operator.pod_programs.agent.command import main
+from slinky_operator.pod_programs.agent.server import main
 
 main()

@@ -39,7 +39,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.writes.status_writer import StatusWriter
 from slinky_operator.runtime import threads

@@ -8,8 +8,8 @@ from typing import Final
 from slinky_operator.autoscaling.controller import AutoscalingReconciler
 from slinky_operator.autoscaling.triggers import AutoscalingTriggers
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
-from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.caches import CacheSpec
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 

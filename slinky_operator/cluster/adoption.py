@@ -26,8 +26,8 @@ from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODDISRUPTIONBUDGETS, PODS, SERVICES, Resource
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX
-from slinky_operator.slurm import naming, whose
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
+from slinky_operator.slurm import naming, pod_ownership
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ def has_slurmd(pod: Object, cluster: Cluster) -> bool:
     """Whether a pod belongs to a NodeSet, by owners or labels, and names this Cluster or a former one of its name."""
     own = pod["metadata"].get("labels") or {}
     named = own.get(labels.LABEL_CLUSTER_NAME) == cluster.name or own.get(labels.LABEL_CLUSTER_UID) == cluster.uid
-    return named and whose.is_slurmd(pod)
+    return named and pod_ownership.is_slurmd(pod)
 
 
 async def sweep(kube: KubeClient, caches: Caches, key: Key) -> None:
@@ -118,7 +118,7 @@ async def sweep(kube: KubeClient, caches: Caches, key: Key) -> None:
         if obj is not None and by_cluster_labels(obj) == [value]
     ]
     pods = (*caches.pods.find(CLUSTER_LABELS, value), *caches.pods.find(UNMARKED, value))
-    if not left or caches.node_sets.find(CLUSTER_INDEX, value) or any(map(whose.is_slurmd, pods)):
+    if not left or caches.node_sets.find(CLUSTER_INDEX, value) or any(map(pod_ownership.is_slurmd, pods)):
         return
     # The caches may be outdated.
     try:
@@ -126,7 +126,7 @@ async def sweep(kube: KubeClient, caches: Caches, key: Key) -> None:
     except errors.NotFound:
         node_sets = (await kube.list(NODESETS, namespace)).items
         found = (await kube.list(PODS, namespace, label_selector=f"{labels.LABEL_CLUSTER_NAME}={name}")).items
-        if any(map(whose.is_slurmd, found)) or any(
+        if any(map(pod_ownership.is_slurmd, found)) or any(
             (one.get("spec") or {}).get("clusterName") == name for one in node_sets
         ):
             return

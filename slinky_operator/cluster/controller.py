@@ -36,7 +36,7 @@ from slinky_operator.kube.cache.weight import LONG_TEXT, is_small, rest_after, r
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.reconcile import secrets
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm import naming

@@ -50,7 +50,7 @@ from slinky_operator.kube.resources import (
     NODESETS,
     PODS,
 )
-from slinky_operator.slurm.connection.own_tokens import OwnTokens
+from slinky_operator.slurm.connection.clients import OwnTokens
 from slurm_client import StaticToken, TokenProvider
 
 

@@ -24,9 +24,9 @@ from slinky_operator.kube.resources import (
     STATEFULSETS,
     TOKENS,
 )
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.secrets import Source
-from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm import naming, pod_ownership
 from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import Contact, ContactState
@@ -56,7 +56,7 @@ def unmarked(obj: Object) -> list[str]:
     """Indexer for `UNMARKED`."""
     own = obj["metadata"].get("labels") or {}
     name = own.get(labels.LABEL_CLUSTER_NAME)
-    if not name or (labels.LABEL_CLUSTER_UID in own and whose.is_slurmd(obj)):
+    if not name or (labels.LABEL_CLUSTER_UID in own and pod_ownership.is_slurmd(obj)):
         return []
     return [f"{obj['metadata'].get('namespace', '')}/{name}"]
 
@@ -64,7 +64,7 @@ def unmarked(obj: Object) -> list[str]:
 def slurmd_pods(obj: Object) -> list[str]:
     """Indexer for `SLURMD_PODS`."""
     name = (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_NAME)
-    if not name or obj.get("kind", PODS.kind) != PODS.kind or not whose.is_slurmd(obj):
+    if not name or obj.get("kind", PODS.kind) != PODS.kind or not pod_ownership.is_slurmd(obj):
         return []
     return [f"{obj['metadata'].get('namespace', '')}/{name}"]
 
@@ -240,7 +240,7 @@ def observe(
             one["metadata"]["name"]: one
             for one in unmarked_pods
             if _has_component(one, cluster, naming.COMPONENT_PREFLIGHT)
-            and whose.may_be_preflight(one)
+            and pod_ownership.may_be_preflight(one)
             and naming.is_preflight(cluster.name, one["metadata"]["name"])
         },
         sources=sources,
@@ -274,7 +274,7 @@ def _age(obj: Object) -> tuple[str, str]:
 def _is_controller(pod: Object | None, cluster: Cluster, *, ending: bool = False) -> bool:
     if pod is None or bool(pod["metadata"].get("deletionTimestamp")) is not ending:
         return False
-    return whose.may_be_daemon(pod) and _has_component(pod, cluster, naming.COMPONENT_CONTROLLER)
+    return pod_ownership.may_be_daemon(pod) and _has_component(pod, cluster, naming.COMPONENT_CONTROLLER)
 
 
 def _daemon_pods(pods: Iterable[Object], cluster: Cluster) -> dict[str, tuple[Object, ...]]:
@@ -286,7 +286,7 @@ def _daemon_pods(pods: Iterable[Object], cluster: Cluster) -> dict[str, tuple[Ob
             continue
         named = pod["metadata"]["name"].startswith(f"{naming.daemon(cluster.name, component)}-")
         ending = bool(pod["metadata"].get("deletionTimestamp"))
-        if named and not ending and _has_component(pod, cluster, component) and whose.may_be_daemon(pod):
+        if named and not ending and _has_component(pod, cluster, component) and pod_ownership.may_be_daemon(pod):
             found[component] = (*found.get(component, ()), pod)
     return found
 

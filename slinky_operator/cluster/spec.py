@@ -20,9 +20,15 @@ from slinky_operator.kube.resources import (
     PODS,
     TOKENS,
 )
-from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, KEEP_OUR_FIELDS, MANAGED, OWNERS, PODS_OF_CLUSTERS
-from slinky_operator.reconcile.kept_fields import prune_pod
+from slinky_operator.reconcile.cached.caches import CacheSpec
+from slinky_operator.reconcile.cached.indexes import (
+    INDEXES_OF_NODESETS,
+    KEEP_OUR_FIELDS,
+    MANAGED,
+    OWNERS,
+    PODS_OF_CLUSTERS,
+)
+from slinky_operator.reconcile.cached.kept_fields import prune_pod
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings

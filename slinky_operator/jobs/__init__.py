@@ -3,12 +3,9 @@
 ==================  ============================================================================
 module              concern
 ==================  ============================================================================
-`translation`       a spec as one `JobSpec`, and which ``#SBATCH`` lines lose against its fields
-`typed_fields`      the fields that are options of sbatch by another name
+`translation`       a spec as one `JobSpec`: its script, its fields as options, and which ``#SBATCH`` lines lose
 `parameters`        the rest of sbatch by slurmrestd's names: what is taken, and why not
-`arrays`            the tasks of the array that a spec asks for
-`task_sets`         tasks of an array as Slurm names them
-`command`           a program with its arguments as a script
+`task_sets`         tasks of an array: those that a spec asks for, and as Slurm names them
 `environment`       the variables that sbatch would have sent
 `options`           options of sbatch, each with the field that asks for it
 `refusal`           the one error

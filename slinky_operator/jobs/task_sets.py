@@ -1,4 +1,4 @@
-"""Sets of tasks of an array, as slurmctld writes them (``0-3,7``), or slurmdbd (``0x8f``).
+"""Tasks of an array: what a job asks for, and sets as slurmctld (``0-3,7``) or slurmdbd (``0x8f``) writes them.
 
 Made for what is noted in the status of a job object, so texts of any length make no more than `MOST` ranges, whatever
 the numbers in them are; tasks for which there is no room are counted by arithmetic. A set is written in as many
@@ -13,7 +13,37 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
-from slurm_client.notation.arrays import LARGEST
+from slurm_client.notation.arrays import LARGEST, ArrayTasks
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Tasks of an array.
+
+    Parameters
+    ----------
+    tasks
+        Their indices, as ranges.
+    count
+        How many there are.
+    """
+
+    tasks: ArrayTasks
+    count: int
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read the value of ``--array``; empty words between commas count for nothing, as for slurmctld.
+
+        Raises
+        ------
+        ValueError
+            For what slurmctld would refuse whatever its ``MaxArraySize`` is: no list of indices, an index above
+            4000000. Also for more than 65536 characters.
+        """
+        tasks = ArrayTasks.parse(",".join(filter(str.strip, text.split(","))))
+        return cls(tasks, len(tasks))
+
 
 MOST: Final = 16_384
 """Ranges that are kept of what is read; a step makes a range of each task."""

@@ -4,6 +4,9 @@ The lines of the script and the fields of the spec are read together, by sbatch'
 has its command line, behind the lines, and win. A line that loses is reported, and must be right all the same, as for
 sbatch; one that a field excludes (``--mem-per-cpu`` beside ``memory``) loses too.
 
+A program and its arguments are quoted for the shell, each in single quotes, in which a shell expands nothing; so no
+text can end its argument, and none begins a line of its own that a shell would run.
+
 What a data parser lacks is refused by the client when it is sent (`slurm_client.errors.NotSupported`). Who the user is,
 and which partitions, accounts and QOS may be asked for, is for the caller to decide: what is asked for is in the
 result.
@@ -12,15 +15,17 @@ result.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from typing import Final
 
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
-from slinky_operator.jobs import command, environment, parameters, typed_fields
-from slinky_operator.jobs.arrays import Array
-from slinky_operator.jobs.options import NO_LINE, Conflict, divided, fields_by_option
+from slinky_operator.jobs import environment, parameters
+from slinky_operator.jobs.options import NO_LINE, Conflict, Wish, divided, fields_by_option
 from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.jobs.task_sets import Array
 from slurm_client import JobSpec
 from slurm_client.errors import InvalidDirective
 from slurm_client.notation import sbatch
@@ -87,9 +92,9 @@ def translate(
     InvalidJob
         With the field, the line of the script if it is about one, and the reason.
     """
-    script = command.script_of(spec)
+    script = script_of(spec)
     own = environment.variables_of(spec)
-    wishes = (*typed_fields.wishes(spec), *parameters.wishes(spec.parameters))
+    wishes = (*field_wishes(spec), *parameters.wishes(spec.parameters))
     fields = fields_by_option(wishes)
     try:
         lines = sbatch.directives(script)
@@ -112,7 +117,7 @@ def _completed(parsed: Parsed, spec: SlurmJobSpec, name: str, mark: str) -> JobS
         job,
         name=job.name or name,
         extra=mark or None,
-        arguments=command.arguments_of(spec, name),
+        arguments=arguments_of(spec, name),
     )
 
 
@@ -149,3 +154,67 @@ def _idle(parsed: Parsed, fields: Mapping[str, str]) -> tuple[str, ...]:
         else f"{fields.get(directive.option, directive.option)}: {reason}"
         for directive, reason in parsed.without_effect.items()
     )
+
+
+def script_of(spec: SlurmJobSpec) -> str:
+    """Return the script of a job.
+
+    Raises
+    ------
+    InvalidJob
+        For neither or both of script and command, and for a command that no shell can start.
+    """
+    if spec.script is not None and spec.command:
+        raise InvalidJob("spec.command", "excludes spec.script: give one of both")
+    if spec.script is not None:
+        return spec.script
+    if not spec.command:
+        reason = "needs spec.command, or write spec.script" if spec.args else "is missing, and so is spec.command"
+        raise InvalidJob("spec.args" if spec.args else "spec.script", reason)
+    program = spec.command[0]
+    if not program or program.startswith("-"):
+        raise InvalidJob("spec.command[0]", "must be the name or the path of a program")
+    return f"#!/bin/sh\nexec {shlex.join((*spec.command, *spec.args))}\n"
+
+
+def arguments_of(spec: SlurmJobSpec, name: str) -> tuple[str, ...] | None:
+    """Return the arguments of the script, after a first one that slurmd replaces by the script's path."""
+    return (name, *spec.args) if spec.script is not None and spec.args else None
+
+
+_OPTIONS: Final = {
+    "partition": "--partition",
+    "account": "--account",
+    "qos": "--qos",
+    "nodes": "--nodes",
+    "tasks": "--ntasks",
+    "cpus_per_task": "--cpus-per-task",
+    "gres": "--gres",
+    "time": "--time",
+    "features": "--constraint",
+    "array": "--array",
+    "working_directory": "--chdir",
+    "output": "--output",
+    "error": "--error",
+}
+_BINARY_UNIT: Final = re.compile(r"([0-9]{1,15}[KMGT])i(?:B)?")
+
+
+def field_wishes(spec: SlurmJobSpec) -> Iterator[Wish]:
+    """Give what the fields of a spec ask for, but for its script, variables and parameters."""
+    for name, option in _OPTIONS.items():
+        value = getattr(spec, name)
+        if value is not None:
+            yield Wish(path(name), ((option, str(value)),))
+    if spec.memory is not None:
+        # Units of Slurm are binary: 4G and 4Gi are the same.
+        binary = _BINARY_UNIT.fullmatch(spec.memory)
+        yield Wish(path("memory"), (("--mem", binary[1] if binary else spec.memory),))
+    if spec.requeue is not None:
+        both = frozenset({"--requeue", "--no-requeue"})
+        yield Wish(path("requeue"), (("--requeue" if spec.requeue else "--no-requeue", None),), both)
+
+
+def path(name: str) -> str:
+    """Path of a field as users write it."""
+    return f"spec.{SlurmJobSpec.model_fields[name].alias or name}"

@@ -17,7 +17,7 @@ from slinky_operator.kube.resources import (
     SERVICES,
 )
 from slinky_operator.loginset.observe import by_loginset
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.triggers import Triggers, is_same, own_key, written_by_users
 
 

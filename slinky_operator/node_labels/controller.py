@@ -92,7 +92,7 @@ class NodeLabelsReconciler(Reconciler[Found]):
     kube, recorder
         Write Nodes and Events.
     nodes
-        The cache of Nodes, pruned by `reconcile.indexes.prune_node`.
+        The cache of Nodes, pruned by `reconcile.cached.indexes.prune_node`.
     config
         The ConfigMap.
     records

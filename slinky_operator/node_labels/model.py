@@ -64,7 +64,7 @@ def is_value(text: str) -> bool:
 
 
 def found_on(obj: Object) -> Found:
-    """Read a Node as `reconcile.indexes.prune_node` leaves it."""
+    """Read a Node as `reconcile.cached.indexes.prune_node` leaves it."""
     metadata, status = obj["metadata"], obj.get("status") or {}
     annotations = metadata.get("annotations") or {}
     return Found(

@@ -13,8 +13,8 @@ from slinky_api import labels
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.node_labels.slurm_labels import facts_of
-from slinky_operator.reconcile.indexes import HOST_INDEX, NODE_INDEX
-from slinky_operator.slurm import whose
+from slinky_operator.reconcile.cached.indexes import HOST_INDEX, NODE_INDEX
+from slinky_operator.slurm import pod_ownership
 from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slurm_client.models import Node
 from slurm_client.watch import NodeEvent
@@ -93,7 +93,7 @@ class SlurmNodes:
             if slurm is None or not _has_answered(slurm):
                 complete = False
                 continue
-            record = slurm.nodes.get(whose.node_name(pod))
+            record = slurm.nodes.get(pod_ownership.node_name(pod))
             if record is not None:
                 found.append(record)
         return Records(tuple(found), complete)
@@ -138,7 +138,7 @@ def _has_answered(slurm: Slurm) -> bool:
 
 def _counts(pod: Object) -> bool:
     """Whether a pod is a slurmd's that has not ended."""
-    return whose.is_slurmd(pod) and (pod.get("status") or {}).get("phase") not in _OVER
+    return pod_ownership.is_slurmd(pod) and (pod.get("status") or {}).get("phase") not in _OVER
 
 
 def _of_interest(pod: Object) -> tuple[Any, ...]:

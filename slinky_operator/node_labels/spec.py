@@ -10,9 +10,9 @@ from slinky_operator.node_labels.config_map import LabelConfig
 from slinky_operator.node_labels.controller import NodeLabelsReconciler
 from slinky_operator.node_labels.slurm_nodes import SlurmNodes
 from slinky_operator.node_labels.triggers import NodeLabelsTriggers
-from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_SLURMD_PODS, OWNERS, PODS_OF_CLUSTERS, prune_node
-from slinky_operator.reconcile.kept_fields import prune_pod
+from slinky_operator.reconcile.cached.caches import CacheSpec
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_SLURMD_PODS, OWNERS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.cached.kept_fields import prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import ALL, Settings
 

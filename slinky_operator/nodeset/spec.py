@@ -20,9 +20,9 @@ from slinky_operator.kube.resources import (
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
-from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS, prune_node
-from slinky_operator.reconcile.kept_fields import prune_claim, prune_pod
+from slinky_operator.reconcile.cached.caches import CacheSpec
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.cached.kept_fields import prune_claim, prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.volumes.query import ask_volumes

@@ -15,9 +15,9 @@ from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS, PERSISTENT
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import pod_facts
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX, HOST_INDEX, NODE_INDEX
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, HOST_INDEX, NODE_INDEX
 from slinky_operator.reconcile.triggers import Triggers, is_same
-from slinky_operator.slurm import whose
+from slinky_operator.slurm import pod_ownership
 from slurm_client.models import Node
 
 
@@ -112,7 +112,7 @@ class NodeSetTriggers:
         uid, name = own.get(labels.LABEL_NODESET_UID), own.get(labels.LABEL_NODESET_NAME)
         if not uid or not name:
             return
-        memory, node = self._memory.setdefault(uid, Memory()), whose.node_name(obj)
+        memory, node = self._memory.setdefault(uid, Memory()), pod_ownership.node_name(obj)
         if new is not None:
             memory.ended.discard(node)
             memory.gone.pop(node, None)

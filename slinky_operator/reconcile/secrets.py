@@ -22,10 +22,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from slinky_api import labels
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.resources import SECRETS, SLINKY_GROUP
 from slinky_operator.reconcile.text import moment
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.tokens import signing_keys
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 
 OLD: Final = 60.0
 """Seconds after which a Secret is read again."""
@@ -227,3 +231,34 @@ def _decoded(value: str) -> bytes:
         return base64.b64decode(value)
     except binascii.Error:
         return b""
+
+
+async def signing_key(secrets: SecretReader, cluster: Cluster, older_than: float) -> SigningKey | None:
+    """Read the key, if the copy belongs to this very Cluster; None if it is not known.
+
+    Parameters
+    ----------
+    secrets
+        Reads the copy.
+    cluster
+        A Cluster; of one that runs elsewhere there is no key.
+    older_than
+        Seconds for which a copy that was read counts.
+
+    Raises
+    ------
+    KubeError
+        The Secret could not be read.
+    """
+    if cluster.spec.external:
+        return None
+    name = naming.key_copy(cluster.name)
+    found = (await secrets.read(cluster.namespace, (name,), older_than=older_than))[name]
+    if not found.exists or found.cluster_uid != cluster.uid:
+        return None
+    secret, pem = found.data.get(naming.JWT_KEY, b""), found.data.get(naming.SIGNING_KEY, b"")
+    try:
+        return signing_keys.private(pem) if pem else SigningKey(secret) if secret else None
+    except signing_keys.UnusableKey:
+        # Somebody has edited the copy: the Cluster controller writes it again.
+        return None

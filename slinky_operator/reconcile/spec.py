@@ -10,7 +10,7 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.resources import Resource
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.reconcile.caches import Caches, CacheSpec
+from slinky_operator.reconcile.cached.caches import Caches, CacheSpec
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.triggers import Triggers
 from slinky_operator.runtime.tasks import Supervisor

@@ -6,9 +6,8 @@ Nothing here decides; the controllers do. The package imports the Kubernetes fac
 module             concern
 =================  =====================================================================
 `naming`           names, ports, paths and users of everything that belongs to a Cluster
-`whose`            what a pod is, whatever labels it has
-`connection`       one client per Cluster, with its node cache and the state of contact
-`fencing`          no Slurm write after leadership may have been lost
+`pod_ownership`    what a pod is, whatever labels it has
+`connection`       one client per Cluster, with its nodes, the state of contact, and the fence of writes
 `jobs`             the jobs of one Cluster, requested as rarely as planning allows
 `node_references`  which jobs and reservations name a node
 `drain_reasons`    words by which the operator knows its own drains
@@ -19,11 +18,9 @@ module             concern
 `node_features`    features that a NodeSet's nodes register with
 `gres_amounts`     generic resources of a node as amounts
 `pod_templates`    what users may set in pod templates, merged and compared
-`releases`         releases of Slurm, and which step from one to another is possible
-`image_tags`       which Slurm an image has, as far as its tag shows
+`releases`         releases of Slurm: of an image by its tag, and which step from one to another is possible
 `home_folders`     the program that makes home folders (`make-home.sh`)
-`job_ends`         when a job ends by its time limit
-`waiting_reasons`  why jobs wait, counted
+`job_facts`        when jobs end by their time limits, and why others wait
 `volumes`          how much room volumes have, and when that is little
 `exit_messages`    messages of daemons, kubelets and schedulers, shortened
 =================  =====================================================================

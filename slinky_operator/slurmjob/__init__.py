@@ -21,6 +21,6 @@ module          concern
 No job is submitted twice: the status records each submission before Slurm is asked, and a submission whose answer is
 not known is looked for by its mark before another is made.
 
-A new option of a job goes through `slinky_api.v1alpha1.slurmjob` (field), `slinky_operator.jobs.typed_fields` (its
+A new option of a job goes through `slinky_api.v1alpha1.slurmjob` (field), `slinky_operator.jobs.translation` (its
 meaning to Slurm) and docs/jobs.md. A new step of a pass goes through `model.steps`, `model.stages` and `execute`.
 """

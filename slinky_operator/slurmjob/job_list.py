@@ -11,7 +11,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.slurmjob.model import dependencies
-from slinky_operator.slurmjob.model.slurm_records import own_records, reading, records
+from slinky_operator.slurmjob.model.slurm_records import marks, reading, records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Looked
@@ -66,9 +66,9 @@ class JobList:
     def _own(self, job: SlurmJob, begun: JobSubmission, marked: Sequence[Job]) -> tuple[Job, ...]:
         number = job.status.job_id
         # Numbers come again after slurmctld has lost its state: those of SlurmJobs that have ended mean nothing here.
-        numbers = map(own_records.number_of, marked) if number is None else ()
+        numbers = map(marks.number_of, marked) if number is None else ()
         others = self._of_others(job, numbers, ended=False)
-        return own_records.of(marked, number, begun.started_at, others)
+        return marks.own_records(marked, number, begun.started_at, others)
 
     def _list(self, cluster: Cluster) -> tuple[Queue | None, datetime | None]:
         """The jobs of a Cluster, and when they were asked for; None while they are not known whole."""

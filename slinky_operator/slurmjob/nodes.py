@@ -14,8 +14,8 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX, INDEXES_OF_SLURMD_PODS, NODE_INDEX
-from slinky_operator.slurm import whose
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, INDEXES_OF_SLURMD_PODS, NODE_INDEX
+from slinky_operator.slurm import pod_ownership
 
 PODS_BY_CLUSTER: Final = "cluster of a slurmd pod"
 """Index of the pod cache over `<namespace>/<cluster>`, of slurmd pods."""
@@ -23,7 +23,7 @@ PODS_BY_CLUSTER: Final = "cluster of a slurmd pod"
 
 def _by_cluster(obj: Object) -> list[str]:
     name = (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_NAME)
-    return [f"{obj['metadata'].get('namespace')}/{name}"] if name and whose.is_slurmd(obj) else []
+    return [f"{obj['metadata'].get('namespace')}/{name}"] if name and pod_ownership.is_slurmd(obj) else []
 
 
 INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {**INDEXES_OF_SLURMD_PODS, PODS_BY_CLUSTER: _by_cluster}
@@ -37,7 +37,7 @@ class Nodes:
     Parameters
     ----------
     nodesets
-        With `reconcile.indexes.INDEXES_OF_NODESETS`.
+        With `reconcile.cached.indexes.INDEXES_OF_NODESETS`.
     pods
         With `INDEXES_OF_PODS`.
     """
@@ -56,10 +56,10 @@ class Nodes:
     def controlled(self, cluster: Cluster) -> list[Object]:
         """The pods that NodeSets of a Cluster control."""
         known = {str(one["metadata"].get("uid")) for one in self.nodesets_of(cluster)}
-        return [one for one in self.pods_of(cluster) if whose.nodeset_uid(one) in known]
+        return [one for one in self.pods_of(cluster) if pod_ownership.nodeset_uid(one) in known]
 
     def of(self, cluster: Cluster, node: str) -> list[Object]:
         """The pods of a node that a NodeSet of the Cluster controls."""
         known = {str(one["metadata"].get("uid")) for one in self.nodesets_of(cluster)}
         found = self.pods.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{node}")
-        return [one for one in found if whose.nodeset_uid(one) in known]
+        return [one for one in found if pod_ownership.nodeset_uid(one) in known]

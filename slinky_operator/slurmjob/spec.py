@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from slinky_operator.kube.resources import CLUSTERS, JOB_LOG_PODS, NODESETS, PODS, SLURMJOBS
-from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS
-from slinky_operator.reconcile.kept_fields import prune_pod
-from slinky_operator.reconcile.scripts import prune_job
+from slinky_operator.reconcile.cached.caches import CacheSpec
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.cached.kept_fields import prune_pod
+from slinky_operator.reconcile.cached.scripts import prune_job
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings

@@ -16,7 +16,7 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission, translate
 from slinky_operator.kube.ports import Getter
-from slinky_operator.reconcile import scripts
+from slinky_operator.reconcile.cached import scripts
 from slinky_operator.runtime import threads
 
 ROOM: Final = 16 * 2**20

@@ -21,10 +21,10 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
-from slinky_operator.reconcile import scripts
+from slinky_operator.reconcile.cached import scripts
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.text import cut
-from slinky_operator.reconcile.writes.create_or_adopt import NameTaken, create_or_adopt
+from slinky_operator.reconcile.writes.children import NameTaken, create_or_adopt
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Result
 from slinky_operator.sylabs.clusters import Chosen

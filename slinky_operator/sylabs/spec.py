@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from slinky_operator.kube.resources import CLUSTERS, SLURMJOBS
-from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.scripts import prune_job, prune_old_job
+from slinky_operator.reconcile.cached.caches import CacheSpec
+from slinky_operator.reconcile.cached.scripts import prune_job, prune_old_job
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 from slinky_operator.sylabs.controller import OldJobReconciler

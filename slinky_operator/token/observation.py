@@ -16,8 +16,7 @@ from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
 from slinky_operator.kube.resources import SECRETS
-from slinky_operator.reconcile.secrets import SecretReader
-from slinky_operator.reconcile.signing_key import signing_key
+from slinky_operator.reconcile.secrets import SecretReader, signing_key
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.token import jwts, plan

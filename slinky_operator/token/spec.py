@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from slinky_operator.kube.resources import CLUSTERS, TOKENS
-from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import KEEP_OUR_FIELDS
+from slinky_operator.reconcile.cached.caches import CacheSpec
+from slinky_operator.reconcile.cached.indexes import KEEP_OUR_FIELDS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings

@@ -1,9 +1,4 @@
 """The page that Prometheus gets: its text, and the server that hands it out.
 
-=================  ==================================================================
-module             concern
-=================  ==================================================================
-`text`             samples as Prometheus's text format
-`server`           HTTP: pages that are ready, liveness and readiness
-=================  ==================================================================
+`server` writes samples in Prometheus's text format, and answers by HTTP with pages that are ready.
 """

@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hack.localkube.paths import PROJECT
-from slinky_operator.pod_programs.joblogs import job_file, protocol, tokens
+from slinky_operator.pod_programs.joblogs import protocol, tokens
 from slinky_operator.pod_programs.joblogs.copies import orders, permits
 from slinky_operator.pod_programs.joblogs.copies.events import Limits
 from slinky_operator.pod_programs.joblogs.copies.permits import Permit
-from slinky_operator.pod_programs.joblogs.job_file import Job, JobState, Place
+from slinky_operator.pod_programs.joblogs.follower import job_file
+from slinky_operator.pod_programs.joblogs.follower.job_file import Job, JobState, Place
 from slinky_operator.pod_programs.joblogs.tokens import Grant
 
 KEY = bytes(range(64))

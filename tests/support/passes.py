@@ -26,7 +26,7 @@ from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import AskVolumes, Slurm
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.runtime.tasks import Supervisor

@@ -32,8 +32,8 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.metrics.job_changes import JobChanges
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
-from slinky_operator.reconcile.scripts import prune_job
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.scripts import prune_job
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.controller import Controller, Result

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from slinky_operator.kube.cache.store import Change, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.reconcile.kept_fields import POD, WHOLE, Each, prune_pod
+from slinky_operator.reconcile.cached.kept_fields import POD, WHOLE, Each, prune_pod
 
 
 class FieldNotKept(AssertionError):
@@ -33,7 +33,7 @@ class Traced(dict[str, Any]):
     def _check(self, key: str) -> None:
         if not self.is_kept(key):
             raise FieldNotKept(
-                f"{self.path}.{key} is read and not kept: add it to slinky_operator.reconcile.kept_fields"
+                f"{self.path}.{key} is read and not kept: add it to slinky_operator.reconcile.cached.kept_fields"
             )
 
     @override

@@ -20,6 +20,9 @@ PACKAGES = ("slinky_operator", "slurm_exporter", "kubectl_slurm")
 MANY = 8
 """Modules from which on a package names each of them."""
 
+IMPORTS = {"slinky_operator/cluster": 11.5, "": 8.2}
+"""Percent of lines that are imports, at most, of a folder and of all else: walls that are only walls raise it."""
+
 CALLERS = re.compile(
     r"(slinky_operator\.kube\.(calls|client)|slurm_client\.connection|httpx|aiohttp|kubernetes|kopf)\b"
 )
@@ -199,3 +202,15 @@ def test_no_dataclass_of_the_cluster_grows_past_what_one_can_read() -> None:
     found = dataclasses_of_the_cluster()
     assert len(found) > 100
     assert {name: fields for name, fields in found.items() if fields > MOST} == LARGE
+
+
+@pytest.mark.parametrize("folder", IMPORTS)
+def test_imports_take_no_larger_share_of_lines(folder: str) -> None:
+    named = [ROOT / name for name in IMPORTS if name]
+    tops = [ROOT / folder] if folder else [ROOT / name for name in PACKAGES]
+    paths = [path for top in tops for path in top.rglob("*.py") if folder or not {*path.parents} & {*named}]
+    trees = [ast.parse(path.read_text()) for path in paths]
+    lines = sum(len(path.read_text().splitlines()) for path in paths)
+    imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    taken = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
+    assert 100 * taken / lines < IMPORTS[folder]

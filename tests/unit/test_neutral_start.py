@@ -15,7 +15,7 @@ SENSITIVE = (
     "tests/unit/slurm/pod_templates/test_confinement.py",
     "tests/unit/slurm/pod_templates/test_first_process.py",
     "tests/unit/sylabs/translation/test_scripts.py",
-    "tests/unit/pod_programs/joblogs/test_retention.py",
+    "tests/unit/pod_programs/joblogs/server/test_retention.py",
     "tests/unit/pod_programs/joblogs/copies/test_trees.py",
     "tests/unit/pod_programs/agent/test_directory.py",
     "tests/unit/images/test_cache.py",

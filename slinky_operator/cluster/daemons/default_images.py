@@ -34,8 +34,8 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.image_tags import TAGGED, is_newer_patch, is_older
 from slinky_operator.slurm.pod_templates.shapes import spec_of
+from slinky_operator.slurm.releases import TAGGED, is_newer_patch, is_older
 
 ANNOTATION: Final = labels.CLUSTER_PREFIX + "image-from"
 """On the StatefulSet and the Deployment: who has set the image of the daemon."""

@@ -5,7 +5,7 @@ measured when it is stored, and a namespace whose objects take more than its bud
 counted here, and kept as stubs (`stubs`) or not at all. All namespaces together have a `total.Total`, which says who
 gives way once it is used up.
 
-Who must be informed, and which rules must not run while objects are missing, is left to `reconcile.caches`.
+Who must be informed, and which rules must not run while objects are missing, is left to `reconcile.cached.caches`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from slinky_operator.loginset.bodies.slurm_access import Slurm
 from slinky_operator.loginset.bodies.sshd_config import PORT
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import home_folders, naming
-from slinky_operator.slurm.image_tags import is_newer_patch, is_within
+from slinky_operator.slurm.releases import is_newer_patch, is_within
 
 ANNOTATION_IMAGE_FROM: Final = labels.LOGINSET_PREFIX + "image-from"
 """On the Deployment: `default` if the operator's settings have named the image, else `spec`."""

@@ -17,7 +17,7 @@ from slinky_operator.nodeset.model.actions import PodStatusPatch
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition
 from slinky_operator.nodeset.slurm_nodes import registration
-from slinky_operator.slurm import job_ends
+from slinky_operator.slurm import job_facts
 from slurm_client.models import Job, Node
 
 FOREIGN_DRAIN: Final = "ForeignDrain"
@@ -100,7 +100,7 @@ def _deadline(state: pod_state.State) -> str | None:
     """When the last job ends by its limit; empty if there is none, None if it is not known."""
     match state:
         case pod_state.Draining() if state.jobs:
-            end = job_ends.last(state.jobs)
+            end = job_facts.last(state.jobs)
             return "" if end is None else _stamp(end)
         case pod_state.Draining() | pod_state.Drained() | pod_state.Ready() | pod_state.Misregistered():
             return ""

@@ -25,7 +25,7 @@ from slinky_operator.nodeset.model.pods import pod_facts, pod_names
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.batches import gather_limited
-from slinky_operator.slurm import whose
+from slinky_operator.slurm import pod_ownership
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
 
@@ -236,4 +236,4 @@ async def standing(context: PassContext, names: Sequence[str]) -> frozenset[str]
             elif not isinstance(result, kube_errors.NotFound):
                 raise result
     alive = [obj for obj in found if pod_facts.read(obj, context.nodeset.name).slurmd is not pod_facts.Slurmd.ENDED]
-    return frozenset(map(whose.node_name, alive))
+    return frozenset(map(pod_ownership.node_name, alive))

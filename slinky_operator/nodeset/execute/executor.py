@@ -58,7 +58,7 @@ from slinky_operator.nodeset.model.actions import (
 )
 from slinky_operator.nodeset.model.pods import guard
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
-from slinky_operator.reconcile.writes.create_or_adopt import NameTaken
+from slinky_operator.reconcile.writes.children import NameTaken
 from slurm_client import errors as slurm_errors
 
 

@@ -13,7 +13,7 @@ from slinky_operator.nodeset.execute.context import LONGEST_LIST, MustWait, Pass
 from slinky_operator.nodeset.model import takeover
 from slinky_operator.nodeset.model.actions import RemoveFinalizer
 from slinky_operator.nodeset.model.pods import guard, lost_labels
-from slinky_operator.reconcile.writes.create_or_adopt import create_or_adopt
+from slinky_operator.reconcile.writes.children import create_or_adopt
 from slinky_operator.reconcile.writes.finalizers import set_finalizer
 
 

@@ -30,7 +30,7 @@ from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.placement import claim_retention
 from slinky_operator.reconcile.batches import gather_limited
-from slinky_operator.reconcile.writes.create_or_adopt import NameTaken
+from slinky_operator.reconcile.writes.children import NameTaken
 
 
 async def record(kube: Kube, nodeset: NodeSet, revision: Revision, action: RecordRevision) -> None:

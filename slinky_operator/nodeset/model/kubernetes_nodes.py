@@ -1,7 +1,7 @@
 """The facts about a Kubernetes Node that matter to slurmd pods, read once and frozen.
 
 A fact that rules need is a field of `KubernetesNode`, filled by `read`, from what
-`reconcile.indexes.prune_node` leaves of a Node.
+`reconcile.cached.indexes.prune_node` leaves of a Node.
 
 In this code a *node* is Slurm's and a *host* is a Kubernetes Node. Two hosts that compare equal mean the same to every
 NodeSet: a heartbeat makes no difference, and triggers no pass.

@@ -21,7 +21,7 @@ from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pods import guard, pod_names
 from slinky_operator.nodeset.model.revisions import revision
-from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm import naming, pod_ownership
 
 LEASE: str = "0033bda7.slinky.slurm.net"
 """Name of the Lease of Slinky's operator for leader election."""
@@ -45,7 +45,7 @@ def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid:
         labels.LABEL_NODESET_UID: nodeset.uid,
         # With a long NodeSet's name in front, their name may be longer than a label's value.
         labels.LABEL_POD_NAME: metadata["name"] if len(metadata["name"]) <= LONGEST_NAME else None,
-        labels.LABEL_POD_HOSTNAME: whose.node_name(obj),
+        labels.LABEL_POD_HOSTNAME: pod_ownership.node_name(obj),
         labels.LABEL_SCALING_MODE: nodeset.mode.value,
         labels.LABEL_REVISION: _revision(nodeset, metadata.get("labels") or {}),
     }
@@ -66,7 +66,7 @@ def claims_of(nodeset: NodeSet, obj: Mapping[str, Any]) -> Iterator[tuple[str, d
         if pod_names.ordinal(nodeset.name, pod) is None:
             return
     else:
-        pod = pod_names.pod_name(nodeset, whose.node_name(obj))
+        pod = pod_names.pod_name(nodeset, pod_ownership.node_name(obj))
     wanted = frozenset(claims.names(nodeset, pod))
     for volume in (obj.get("spec") or {}).get("volumes") or ():
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName")

@@ -7,8 +7,8 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_operator.kube.cache.store import Indexer, by_label
-from slinky_operator.reconcile.indexes import INDEXES_OF_SLURMD_PODS
-from slinky_operator.slurm import whose
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_SLURMD_PODS
+from slinky_operator.slurm import pod_ownership
 
 POD_INDEX: Final = "nodeset"
 """Index of the pod cache over the uid label of the NodeSet."""
@@ -22,7 +22,7 @@ CLAIM_INDEX: Final = "nodeset"
 INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {
     POD_INDEX: lambda obj: (
         [uid]
-        if (uid := (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)) and whose.is_slurmd(obj)
+        if (uid := (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)) and pod_ownership.is_slurmd(obj)
         else []
     ),
     **INDEXES_OF_SLURMD_PODS,

@@ -28,8 +28,8 @@ from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, 
 from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, PodDemand
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX, NODE_INDEX
-from slinky_operator.slurm import naming, node_features, whose
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, NODE_INDEX
+from slinky_operator.slurm import naming, node_features, pod_ownership
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 from slurm_client.models import Node
 
@@ -267,7 +267,7 @@ class Observer:
             obj = self._pods.get(nodeset.namespace, name)
             text = lost_labels.words(nodeset, obj, revision) if obj is not None else None
             if obj is not None and text is not None:
-                found[whose.node_name(obj)] = text
+                found[pod_ownership.node_name(obj)] = text
         return found
 
 

@@ -9,7 +9,9 @@ identity are added. How slurmd is started is decided by `launch`.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
@@ -20,13 +22,15 @@ from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pods import guard, scheduling
 from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
-from slinky_operator.nodeset.pod_spec import generated, machine_autoscalers, slurmd_arguments
+from slinky_operator.nodeset.pod_spec import generated, machine_autoscalers
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.pod_spec.validation import demand
+from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.pod_templates import confinement, security
 from slinky_operator.slurm.pod_templates.templates import POD_SPEC, merge
-from slinky_operator.slurm.slurmd import launch
+from slinky_operator.slurm.slurmd import launch, node_conf
+from slinky_operator.slurm.slurmd.launch import CONF, CONF_SERVER, Launch
 
 _LIMITS_OF_ENTRYPOINT: Final = frozenset({"POD_CPUS", "POD_MEMORY"})
 
@@ -76,7 +80,7 @@ class PodBuilder:
         self._container["command"] = list(confinement.COMMAND if confined else started.container_command)
         if started.joined:
             _offer_everything(self._container)
-        self._arguments = slurmd_arguments.build(nodeset, cluster, started, self._container)
+        self._arguments = arguments_of(nodeset, cluster, started, self._container)
         metadata = template.get("metadata") or {}
         self._labels = {**(metadata.get("labels") or {}), **generated.own_labels(nodeset, cluster, revision)}
         self._metadata = {
@@ -161,3 +165,39 @@ def _search(pod_spec: dict[str, Any], nodeset: NodeSet, cluster: Cluster, domain
     given = config.get("searches") or []
     wanted = [f"{service}.{nodeset.namespace}.svc.{domain}" for service in services]
     config["searches"] = [*given, *(one for one in wanted if one not in given)]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of the slurmds of a NodeSet, without the name of each node."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def of(self, place: PodSlot) -> list[str]:
+        """Those of one slurmd."""
+        return [*self.before, place.node, *self.after]
+
+
+def arguments_of(nodeset: NodeSet, cluster: Cluster, launch: Launch, container: Mapping[str, Any]) -> Arguments:
+    """Arguments of slurmd: the user's, without their `--conf`, and the operator's with that merged in.
+
+    Parameters
+    ----------
+    launch
+        How the template starts slurmd.
+    container
+        The merged container, whose resources decide what the node offers.
+    """
+    server = naming.conf_server(cluster)
+    # An entrypoint that uses a shell decides itself whether slurmd stays in the foreground.
+    flags = ("-Z",) if launch.joined else ("-D", "-Z")
+    before = [*launch.arguments, *(flag for flag in flags if flag not in launch.arguments), "-N"]
+    after = ["--instance-id", "$(POD_UID)", "--extra", identity.tag(nodeset.namespace, nodeset.name)]
+    if nodeset.spec.confinement is Confinement.CONSTRAIN:
+        after += confinement.ARGUMENTS
+    elif server is not None and not launch.names_conf_server:
+        after += [CONF_SERVER, server]
+    line = node_conf.node_line(nodeset, container.get("resources") or {}, launch.conf, machine=launch.is_whole)
+    after += [CONF, shlex.quote(line) if launch.joined else line]
+    return Arguments(tuple(before), tuple(after))

@@ -17,7 +17,7 @@ from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
 from slinky_operator.nodeset.pod_spec import generated, job_logs
 from slinky_operator.nodeset.pod_spec.generated import CONFIG_VOLUME, KEY_VOLUME, Defaults
-from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm import naming, pod_ownership
 from slinky_operator.slurm.pod_templates.shapes import CLAIM, misfits
 from slinky_operator.slurm.pod_templates.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
 from slinky_operator.slurm.slurmd import launch, node_conf, resources
@@ -139,7 +139,7 @@ def _check_labels(nodeset: NodeSet, cluster: Cluster, template: Mapping[str, Any
     }
     for where, found in given.items():
         for label, value in found.items():
-            if not (label.startswith(whose.OWN_PREFIXES) or label in _OWN_LABELS) or own.get(label) == value:
+            if not (label.startswith(pod_ownership.OWN_PREFIXES) or label in _OWN_LABELS) or own.get(label) == value:
                 continue
             only = f", and may only be {own[label]}" if label in own else ""
             yield Problem(f"{where}[{label}]", f"is the operator's: it says whose a pod is{only}")

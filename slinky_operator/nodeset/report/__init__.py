@@ -5,7 +5,6 @@ module                    concern
 ========================  ==============================================================================
 `forgotten`               what Slurm has forgotten: ends of jobs that delay drains, nodes of pods
 `missing_cluster`         the message of a NodeSet that names a Cluster which does not exist
-`node_counts`             how many nodes are in which state, for people: each node counts once
 `out_of_service`          nodes that get no jobs although the operator does not drain them: which
 `progress`                what a NodeSet is doing: the conditions `Progressing` and `Draining`
 `status`                  the status of a NodeSet: counts under both generations' names

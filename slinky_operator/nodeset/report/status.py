@@ -21,14 +21,7 @@ from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
 from slinky_operator.nodeset.planning.decisions import Decisions
-from slinky_operator.nodeset.report import (
-    node_counts,
-    out_of_service,
-    progress,
-    summary,
-    troubles,
-    volumes,
-)
+from slinky_operator.nodeset.report import out_of_service, progress, summary, troubles, volumes
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble
 from slinky_operator.reconcile.failures import Failure
@@ -120,7 +113,7 @@ def report(
             told.progress,
             told.held_back if not told.progress else None,
         ),
-        nodes=node_counts.count(snapshot, members),
+        nodes=summary.count_nodes(snapshot, members),
         conditions=merge(stored.conditions, _conditions(snapshot, found, counts, told), now),
         observed_generation=nodeset.metadata.generation if begun else stored.observed_generation,
         selector=selector(nodeset),

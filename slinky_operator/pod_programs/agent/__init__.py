@@ -3,9 +3,7 @@
 =============  ===========================================================================================
 module         concern
 =============  ===========================================================================================
-`command`      its command line
 `connections`  connections of callers, served side by side in one thread: with a bound
-`directory`    which domains SSSD cannot reach
 `files`        digests of files, on both sides: the agent's of what is mounted
 `hosts`        which host names a slurm.conf makes slurmctld look up
 `resolver`     resolves host names in slurmctld's own pod, in the background

@@ -5,16 +5,20 @@ whether it runs itself.
 
 Plain sockets (`connections`), no keep-alive. The modules of the standard library that do more than this need three
 times the memory.
+
+SSSD's container keeps a file in the pod with a line for each domain that is offline: since when, in seconds since 1970,
+and its name (`containers/sssd/directory.pl`).
 """
 
 import json
+import signal
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from slinky_operator.pod_programs.agent.connections import LIMITS, Connections, Limits
-from slinky_operator.pod_programs.agent.directory import offline
 from slinky_operator.pod_programs.agent.files import mounted, text_of
 from slinky_operator.pod_programs.agent.resolver import Resolver
 from slinky_operator.pod_programs.agent.volumes import Volumes
@@ -99,3 +103,34 @@ def _response(status: int, words: str, body: dict[str, object]) -> bytes:
         "Connection: close\r\n\r\n"
     )
     return head.encode() + content
+
+
+LONGEST: Final = 32_768
+"""Characters of the file that are read."""
+
+
+def offline(file: Path) -> dict[str, int]:
+    """Return the domains that are offline, each with the time since when.
+
+    Raises
+    ------
+    OSError
+        If there is no such file: SSSD does not run, or its image keeps none.
+    """
+    found = {}
+    with file.open(encoding="ascii", errors="replace") as lines:
+        for line in lines.read(LONGEST).splitlines():
+            since, _, name = line.partition(" ")
+            if name and since.isdecimal():
+                found[name] = int(since[:12])
+    return found
+
+
+def main() -> None:
+    """Serve until SIGTERM, which the first process of a container ignores unless it has a handler."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    mark = "--volume="
+    folder, port, *more = (word for word in sys.argv[1:] if not word.startswith(mark))
+    named = (word.removeprefix(mark).partition("=") for word in sys.argv[1:] if word.startswith(mark))
+    volumes = {name: Path(path) for name, _, path in named}
+    serve(Path(folder), int(port), directory=Path(more[0]) if more else None, volumes=volumes)

@@ -4,14 +4,13 @@ Both run from the operator's image and use nothing but the standard library, so 
 
 `python -m slinky_operator.joblogs serve` runs beside slurmd and serves files of a folder that both containers mount. It
 keeps no list of jobs: each request carries a token (`tokens`) that the operator has made for one file of one job, and
-that says as whom it is to be opened. `opening` checks tokens and opens files, in a process that sees no network;
-`server` talks to callers, in a process without any right; `files` says what may be opened, `folders` reads folders of
-users in slices, `retention` deletes what nobody needs. `connections` and `openings` give callers and users their
-shares. `log` bounds what they print, `protocol` is what both sides agree on, `command` is the command line of all.
+that says as whom it is to be opened. `server` talks to callers, opens files and deletes those that nobody needs;
+`files` says what may be opened, `folders` reads folders of users in slices.
 
-`python -m slinky_operator.joblogs follow` runs in the pod of a job, as anybody. `job_file` is what the operator tells
-it, `sources` reads the server (with a time limit, `timed_socket`) or a mounted file, `follower` prints until the job
-has ended and exits as the job did.
+`python -m slinky_operator.joblogs follow` runs in the pod of a job, as anybody: `follower`. It reads the server with a
+time limit (`timed_socket`).
+
+`protocol` is what both sides agree on, `log` bounds what they print, `command` is the command line of all.
 
 The server reports the room on its volume without a token, by the same code as in the agent beside slurmctld
 (`slinky_operator.pod_programs.agent.volumes`).

@@ -15,12 +15,12 @@ from types import FrameType
 from typing import Final
 
 from slinky_operator.pod_programs.agent.volumes import Volumes
-from slinky_operator.pod_programs.joblogs import opening, retention
 from slinky_operator.pod_programs.joblogs.copies import porter
-from slinky_operator.pod_programs.joblogs.follower import PATIENCE, Follower, Pace, noting, to_descriptor
+from slinky_operator.pod_programs.joblogs.follower.printer import PATIENCE, Follower, Pace, noting, to_descriptor
 from slinky_operator.pod_programs.joblogs.log import Log
-from slinky_operator.pod_programs.joblogs.retention import Retention
-from slinky_operator.pod_programs.joblogs.server import Server
+from slinky_operator.pod_programs.joblogs.server import opening, retention
+from slinky_operator.pod_programs.joblogs.server.listener import Server
+from slinky_operator.pod_programs.joblogs.server.retention import Retention
 
 NOBODY: Final = 65534
 BACKLOG: Final = 64

@@ -3,8 +3,7 @@
 ================  =======================================================================================
 module            concern
 ================  =======================================================================================
-`create_or_adopt` an object of a known name: the operator's, or `NameTaken`
-`children`        when an object of the operator has to be written again
+`children`        when an object of the operator has to be written again; one of a known name, or `NameTaken`
 `finalizers`      one finalizer of an object, set or removed
 `status_writer`   one merge patch of a status, only if something differs
 ================  =======================================================================================

@@ -23,7 +23,7 @@ module          concern
 
 from slinky_operator.slurm.conf.admit import Refused
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, PartitionConf, StaticNodeConf
-from slinky_operator.slurm.conf.keys.restart import restart_keys
+from slinky_operator.slurm.conf.keys.daemons import restart_keys
 from slinky_operator.slurm.conf.render import Rendered, render
 from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather, names_of_sources
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_lines, parse_words

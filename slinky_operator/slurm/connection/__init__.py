@@ -11,7 +11,7 @@ module             concern
 `replicas`         which of several slurmrestds a call goes to
 `signed_messages`  messages of Slurm's protocol that are signed with a key of auth/slurm
 `slurmd_status`    which jobs have a step on a node, as its slurmd shows
-`own_tokens`       the operator's own tokens, signed with one of several keys
+`fencing`          no Slurm write after leadership may have been lost
 `pod_reader`       answers that are read by HTTP from other pods of a Cluster
 =================  =====================================================================
 """

@@ -9,18 +9,21 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
 
 import httpx
+from typing_extensions import override
 
 from slinky_operator.kube.leadership.fence import Fence
 from slinky_operator.slurm.connection.cluster_client import FIRST_PAUSE, ClusterClient
 from slinky_operator.slurm.connection.contact import Contact, Endpoint
+from slinky_operator.slurm.connection.fencing import FencedTransport
 from slinky_operator.slurm.connection.overrides import OverrideTransport
 from slinky_operator.slurm.connection.replicas import AT_A_TIME, ReplicaTransport
-from slinky_operator.slurm.fencing import FencedTransport
-from slurm_client import SlurmClient, TokenProvider, errors
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
+from slurm_client import MintedToken, SlurmClient, TokenProvider, errors
 from slurm_client.connection.circuit import Circuit
 from slurm_client.connection.intake import Intake
 from slurm_client.hooks import Hook
@@ -239,3 +242,34 @@ def _network(endpoint: Endpoint) -> httpx.AsyncBaseTransport:
     limits = httpx.Limits(max_connections=16 * (AT_A_TIME + 1), max_keepalive_connections=16)
     # Nothing from the environment: a proxy set for other purposes must not see tokens.
     return httpx.AsyncHTTPTransport(verify=verify, limits=limits, trust_env=False)
+
+
+class OwnTokens(TokenProvider):
+    """Tokens of SlurmUser; where one is refused, the next is signed with the next key.
+
+    Parameters
+    ----------
+    keys
+        At least one, the likeliest first.
+    lifetime
+        Of a token; it is renewed after half of it.
+    """
+
+    def __init__(self, keys: Sequence[SigningKey], lifetime: timedelta) -> None:
+        self._signers = [
+            MintedToken(one.value, lifetime=lifetime, algorithm=one.algorithm, key_id=one.key_id) for one in keys
+        ]
+        self._current = 0
+        self._last = ""
+
+    @override
+    async def token(self) -> str:
+        self._last = await self._signers[self._current].token()
+        return self._last
+
+    @override
+    def invalidate(self, token: str) -> None:
+        # Several calls may have been refused with the same token: the key changes once.
+        if token == self._last:
+            self._signers[self._current].invalidate(token)
+            self._current, self._last = (self._current + 1) % len(self._signers), ""

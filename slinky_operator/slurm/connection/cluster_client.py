@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from slinky_api.v1alpha1.cluster.status import WaitingReason
-from slinky_operator.slurm import node_references, waiting_reasons
+from slinky_operator.slurm import job_facts, node_references
 from slinky_operator.slurm.connection import slurmd_status
 from slinky_operator.slurm.connection.contact import (
     LONGEST_PAUSE,
@@ -152,7 +152,7 @@ class ClusterClient:
 
     async def _ask_jobs(self) -> Sequence[Job]:
         found = await self.client.all_jobs(timeout=self.endpoint.timeout)
-        self.waiting = waiting_reasons.of([job async for job in sliced(found) if job.is_pending])
+        self.waiting = job_facts.waiting_reasons([job async for job in sliced(found) if job.is_pending])
         return found
 
     async def _ask_jobs_briefly(self) -> Sequence[Job]:
@@ -164,7 +164,7 @@ class ClusterClient:
             except errors.TooLarge:
                 self._lists_jobs_from = time.monotonic() + LIST_AGAIN
             else:
-                self.waiting = waiting_reasons.of([job async for job in sliced(found) if job.is_pending])
+                self.waiting = job_facts.waiting_reasons([job async for job in sliced(found) if job.is_pending])
                 return found
         found = await self.client.all_jobs(holding_nodes=True, timeout=timeout)
         return (*found, node_references.UNKNOWN)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from slinky_operator.slurm import whose
+from slinky_operator.slurm import pod_ownership
 from slinky_operator.slurm.pod_templates.shapes import misfits
 from slinky_operator.slurm.pod_templates.templates import POD_TEMPLATE, RefusedFragment, merge
 
@@ -60,5 +60,5 @@ def _check_labels(generated: Mapping[str, str], labels: Mapping[str, str]) -> No
         if labels.get(label) != value:
             raise RefusedFragment(f"metadata.labels[{label}]", "is the operator's: the daemon is found by it")
     for label in labels:
-        if label.startswith(whose.OWN_PREFIXES) and label not in generated:
+        if label.startswith(pod_ownership.OWN_PREFIXES) and label not in generated:
             raise RefusedFragment(f"metadata.labels[{label}]", "is the operator's: it says whose a pod is")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.reconcile.secrets import SecretReader
-from slinky_operator.reconcile.signing_key import signing_key
+from slinky_operator.reconcile.secrets import SecretReader, signing_key
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.slurmjob.observation import Observer
 from slurm_client import SlurmClient

@@ -14,10 +14,10 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobLogPod, JobLogStatus, SlurmJobStatus
-from slinky_operator.jobs.arrays import Array
 from slinky_operator.jobs.refusal import LONGEST, InvalidJob
+from slinky_operator.jobs.task_sets import Array
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm import naming, pod_ownership
 from slurm_client import JobSpec
 
 NAME_BYTES: Final = 16
@@ -60,7 +60,7 @@ def why_not_served(cluster: Cluster, partitions: str | None, nodesets: Sequence[
             return f"NodeSet {name} of {where} has no jobLogs"
     for pod in pods:
         own = pod["metadata"].get("labels") or {}
-        if whose.is_slurmd(pod) and own.get(labels.LABEL_NODESET_NAME) in chosen and not has_server(pod):
+        if pod_ownership.is_slurmd(pod) and own.get(labels.LABEL_NODESET_NAME) in chosen and not has_server(pod):
             return f"pod {pod['metadata']['name']} has no job log server yet"
     return ""
 

@@ -9,7 +9,7 @@ from typing import Final
 from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.jobs.phases import Phase, shown
-from slinky_operator.pod_programs.joblogs.job_file import JobState
+from slinky_operator.pod_programs.joblogs.follower.job_file import JobState
 from slurm_client.models import Job
 
 UNKNOWN_END: Final = 255

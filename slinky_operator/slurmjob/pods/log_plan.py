@@ -11,7 +11,7 @@ from typing import Final
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import JobLogStatus, SlurmJob
 from slinky_operator.kube.objects import Object
-from slinky_operator.pod_programs.joblogs.job_file import Job, JobState
+from slinky_operator.pod_programs.joblogs.follower.job_file import Job, JobState
 from slinky_operator.slurmjob.model.news import LogsReport
 from slinky_operator.slurmjob.pods import log_pod, pod_state, routes
 from slinky_operator.slurmjob.pods.log_facts import End, Facts

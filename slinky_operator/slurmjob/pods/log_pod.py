@@ -6,7 +6,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.kube.objects import Object
-from slinky_operator.pod_programs.joblogs import job_file
+from slinky_operator.pod_programs.joblogs.follower import job_file
 from slinky_operator.slurmjob.pods import bodies
 from slinky_operator.slurmjob.pods.bodies import Image
 

@@ -10,8 +10,8 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import PODS, SECRETS
-from slinky_operator.pod_programs.joblogs import job_file
-from slinky_operator.pod_programs.joblogs.job_file import InvalidJobFile, Job, JobState
+from slinky_operator.pod_programs.joblogs.follower import job_file
+from slinky_operator.pod_programs.joblogs.follower.job_file import InvalidJobFile, Job, JobState
 from slinky_operator.slurmjob.model.news import LogsReport
 from slinky_operator.slurmjob.pods import bodies, log_plan, log_pod, own_objects, pod_state
 from slinky_operator.slurmjob.pods.bodies import Image

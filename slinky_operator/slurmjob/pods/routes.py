@@ -17,10 +17,10 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.files import JobVolume
 from slinky_operator.kube.objects import Object
 from slinky_operator.pod_programs.joblogs import tokens
-from slinky_operator.pod_programs.joblogs.job_file import Place
+from slinky_operator.pod_programs.joblogs.follower.job_file import Place
 from slinky_operator.pod_programs.joblogs.tokens import Grant
-from slinky_operator.reconcile.kept_fields import SHARED_SOURCES
-from slinky_operator.slurm import naming, whose
+from slinky_operator.reconcile.cached.kept_fields import SHARED_SOURCES
+from slinky_operator.slurm import naming, pod_ownership
 from slinky_operator.slurmjob.model import output_path
 from slinky_operator.slurmjob.model.output_path import has_server
 from slinky_operator.slurmjob.pods.log_facts import Facts
@@ -164,7 +164,7 @@ def server_of(pod: Object | None, node: str, cluster: Cluster) -> str | Route:
     cluster
         Its Cluster.
     """
-    if pod is None or not whose.is_slurmd(pod):
+    if pod is None or not pod_ownership.is_slurmd(pod):
         return Route(why=f"node {node} is not a pod of Cluster {cluster.name}", may_come=True)
     if not has_server(pod):
         return Route(why=f"pod {pod['metadata']['name']} has no job log server: set jobLogs in its NodeSet")
@@ -229,7 +229,8 @@ def shared_server(
     fitting = [
         one
         for one in pods
-        if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME) in chosen and whose.is_slurmd(one)
+        if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME) in chosen
+        and pod_ownership.is_slurmd(one)
     ]
     volumes = [_output_volume(one) for one in fitting]
     if not fitting:

@@ -3,11 +3,10 @@
 ===============  ==========================================================================================
 module           concern
 ===============  ==========================================================================================
-`slurmjob`       an object of an old kind as the spec of a SlurmJob, with the files that are to be copied
+`slurmjob`       an object of an old kind as the spec of a SlurmJob: files that are copied, an image as a script
 `site`           what an administrator says once: labels, how images run, whether files are copied
 `node_selector`  labels of virtual nodes as partition and features
 `transfers`      ``prepare`` and ``results``
-`container`      an image with its options as a script
 `apptainer`      the script that runs an image with Apptainer
 `pyxis`          the same with pyxis
 `bundle`         the script that runs an image with ``srun --container``

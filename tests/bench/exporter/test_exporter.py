@@ -29,7 +29,7 @@ from slurm_client.models import Job, JobState, Node, NodeState, Partition
 from slurm_client.testing import FakeSlurmrestd
 from slurm_exporter.counting import Budgets, Counted, Counting
 from slurm_exporter.exporter import Exporter, pace
-from slurm_exporter.page import text
+from slurm_exporter.page import server
 from slurm_exporter.sources.collector import Cadence
 from slurm_exporter.sources.snapshot import Snapshot
 from tests.bench.exporter import asking
@@ -117,10 +117,10 @@ async def test_page() -> None:
 
         counting_takes = await best(count)
         began = time.perf_counter()
-        page = b"".join(text.written(samples, {}) for samples in counted[0].samples)
+        page = b"".join(server.written(samples, {}) for samples in counted[0].samples)
         writing_takes = time.perf_counter() - began
         print(
-            f"{nodes:6} nodes {jobs:6} jobs, {what:48} {text.series(counted[0].samples):7} series "
+            f"{nodes:6} nodes {jobs:6} jobs, {what:48} {server.series(counted[0].samples):7} series "
             f"{len(page) / 1e6:6.2f} MB, counted in {counting_takes:5.2f} s, written in {writing_takes:5.2f} s"
         )
     print(f"most memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")

@@ -32,7 +32,7 @@ from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.leadership.fence import Fence, OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.controller import Controller

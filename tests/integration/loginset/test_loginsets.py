@@ -36,7 +36,7 @@ from slinky_operator.kube.resources import (
 from slinky_operator.loginset.controller import LoginSetReconciler
 from slinky_operator.loginset.observe import INDEXERS, Caches
 from slinky_operator.loginset.plan import Defaults
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from tests.support.control_plane import ControlPlane
 

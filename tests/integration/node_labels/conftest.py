@@ -20,7 +20,7 @@ from slinky_operator.node_labels.controller import NodeLabelsReconciler
 from slinky_operator.node_labels.slurm_nodes import SlurmNodes
 from slinky_operator.node_labels.spec import SPEC
 from slinky_operator.node_labels.triggers import NodeLabelsTriggers
-from slinky_operator.reconcile.indexes import INDEXES_OF_SLURMD_PODS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_SLURMD_PODS, PODS_OF_CLUSTERS, prune_node
 from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.tasks import Supervisor

@@ -41,7 +41,7 @@ from slinky_operator.nodeset import controller as nodeset
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.spec import SPEC
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS, prune_node
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.slurm.connection.clients import ClientMap

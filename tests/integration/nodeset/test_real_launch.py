@@ -17,7 +17,7 @@ from hack.images.rootfs import ensure
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
-from slinky_operator.nodeset.pod_spec import slurmd_arguments
+from slinky_operator.nodeset.pod_spec import builder
 from slinky_operator.slurm.slurmd import launch
 from tests.support.slurm_host import SlurmHost
 
@@ -56,7 +56,7 @@ def command(
     own = {**container, "args": [*container.get("args", []), "-Z", "--conf-server", server, "--conf", conf]}
     started = launch.read(own)
     assert started.problems == ()
-    made = slurmd_arguments.build(nodeset, CLUSTER, started, {"resources": resources})
+    made = builder.arguments_of(nodeset, CLUSTER, started, {"resources": resources})
     return [
         word.replace("$(POD_UID)", "uid") for word in (*started.container_command, *made.of(PodSlot(node, node, 0)))
     ]

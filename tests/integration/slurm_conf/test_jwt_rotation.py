@@ -28,9 +28,8 @@ from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.memory import Loaded
 from slinky_operator.cluster.rollout.reload import reload
 from slinky_operator.kube.leadership.fence import OpenFence
-from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurm.connection.clients import ClientMap, OwnTokens
 from slinky_operator.slurm.connection.contact import Endpoint
-from slinky_operator.slurm.connection.own_tokens import OwnTokens
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slurm_client import MintedToken
 from tests.integration.slurm_conf.test_key_orders import completed

@@ -14,7 +14,7 @@ from slinky_operator.autoscaling.controller import AutoscalingReconciler
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slurm_client.errors import SlurmError
 from slurm_client.models import Job, Node, NodeState, Partition, PartitionState

@@ -37,13 +37,16 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     ),
     "slinky_operator/slurm/connection/clients.py": ({"httpx"}, "transports; the client reads with its intake"),
     "slinky_operator/slurm/connection/replicas.py": ({"httpx"}, "a transport; it reads no body"),
-    "slinky_operator/slurm/fencing.py": ({"httpx"}, "a transport; it reads no body"),
+    "slinky_operator/slurm/connection/fencing.py": ({"httpx"}, "a transport; it reads no body"),
     "slinky_operator/slurm/connection/overrides.py": ({"httpx"}, "a transport; it reads no body"),
-    "slinky_operator/pod_programs/joblogs/sources.py": (
+    "slinky_operator/pod_programs/joblogs/follower/sources.py": (
         {"http.client"},
         "MAX_CHUNK and a deadline for each answer, pieces of 1 MiB",
     ),
-    "slinky_operator/pod_programs/joblogs/connections.py": ({"socket"}, "a share for each holder; it reads nothing"),
+    "slinky_operator/pod_programs/joblogs/server/connections.py": (
+        {"socket"},
+        "a share for each holder; it reads nothing",
+    ),
     "slinky_operator/pod_programs/joblogs/copies/pace.py": ({"socket"}, "a pace and an end for each copy"),
     "slinky_operator/pod_programs/joblogs/timed_socket.py": (
         {"socket", "create_connection"},
@@ -65,8 +68,14 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         {"socket", "create_server"},
         "the same; LONGEST and SECONDS for an answer of sackd, at its socket",
     ),
-    "slinky_operator/pod_programs/joblogs/server.py": ({"socket"}, "connections, bytes and seconds are limited"),
-    "slinky_operator/pod_programs/joblogs/opening.py": ({"socket"}, "a channel between two processes of one pod"),
+    "slinky_operator/pod_programs/joblogs/server/listener.py": (
+        {"socket"},
+        "connections, bytes and seconds are limited",
+    ),
+    "slinky_operator/pod_programs/joblogs/server/opening.py": (
+        {"socket"},
+        "a channel between two processes of one pod",
+    ),
     "slinky_operator/pod_programs/joblogs/command.py": ({"socket", "create_server"}, "listens for the server"),
     "slinky_operator/pod_programs/joblogs/copies/serving.py": ({"socket"}, "bounded frames, COPY_SECONDS"),
     "slinky_operator/runtime/health.py": ({"aiohttp"}, "no request has a body that is read"),

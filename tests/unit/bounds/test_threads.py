@@ -38,7 +38,7 @@ OWNERS = {
     "slinky_operator/pod_programs/agent/resolver.py": "the agent's own process; a fixed number that look up names",
     "slinky_operator/pod_programs/agent/volumes.py": "the agent's own process; one a volume, since a look may hang",
     "slinky_operator/pod_programs/joblogs/command.py": "its own process; one that ends with its pod's other container",
-    "slinky_operator/pod_programs/joblogs/server.py": "its own process; one for each connection, which are limited",
+    "slinky_operator/pod_programs/joblogs/server/listener.py": "its own process; one a connection, with a limit",
     "slurm_client/tokens.py": "one for each token file, in which one read runs at a time",
     "slurm_client/sync/base.py": "the event loop of the blocking client, one for each client",
     "slurm_client/testing/threaded.py": "the event loop of the fake slurmrestd in tests of users",

@@ -12,8 +12,8 @@ from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import INDEXERS, Caches, Snapshot, observe
 from slinky_operator.cluster.rollout.preflight.attempts import leftovers
 from slinky_operator.kube.cache.store import Store
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
-from slinky_operator.slurm import naming, whose
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
+from slinky_operator.slurm import naming, pod_ownership
 from tests.unit.cluster.world import cluster_object
 
 RAW = cluster_object()
@@ -103,7 +103,7 @@ def test_a_pass_does_not_ask_of_each_slurmd_pod_what_it_is(monkeypatch: pytest.M
     for number in range(100):
         caches.pods.put(slurmd(f"compute-{number}", "worker"))
     asked: list[str] = []
-    monkeypatch.setattr(whose, "is_slurmd", lambda one: asked.append(one["metadata"]["name"]))
+    monkeypatch.setattr(pod_ownership, "is_slurmd", lambda one: asked.append(one["metadata"]["name"]))
     snapshot = observe(CLUSTER, RAW, caches, Memory(CLUSTER.uid), {}, None, "", 0.0, {})
     assert len(snapshot.slurmd_pods) == len(snapshot.slurmd_objects) == 100
     assert asked == []

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hack.metrics_table import PAGE, with_tables
 from slurm_exporter.families.catalogue import GROUPS
-from slurm_exporter.page.text import written
+from slurm_exporter.page.server import written
 from slurm_exporter.samples.family import Family, Kind, Samples, counter, gauge
 
 ALL = [family for families in GROUPS.values() for family in families]

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
-from slinky_operator.jobs.arrays import Array
 from slinky_operator.jobs.environment import LAUNCHERS
 from slinky_operator.jobs.refusal import LONGEST, InvalidJob
+from slinky_operator.jobs.task_sets import Array
 from slinky_operator.jobs.translation import Submission, translate
 from slurm_client import wire
 from slurm_client.encode import jobs as encode

@@ -24,7 +24,7 @@ from slinky_operator.loginset.bodies import host_keys
 from slinky_operator.loginset.controller import LoginSetReconciler
 from slinky_operator.loginset.observe import INDEXERS, Caches
 from slinky_operator.loginset.plan import Defaults
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from tests.support.memory_kube import MemoryKube
 

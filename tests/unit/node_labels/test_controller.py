@@ -14,7 +14,7 @@ from slinky_operator.kube.resources import NODES
 from slinky_operator.node_labels.controller import NodeLabelsReconciler
 from slinky_operator.node_labels.model import Wanted
 from slinky_operator.node_labels.triggers import NodeLabelsTriggers
-from slinky_operator.reconcile.indexes import prune_node
+from slinky_operator.reconcile.cached.indexes import prune_node
 from tests.support.memory_kube import MemoryKube
 
 RACK = f"{labels.KUBERNETES_NODE_PREFIX}rack"

@@ -17,7 +17,7 @@ from slinky_operator.node_labels.model import Wanted
 from slinky_operator.node_labels.slurm_labels import slurm_labels
 from slinky_operator.node_labels.slurm_nodes import SlurmNodes
 from slinky_operator.node_labels.triggers import NodeLabelsTriggers
-from slinky_operator.reconcile.indexes import INDEXES_OF_SLURMD_PODS
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_SLURMD_PODS
 from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slurm_client.models import Node
 from slurm_client.watch import Event, NodeEvent

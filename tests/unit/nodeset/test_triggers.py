@@ -10,7 +10,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.loginset.triggers import LoginSetTriggers
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.triggers import NodeSetTriggers
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 
 CLAIM: Object = {
     "metadata": {"name": "data-a-0", "namespace": "team", "uid": "1", "labels": {labels.LABEL_NODESET_NAME: "a"}}

@@ -20,8 +20,8 @@ from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
-from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX, INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.caches import CacheSpec
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, INDEXES_OF_NODESETS
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.reconcile.triggers import Triggers, own_key

@@ -13,8 +13,8 @@ from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.nodeset import spec as nodeset
-from slinky_operator.reconcile.caches import CacheSpec, merged
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.caches import CacheSpec, merged
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.queue import WorkQueue
 from slinky_operator.settings import Settings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slinky_operator.slurm.releases import Release, problem_of_step
+from slinky_operator.slurm.releases import Release, is_within, problem_of_step
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,20 @@ def test_steps(old: str, new: str, possible: bool) -> None:
 def test_any_text_is_read_without_an_error(text: str) -> None:
     found = Release.read(text)
     assert found is None or str(found)[:2].isdigit()
+
+
+@pytest.mark.parametrize(
+    ("image", "release", "within"),
+    [
+        ("a:26.05.5", "26.05.5", True),
+        ("a:26.05.5-1", "26.05.10", True),
+        ("a:26.05.6", "26.05.5", False),
+        ("a:26.11.0", "26.05.5", False),
+        ("a:26.05", "26.05.5", False),
+        ("a:latest", "26.05.5", False),
+        ("a:26.05.5", "", False),
+        ("a:26.05.5", "26.05", False),
+    ],
+)
+def test_an_image_is_of_a_release_or_of_an_older_one(image: str, release: str, within: bool) -> None:
+    assert is_within(image, release) is within

@@ -8,8 +8,9 @@ from typing import Any
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS, SECRETS, Resource
-from slinky_operator.pod_programs.joblogs import job_file, tokens
-from slinky_operator.pod_programs.joblogs.job_file import Job
+from slinky_operator.pod_programs.joblogs import tokens
+from slinky_operator.pod_programs.joblogs.follower import job_file
+from slinky_operator.pod_programs.joblogs.follower.job_file import Job
 from slinky_operator.pod_programs.joblogs.tokens import Grant
 from slinky_operator.slurm import naming
 from slurm_client.testing.slurmctld.queue import uid_of

@@ -11,9 +11,9 @@ import pytest
 from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import MAX_TASKS, ArrayCounts, ArrayTasks, SlurmJob
-from slinky_operator.jobs.arrays import Array
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.phases import Reason as ShownReason
+from slinky_operator.jobs.task_sets import Array
 from slinky_operator.jobs.tenants import Grant
 from slinky_operator.slurmjob.model import report
 from slinky_operator.slurmjob.model.news import Record

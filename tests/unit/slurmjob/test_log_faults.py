@@ -14,7 +14,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube.errors import Forbidden, Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS, SECRETS, SLURMJOBS, Resource
-from slinky_operator.pod_programs.joblogs.job_file import JobState
+from slinky_operator.pod_programs.joblogs.follower.job_file import JobState
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.pods import routes
 from slinky_operator.slurmjob.pods.log_facts import Facts

@@ -11,7 +11,7 @@ import pytest
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
-from slinky_operator.pod_programs.joblogs.job_file import JobState
+from slinky_operator.pod_programs.joblogs.follower.job_file import JobState
 from slinky_operator.slurmjob.pods import bodies, pod_state
 from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.log_worlds import LogWorld

@@ -16,7 +16,7 @@ from slinky_api.v1alpha1.slurmjob.files import JobLogVolume
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
-from slinky_operator.pod_programs.joblogs.job_file import JobState
+from slinky_operator.pod_programs.joblogs.follower.job_file import JobState
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.stages.late_calls import SETTLED

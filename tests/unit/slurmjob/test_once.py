@@ -12,7 +12,7 @@ import pytest
 
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model.slurm_records import own_records
+from slinky_operator.slurmjob.model.slurm_records import marks
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
 from slurm_client import errors
@@ -178,10 +178,10 @@ def test_records_of_one_job_stay_together() -> None:
 
     tasks = [job(id=7, array_job_id=7), job(id=9, array_job_id=7)]
     parts = [job(id=10, het_job_id=10), job(id=11, het_job_id=10)]
-    assert own_records.of([*tasks, *parts], 7, None) == tuple(tasks)
-    assert own_records.of([*tasks, *parts], 11, None) == tuple(parts)
-    assert own_records.of([*parts, *tasks], None, None) == tuple(tasks)
-    assert own_records.of(tasks, 8, None) == own_records.of([], None, None) == ()
+    assert marks.own_records([*tasks, *parts], 7, None) == tuple(tasks)
+    assert marks.own_records([*tasks, *parts], 11, None) == tuple(parts)
+    assert marks.own_records([*parts, *tasks], None, None) == tuple(tasks)
+    assert marks.own_records(tasks, 8, None) == marks.own_records([], None, None) == ()
 
 
 async def test_the_job_of_another_user_with_the_mark_is_not_taken(world: JobWorld) -> None:

@@ -15,8 +15,8 @@ from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
-from slinky_operator.reconcile import scripts
-from slinky_operator.reconcile.scripts import prune_job
+from slinky_operator.reconcile.cached import scripts
+from slinky_operator.reconcile.cached.scripts import prune_job
 from slinky_operator.slurmjob import translations
 from slinky_operator.slurmjob.translations import FRESH, Translations
 from tests.support.memory_kube import MemoryKube

@@ -13,8 +13,8 @@ from typing_extensions import override
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, SLURMJOBS
+from slinky_operator.reconcile.cached.scripts import prune_old_job
 from slinky_operator.reconcile.namespaces import VALID_S
-from slinky_operator.reconcile.scripts import prune_old_job
 from slinky_operator.runtime.controller import Result
 from slinky_operator.sylabs.controller import OldJobReconciler
 from slinky_operator.sylabs.kinds import KINDS, OldKind

@@ -66,7 +66,7 @@ def slurmdbd_is_ready(snapshot: Snapshot) -> bool:
 
 
 def restart(cluster: Cluster, slurm_conf: str) -> Mapping[str, str]:
-    """What slurmctld's pod must have started with, beside the keys of `slurm.conf.keys.restart`."""
+    """What slurmctld's pod must have started with, beside the keys of `slurm.conf.keys.daemons`."""
     identity = variants.database_identity(cluster)
     return {RESTART_KEY: identity} if identity and has_accounting(slurm_conf) else {}
 

@@ -20,7 +20,7 @@ from slinky_operator.cluster.trials.engine import TRY_AGAIN, Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.cluster.view import View
 from slinky_operator.slurm.conf import Rendered
-from slinky_operator.slurm.conf.keys.reach import beyond_slurmds
+from slinky_operator.slurm.conf.keys.daemons import beyond_slurmds
 from slinky_operator.slurm.conf.programs import programs
 
 

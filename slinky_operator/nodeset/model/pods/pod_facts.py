@@ -17,7 +17,7 @@ from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.nodeset.model.pods import guard, hindrance, pod_names, scheduling
 from slinky_operator.nodeset.model.pods.hindrance import Hindrance
 from slinky_operator.reconcile.text import cut, moment
-from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm import naming, pod_ownership
 from slinky_operator.slurm.volumes.room import JOB_OUTPUT
 
 SLURMD: Final = "slurmd"
@@ -156,7 +156,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
     scheduled = conditions.get("PodScheduled") or {}
     return Pod(
         name=metadata["name"],
-        node_name=whose.node_name(obj),
+        node_name=pod_ownership.node_name(obj),
         uid=metadata["uid"],
         resource_version=metadata.get("resourceVersion") or "",
         ordinal=None if on_node else pod_names.ordinal(nodeset, metadata["name"]),

@@ -4,8 +4,7 @@
 module     concern
 =========  ============================================================================
 `merge`    the operator's keys and the user's `extraConf`, each key once
-`reach`    changes of lines that no slurmd acts on
-`restart`  keys that slurmctld applies at a start only
+`daemons`  which daemons a change concerns: keys that need a restart, lines that no slurmd acts on
 `rules`    what a change of each key does to jobs: data, of which the documentation is made
 =========  ============================================================================
 """

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slinky_api.v1alpha1.slurmjob.kind import ArrayTasks
-from slinky_operator.jobs.arrays import Array
 from slinky_operator.jobs.phases import Phase, Shown
 from slinky_operator.jobs.phases import Reason as ShownReason
+from slinky_operator.jobs.task_sets import Array
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 
 

@@ -27,7 +27,7 @@ from slinky_operator.jobs.task_sets import Reader
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurm.conf.syntax.directives import logical_lines
 from slinky_operator.slurmjob.model.news import Note
-from slinky_operator.slurmjob.model.slurm_records import own_records, records
+from slinky_operator.slurmjob.model.slurm_records import marks, records
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slurm_client.models import Job
@@ -134,8 +134,8 @@ def second_jobs(marked: Iterable[Job], job: SlurmJob, chosen: int | None) -> tup
     known = {job.status.job_id, chosen, *(job.status.failed_attempts or ())}
     parts: dict[int, list[Job]] = defaultdict(list)
     for record in marked:
-        number = own_records.number_of(record)
-        if number not in known and not own_records.is_early(record, created):
+        number = marks.number_of(record)
+        if number not in known and not marks.is_early(record, created):
             parts[number].append(record)
     # Whether it has ended is all that counts: the tasks that its records name are not read.
     found = ((number, records.of_queue(parts[number], texts=Reader(0, 0))) for number in sorted(parts))

@@ -12,7 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from slinky_operator.pod_programs.joblogs.job_file import JobState, Place
+from slinky_operator.pod_programs.joblogs.follower.job_file import JobState, Place
 from tests.support import job_logs
 from tests.support.job_logs import Followed
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slinky_operator.pod_programs.joblogs.job_file import JobState, Place
+from slinky_operator.pod_programs.joblogs.follower.job_file import JobState, Place
 from tests.support import job_logs
 from tests.support.job_logs import ALICE, Followed, Follower, Node, wait_for
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from slinky_operator.pod_programs.joblogs import folders, retention
+from slinky_operator.pod_programs.joblogs import folders
 from slinky_operator.pod_programs.joblogs.log import Log
-from slinky_operator.pod_programs.joblogs.retention import FOLDER_MODE, Retention
+from slinky_operator.pod_programs.joblogs.server import retention
+from slinky_operator.pod_programs.joblogs.server.retention import FOLDER_MODE, Retention
 from tests.support.job_logs import ALICE, BOB
 
 KEEP = 3600.0

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from slinky_operator.pod_programs.joblogs import protocol, tokens
-from slinky_operator.pod_programs.joblogs.server import MAX_PER_PEER
+from slinky_operator.pod_programs.joblogs.server.listener import MAX_PER_PEER
 from slinky_operator.pod_programs.joblogs.tokens import Grant
 from tests.support import job_logs
 from tests.support.job_logs import ALICE, BOB, LAB, Node, wait_for

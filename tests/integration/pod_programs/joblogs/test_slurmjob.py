@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from slinky_operator.kube.resources import PODS
-from slinky_operator.pod_programs.joblogs import job_file
+from slinky_operator.pod_programs.joblogs.follower import job_file
 from slinky_operator.slurm import naming
 from tests.support import job_logs
 from tests.support.job_logs import FOLLOWER, Follower, Node

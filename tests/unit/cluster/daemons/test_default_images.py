@@ -12,7 +12,7 @@ from slinky_operator.cluster.actions import StartPreflight, Write
 from slinky_operator.cluster.daemons import Images, default_images
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.nodeset.pod_spec import generated
-from slinky_operator.slurm import image_tags
+from slinky_operator.slurm import releases
 from tests.unit.cluster import world as worlds
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
@@ -226,5 +226,5 @@ def test_an_agent_whose_image_is_gone_is_replaced(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_versions_are_read_from_tags(new: str, old: str, newer: bool, older: bool) -> None:
-    assert image_tags.is_newer_patch(new, old) is newer
-    assert image_tags.is_older(new, old) is older
+    assert releases.is_newer_patch(new, old) is newer
+    assert releases.is_older(new, old) is older

@@ -29,7 +29,7 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import EventType, Recorder
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.clients import ClientMap

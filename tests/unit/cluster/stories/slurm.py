@@ -11,9 +11,9 @@ from slinky_operator.pod_programs.agent.files import expected
 from slinky_operator.pod_programs.agent.hosts import names_in
 from slinky_operator.slurm.conf.render import SLURM_CONF
 from slinky_operator.slurm.conf.syntax.parsed import parse
+from slinky_operator.slurm.connection.clients import OwnTokens
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Endpoint, Trouble
 from slinky_operator.slurm.connection.key_proof import Answer, Holder, Verdict
-from slinky_operator.slurm.connection.own_tokens import OwnTokens
 from slinky_operator.slurm.connection.pod_reader import NoAnswer
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slurm_client import TokenProvider, errors

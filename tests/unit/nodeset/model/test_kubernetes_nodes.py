@@ -9,7 +9,7 @@ import pytest
 
 from slinky_operator.nodeset.model import kubernetes_nodes
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, Taint
-from slinky_operator.reconcile.indexes import prune_node
+from slinky_operator.reconcile.cached.indexes import prune_node
 
 
 def machine(*, heartbeat: str = "10:00", **spec: Any) -> dict[str, Any]:

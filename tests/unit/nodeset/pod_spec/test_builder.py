@@ -19,7 +19,7 @@ from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
-from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm import naming, pod_ownership
 from slinky_operator.slurm.pod_templates import confinement, first_process
 from slinky_operator.slurm.slurmd import node_conf
 
@@ -352,7 +352,7 @@ def test_no_label_that_a_template_may_set_makes_its_pods_endpoints_of_a_daemon()
         wished = {
             key: value
             for key, value in naming.pod_labels(of, component).items()
-            if not key.startswith(whose.OWN_PREFIXES)
+            if not key.startswith(pod_ownership.OWN_PREFIXES)
         }
         made = build({"template": {"metadata": {"labels": wished}}}, of=of)["metadata"]["labels"]
         assert wished.items() <= made.items()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
-from slinky_operator.nodeset.pod_spec import slurmd_arguments
+from slinky_operator.nodeset.pod_spec import builder
 from slinky_operator.slurm.pod_templates import first_process
 from slinky_operator.slurm.slurmd import launch, node_conf
 
@@ -32,7 +32,7 @@ def started(**container: Any) -> list[str]:
     """The whole command line of a node's slurmd."""
     found = launch.read(container)
     assert found.problems == ()
-    made = slurmd_arguments.build(NODESET, CLUSTER, found, {"resources": RESOURCES})
+    made = builder.arguments_of(NODESET, CLUSTER, found, {"resources": RESOURCES})
     return [*found.command, *made.of(PodSlot("a-0", "a-0", 0))]
 
 

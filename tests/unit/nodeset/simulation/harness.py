@@ -16,7 +16,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
 from slinky_operator.nodeset.pod_spec.generated import Defaults
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slurm_client.models import Node
 from tests.support.no_log_servers import unasked
 from tests.support.traced_pods import TracedPods

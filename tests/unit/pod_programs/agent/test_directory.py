@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from hack.localkube.paths import PROJECT
-from slinky_operator.pod_programs.agent.directory import offline
 from slinky_operator.pod_programs.agent.resolver import Resolver
-from slinky_operator.pod_programs.agent.server import answer
+from slinky_operator.pod_programs.agent.server import answer, offline
 
 PATIENCE = 60
 

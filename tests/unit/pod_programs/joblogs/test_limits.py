@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from slinky_operator.pod_programs.joblogs import protocol
 from slinky_operator.pod_programs.joblogs.log import Log
-from slinky_operator.pod_programs.joblogs.opening import NotOpened, Opener
-from slinky_operator.pod_programs.joblogs.server import Limits, Server
+from slinky_operator.pod_programs.joblogs.server.listener import Limits, Server
+from slinky_operator.pod_programs.joblogs.server.opening import NotOpened, Opener
 
 PATIENCE = 120.0
 SHORT = 0.3

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from slinky_operator.pod_programs.joblogs import sources
 from slinky_operator.pod_programs.joblogs.copies import porter
 from slinky_operator.pod_programs.joblogs.copies.events import Limits, Stopped
 from slinky_operator.pod_programs.joblogs.copies.orders import Copy
 from slinky_operator.pod_programs.joblogs.copies.orders import Place as CopyPlace
-from slinky_operator.pod_programs.joblogs.job_file import Place
-from slinky_operator.pod_programs.joblogs.sources import Outcome
+from slinky_operator.pod_programs.joblogs.follower import sources
+from slinky_operator.pod_programs.joblogs.follower.job_file import Place
+from slinky_operator.pod_programs.joblogs.follower.sources import Outcome
 from slinky_operator.pod_programs.joblogs.timed_socket import TimedSocket
 
 pytestmark = pytest.mark.timeout(120)

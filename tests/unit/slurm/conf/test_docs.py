@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from slinky_operator.slurm.conf.keys.daemons import LISTENING, RESTART_KEYS
 from slinky_operator.slurm.conf.keys.merge import LIST_KEYS
-from slinky_operator.slurm.conf.keys.restart import LISTENING, RESTART_KEYS
 from slinky_operator.slurm.conf.keys.rules import Kind, keys_of
 from slinky_operator.slurm.conf.sources.gather import LARGEST
 from slinky_operator.slurm.conf.sources.scripts import KINDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,13 +14,16 @@ from slinky_operator.kube.errors import Fenced
 from slinky_operator.kube.leadership.fence import DeadlineFence, OpenFence
 from slinky_operator.runtime.controller import Controller, Result
 from slinky_operator.slurm import node_references
-from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurm.connection.clients import ClientMap, OwnTokens
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Endpoint, Trouble
+from slinky_operator.slurm.tokens import signing_keys
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slurm_client import StaticToken, errors
 from slurm_client.connection.intake import Intake
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.watch import NodeEvent
+from tests.support.rsa_keys import rsa_key
 
 
 async def until(holds: Callable[[], Any]) -> None:
@@ -331,3 +335,17 @@ async def test_a_token_is_tried_by_what_slurmctld_answers_without_slurmdbd(slurm
     slurm.faults.add("/licenses/", status=511, times=None)
     assert await clients.why_refused("u", StaticToken("other"))
     await clients.close_all()
+
+
+KEYS = (signing_keys.private(rsa_key("a")), SigningKey(b"k" * 32))
+
+
+async def test_each_refusal_brings_a_token_of_the_next_key() -> None:
+    tokens = OwnTokens(KEYS, timedelta(minutes=5))
+    for key in (*KEYS, *KEYS):
+        token = await tokens.token()
+        assert signing_keys.verify(token, key)["sun"] == "slurm"
+        assert await tokens.token() == token
+        # Several calls may be refused at once, with the same token.
+        for _ in range(3):
+            tokens.invalidate(token)

@@ -13,8 +13,8 @@ import pytest
 from typing_extensions import override
 
 from slinky_operator.kube.errors import Fenced
+from slinky_operator.slurm.connection.fencing import FencedTransport
 from slinky_operator.slurm.connection.replicas import ALIVE_PATH, AT_A_TIME, ReplicaTransport
-from slinky_operator.slurm.fencing import FencedTransport
 from slurm_client.wire import CHANGES_NOTHING
 
 SERVICE = "http://10.96.0.9:6820"

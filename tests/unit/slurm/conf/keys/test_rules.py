@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hack.key_rules import PAGE, with_table
+from slinky_operator.slurm.conf.keys.daemons import RESTART_KEYS
 from slinky_operator.slurm.conf.keys.merge import check_extra
-from slinky_operator.slurm.conf.keys.restart import RESTART_KEYS
 from slinky_operator.slurm.conf.keys.rules import RULES, Kind, keys_of, rule_of
 from slinky_operator.slurm.conf.syntax.directives import parse_lines
 

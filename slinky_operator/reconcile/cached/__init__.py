@@ -1,0 +1,13 @@
+"""Caches of Kubernetes objects: which there are, what they keep and leave out, and what they are searched by.
+
+=============  ===================================================================================
+module         concern
+=============  ===================================================================================
+`caches`       the caches of all controllers, each kind watched once
+`kept_fields`  which fields of pods and claims the caches keep
+`indexes`      what more than one controller looks objects up by, and what caches keep of a Node
+`ownership`    which owners an object with the operator's labels may have
+`scripts`      long scripts of jobs, which caches leave out and rules read again
+`gate`         which passes wait for a cache that does not have all their rules read
+=============  ===================================================================================
+"""

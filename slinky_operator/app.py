@@ -33,7 +33,7 @@ from slinky_operator.kube.leadership.lease import Elector
 from slinky_operator.kube.leadership.legacy_operator import until_alone
 from slinky_operator.kube.leadership.releases import Releases
 from slinky_operator.kube.leadership.scope import ALL
-from slinky_operator.kube.resources import Resource
+from slinky_operator.kube.resources import CLUSTERS, Resource
 from slinky_operator.loginset import spec as loginset
 from slinky_operator.metrics.budgets import Budgets
 from slinky_operator.metrics.contacts import Contacts, Watches
@@ -46,6 +46,7 @@ from slinky_operator.nodeset.model import takeover
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.cached.caches import Caches
 from slinky_operator.reconcile.cached.gate import Gate as ReadingGate
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.spec import ControllerSpec, Services
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime import threads
@@ -147,7 +148,8 @@ async def run(settings: Settings) -> None:
         alone = asyncio.Event()
         health.add_readiness("no other operator", alone)
         http = await stack.enter_async_context(PodReader(clients.intake))
-        services = Services(settings, client, caches, clients, recorder, supervisor, http, metrics.changes)
+        readable = ClusterReader(caches.store(CLUSTERS))
+        services = Services(settings, client, caches, readable, clients, recorder, supervisor, http, metrics.changes)
         releases = _releases(unfenced, elector, settings, recorder, health)
         gates = [*(cache.synced for cache in caches.all), leading, alone, *([releases.begun] if releases else ())]
         controllers = _controllers(services, metrics, gates, lambda: releases.elsewhere if releases else ())

@@ -63,7 +63,6 @@ class LoginSetReconciler(Reconciler[LoginSet]):
         self._defaults = defaults
         self._now = now
         self._parsed: ParseCache[LoginSet] = ParseCache(LoginSet)
-        self._clusters: ParseCache[Cluster] = ParseCache(Cluster)
 
     @override
     async def read(self, obj: Object) -> LoginSet:
@@ -101,15 +100,10 @@ class LoginSetReconciler(Reconciler[LoginSet]):
 
     async def _cluster(self, loginset: LoginSet) -> tuple[Cluster | None, str]:
         """The Cluster that a LoginSet names, and why it cannot be read."""
-        obj = self._caches.clusters.get(loginset.namespace, loginset.spec.cluster_name)
-        if obj is None:
-            return None, ""
-        await self._clusters.prepare(obj)
-        self._clusters.keep(one["metadata"]["uid"] for one in self._caches.clusters)
-        try:
-            return self._clusters.read(obj), ""
-        except InvalidObjectError as error:
-            return None, "; ".join(map(str, error.problems))[:500]
+        found = await self._caches.clusters.named((loginset.namespace, loginset.spec.cluster_name))
+        if isinstance(found, InvalidObjectError):
+            return None, "; ".join(map(str, found.problems))[:500]
+        return found, ""
 
     async def _write_status(self, obj: Object, loginset: LoginSet, status: LoginSetStatus) -> None:
         before = find(loginset.status.conditions, LoginSetCondition.DEGRADED)

@@ -13,6 +13,7 @@ from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.loginset import names
 from slinky_operator.loginset.bodies import pod
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming
 
@@ -34,7 +35,7 @@ class Caches:
     """The stores that a pass reads; of objects that LoginSets have, with `INDEXERS`."""
 
     loginsets: Store
-    clusters: Store
+    clusters: ClusterReader
     pods: Store
     deployments: Store
     services: Store

@@ -48,7 +48,7 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
 
 def _build(services: Services) -> Built:
     settings, store = services.settings, services.caches.store
-    caches = Caches(store(LOGINSETS), store(CLUSTERS), store(PODS), *(store(resource) for resource in OBJECTS))
+    caches = Caches(store(LOGINSETS), services.clusters, store(PODS), *(store(resource) for resource in OBJECTS))
     defaults = Defaults(
         image=settings.image_login,
         pull_policy=settings.image_pull_policy,

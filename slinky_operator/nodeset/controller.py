@@ -45,6 +45,7 @@ from slinky_operator.nodeset.report import status, trouble_events
 from slinky_operator.nodeset.reserved_names import ReservedNames
 from slinky_operator.nodeset.slurm_nodes import identity, running_steps
 from slinky_operator.nodeset.triggers import NodeSetTriggers
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.runtime.controller import Result
 
@@ -106,7 +107,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         kube: Kube,
         *,
         nodesets: Store,
-        clusters: Store,
+        clusters: ClusterReader,
         pods: Store,
         revisions: Store,
         claims: Store,
@@ -147,7 +148,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         self._guards: dict[str, str] = {}
         self._reserved = ReservedNames(clock)
         self._memory: dict[str, Memory] = {}
-        self.triggers = NodeSetTriggers(nodesets, clusters, pods, hosts, self._memory, self._forget, clock)
+        self.triggers = NodeSetTriggers(nodesets, clusters.store, pods, hosts, self._memory, self._forget, clock)
         """What triggers it: each handler returns the keys to reconcile."""
 
     @override

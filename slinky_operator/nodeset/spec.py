@@ -53,7 +53,7 @@ def _build(services: Services) -> Built:
     reconciler = NodeSetReconciler(
         services.kube,
         nodesets=caches.store(NODESETS),
-        clusters=caches.store(CLUSTERS),
+        clusters=services.clusters,
         pods=caches.store(PODS),
         revisions=caches.store(CONTROLLERREVISIONS),
         claims=caches.store(PERSISTENTVOLUMECLAIMS),

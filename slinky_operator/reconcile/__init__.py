@@ -9,6 +9,7 @@ module            concern
 `cached`          which objects are cached, what is kept of them, and what they are searched by
 `writes`          children, finalizers and the status of an object, written
 `failures`        what an object shows of a pass that failed
+`clusters`        Clusters, parsed once for all controllers but their own
 `secrets`         Secrets, read by name: the operator may not list them; the key that tokens are signed with
 `pod_trouble`     why the pod of a daemon does not start
 `namespaces`      labels of Namespaces, read by name

@@ -11,6 +11,7 @@ from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.resources import Resource
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.reconcile.cached.caches import Caches, CacheSpec
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.triggers import Triggers
 from slinky_operator.runtime.tasks import Supervisor
@@ -26,6 +27,8 @@ class Services:
     settings: Settings
     kube: KubeClient
     caches: Caches
+    clusters: ClusterReader
+    """Parsed Clusters, for all controllers but their own."""
     slurm: ClientMap
     """The Slurm of every Cluster."""
     recorder: Recorder

@@ -10,16 +10,15 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason, SlurmJobCondition, find, is_true
-from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobLogPod, JobLogStatus, SlurmJob
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission
-from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.namespaces import NamespaceReader
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
@@ -107,8 +106,10 @@ class Observer:
     ----------
     kube
         Reads Namespaces, and scripts that the cache has left out.
-    jobs, clusters
-        Caches, the former with `INDEXES_OF_JOBS`.
+    jobs
+        Their cache, with `INDEXES_OF_JOBS`.
+    clusters
+        Reads Clusters.
     slurm
         The Slurm of every Cluster.
     queues
@@ -123,7 +124,7 @@ class Observer:
         self,
         kube: Getter,
         jobs: Store,
-        clusters: Store,
+        clusters: ClusterReader,
         slurm: ClientMap,
         queues: Queues,
         nodes: Nodes,
@@ -137,7 +138,6 @@ class Observer:
         self._list = JobList(queues, jobs, now)
         self._nodes = nodes
         self._now = now
-        self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
         self._translations = Translations(kube)
 
     def entry(self, cluster: Cluster) -> ClusterClient | None:
@@ -152,7 +152,7 @@ class Observer:
         KubeError
             A Namespace could not be read, for another reason than a missing right.
         """
-        cluster = await self._cluster(job)
+        cluster = await self._clusters.find(job.cluster_key)
         granted = await self._granted(cluster, job)
         obstacle = self._obstacle(cluster, job)
         waits = _waits_without_fault(job, granted, obstacle)
@@ -178,16 +178,6 @@ class Observer:
             dependency=self._dependency(obj, job),
         )
 
-    async def _cluster(self, job: SlurmJob) -> Cluster | None:
-        obj = self._clusters.get(*job.cluster_key)
-        if obj is None:
-            return None
-        await self._parsed.prepare(obj)
-        try:
-            return self._parsed.read(obj)
-        except InvalidObjectError:
-            return None
-
     async def _granted(self, cluster: Cluster | None, job: SlurmJob) -> tenants.Grant | tenants.Refused:
         if cluster is None:
             return tenants.Refused("there is no such Cluster")
@@ -196,7 +186,7 @@ class Observer:
 
     def _obstacle(self, cluster: Cluster | None, job: SlurmJob) -> Obstacle | None:
         if cluster is None:
-            if self._clusters.get(*job.cluster_key) is None:
+            if not self._clusters.exists(job.cluster_key):
                 return None
             return Obstacle(Reason.CLUSTER_NOT_READY, f"Cluster {'/'.join(job.cluster_key)} has an invalid spec")
         if cluster.deleting:
@@ -259,7 +249,3 @@ class Observer:
     def forget_job(self, uid: str) -> None:
         """Forget a SlurmJob that is gone."""
         self._translations.forget(uid)
-
-    def forget_cluster(self, uid: str) -> None:
-        """Forget a Cluster that is gone."""
-        self._parsed.forget(uid)

@@ -37,7 +37,7 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
 
 
 def _build(services: Services) -> Built:
-    jobs, clusters = services.caches.store(SLURMJOBS), services.caches.store(CLUSTERS)
+    jobs = services.caches.store(SLURMJOBS)
 
     def is_needed(cluster_uid: str) -> bool:
         slurm = services.slurm.get(cluster_uid)
@@ -45,7 +45,8 @@ def _build(services: Services) -> Built:
 
     queues = Queues(services.slurm, is_needed)
     nodes = Nodes(services.caches.store(NODESETS), services.caches.store(PODS))
-    observer = Observer(services.kube, jobs, clusters, services.slurm, queues, nodes, lambda: datetime.now(UTC))
+    slurm, clusters = services.slurm, services.clusters
+    observer = Observer(services.kube, jobs, clusters, slurm, queues, nodes, lambda: datetime.now(UTC))
     secrets = SecretReader(services.kube)
     image = Image(services.settings.image_agent, services.settings.image_pull_policy)
     pods = PodUpkeep(services.kube, secrets, nodes, image, services.caches.store(JOB_LOG_PODS))
@@ -60,7 +61,7 @@ def _build(services: Services) -> Built:
         changes=services.changes.jobs,
         resubmissions=Resubmissions(services.settings.slurmjob_resubmissions, random.random),
     )
-    triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster, pods.pod_gone)
+    triggers = SlurmJobTriggers(jobs, services.slurm, queues, pods.pod_gone)
     return Built(reconciler, triggers.table())
 
 

@@ -28,8 +28,6 @@ class SlurmJobTriggers:
         The Slurm of every Cluster.
     queues
         The jobs of Clusters.
-    forget_cluster
-        Called with the uid of a Cluster that is gone.
     pod_gone
         Called with the uid of a SlurmJob whose pod with output is gone.
     """
@@ -39,13 +37,11 @@ class SlurmJobTriggers:
         jobs: Store,
         slurm: ClientMap,
         queues: Queues,
-        forget_cluster: Callable[[str], None],
         pod_gone: Callable[[str], None],
     ) -> None:
         self._jobs = jobs
         self._slurm = slurm
         self._queues = queues
-        self._forget_cluster = forget_cluster
         self._pod_gone = pod_gone
 
     def table(self) -> Triggers:
@@ -75,8 +71,6 @@ class SlurmJobTriggers:
         obj = new or old
         if obj is None:
             return
-        if new is None:
-            self._forget_cluster(obj["metadata"].get("uid", ""))
         yield from self._of_cluster(*key_of(obj))
 
     def log_pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:

@@ -22,6 +22,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.reconcile.cached import scripts
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.text import cut
 from slinky_operator.reconcile.writes.children import NameTaken, create_or_adopt
@@ -77,7 +78,7 @@ class OldJobReconciler(Reconciler[OldJob]):
         recorder: Recorder,
         objects: Store,
         jobs: Store,
-        clusters: Store,
+        clusters: ClusterReader,
         slurm: Clients,
         *,
         trusted: Collection[str] = (),
@@ -90,7 +91,7 @@ class OldJobReconciler(Reconciler[OldJob]):
         self._recorder = recorder
         self._observer = Observer(kind, kube, jobs, clusters, trusted, slurm, clock=clock, now=now)
         self._parsed = ParseCache(kind.model)
-        self.triggers = OldJobTriggers(kind.resource, objects, self._observer.forget_cluster)
+        self.triggers = OldJobTriggers(kind.resource, objects)
         """What triggers it: each handler returns the keys to reconcile."""
 
     @override

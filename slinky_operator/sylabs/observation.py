@@ -12,13 +12,12 @@ from pydantic import ValidationError
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.sylabs import slurm, wlm
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.jobs import tenants
-from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.namespaces import NamespaceReader
 from slinky_operator.sylabs import clusters, plan
 from slinky_operator.sylabs.kinds import OldKind
@@ -71,7 +70,7 @@ class Observer:
         kind: OldKind,
         kube: Getter,
         jobs: Store,
-        clusters: Store,
+        clusters: ClusterReader,
         trusted: Collection[str],
         slurm: Clients,
         *,
@@ -85,7 +84,6 @@ class Observer:
         self._trusted = trusted
         self._namespaces = NamespaceReader(kube, clock)
         self._partitions = PartitionReader(slurm, clock)
-        self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
 
     async def observe(self, job: wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob) -> Snapshot:
         """Read everything that a pass needs.
@@ -104,10 +102,6 @@ class Observer:
                 self._kind, job, found.now, None, await self._partitions.ask(chosen, job.spec.node_selector)
             )
         return Snapshot(self._kind, job, found.now, None, chosen)
-
-    def forget_cluster(self, uid: str) -> None:
-        """Forget a Cluster that is gone."""
-        self._parsed.forget(uid)
 
     def _child(self, job: wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob) -> Child | None:
         obj = self._jobs.get(job.namespace, self._kind.child(job.name))
@@ -135,12 +129,12 @@ class Observer:
         )
 
     async def _cluster(self, namespace: str) -> clusters.Chosen | tenants.Refused:
-        every = self._clusters.items()
-        await self._parsed.prepare(*every)
+        every = self._clusters.store.items()
+        await self._clusters.prepare(*every)
         found = []
         for obj in every:
             try:
-                candidate = clusters.candidate(self._parsed.read(obj))
+                candidate = clusters.candidate(self._clusters.read(obj))
             except InvalidObjectError:
                 candidate = clusters.unreadable(obj)
             if candidate is not None:

@@ -33,7 +33,7 @@ def _build(kind: OldKind) -> Callable[[Services], Built]:
             services.recorder,
             store(kind.resource),
             store(SLURMJOBS),
-            store(CLUSTERS),
+            services.clusters,
             services.slurm,
             trusted=frozenset(services.settings.sylabs_clusters),
         )

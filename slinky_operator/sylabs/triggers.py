@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from slinky_operator.kube.cache.store import Key, Store, key_of
@@ -21,14 +21,11 @@ class OldJobTriggers:
         The kind.
     objects
         Its cache, with `observation.indexes_of`.
-    forget_cluster
-        Called with the uid of a Cluster that is gone.
     """
 
-    def __init__(self, resource: Resource, objects: Store, forget_cluster: Callable[[str], None]) -> None:
+    def __init__(self, resource: Resource, objects: Store) -> None:
         self._resource = resource
         self._objects = objects
-        self._forget_cluster = forget_cluster
 
     def table(self) -> Triggers:
         """All handlers, by their source."""
@@ -55,8 +52,6 @@ class OldJobTriggers:
         """Handler of Clusters: all objects whose job has no number, since another Cluster may be theirs now."""
         if is_same(old, new, written_by_users):
             return
-        if new is None and old is not None:
-            self._forget_cluster(old["metadata"].get("uid", ""))
         for found in self._objects.find(WITHOUT_JOB, ""):
             yield key_of(found)
 

@@ -18,6 +18,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Warner
 from slinky_operator.kube.resources import TOKENS
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
@@ -42,8 +43,10 @@ class TokenReconciler(Reconciler[Token]):
         Reads the keys of Clusters.
     recorder
         Emits Events.
-    tokens, clusters
-        Caches, the former with `observation.INDEXES_OF_TOKENS`.
+    tokens
+        Their cache, with `observation.INDEXES_OF_TOKENS`.
+    clusters
+        Reads Clusters.
     clock, now
         Monotonic seconds, and the wall clock.
     """
@@ -54,7 +57,7 @@ class TokenReconciler(Reconciler[Token]):
         secrets: SecretReader,
         recorder: Warner,
         tokens: Store,
-        clusters: Store,
+        clusters: ClusterReader,
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -65,7 +68,7 @@ class TokenReconciler(Reconciler[Token]):
         self._now = now
         self._parsed: ParseCache[Token] = ParseCache(Token)
         self._observer = Observer(kube, secrets, tokens, clusters, now)
-        self.triggers = TokenTriggers(tokens, self._observer.forget_key, self._observer.forget_cluster)
+        self.triggers = TokenTriggers(tokens, self._observer.forget_key)
         """What triggers it: each handler returns the keys to reconcile."""
 
     @override

@@ -7,15 +7,13 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.token import TOKEN, Token
 from slinky_operator.kube import errors
-from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
 from slinky_operator.kube.resources import SECRETS
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader, signing_key
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
@@ -64,21 +62,22 @@ class Observer:
         Reads the Secret of the Token.
     secrets
         Reads the copies of the keys of Clusters.
-    tokens, clusters
-        Caches, the former with `INDEXES_OF_TOKENS`.
+    tokens
+        Their cache, with `INDEXES_OF_TOKENS`.
+    clusters
+        Reads Clusters.
     now
         The wall clock.
     """
 
     def __init__(
-        self, kube: Getter, secrets: SecretReader, tokens: Store, clusters: Store, now: Callable[[], datetime]
+        self, kube: Getter, secrets: SecretReader, tokens: Store, clusters: ClusterReader, now: Callable[[], datetime]
     ) -> None:
         self._kube = kube
         self._secrets = secrets
         self._tokens = tokens
         self._clusters = clusters
         self._now = now
-        self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
 
     async def observe(self, obj: Object, token: Token) -> Snapshot:
         """Read everything that a pass needs.
@@ -88,7 +87,7 @@ class Observer:
         KubeError
             A Secret could not be read.
         """
-        cluster = await self._cluster(token)
+        cluster = await self._clusters.find(token.cluster_key)
         key = await signing_key(self._secrets, cluster, KEY_VALID_S) if cluster is not None else None
         secret = await self._secret(token, key)
         return Snapshot(token, self._now(), cluster, key, secret, is_surplus=self._is_surplus(obj))
@@ -96,20 +95,6 @@ class Observer:
     def forget_key(self, namespace: str, cluster: str) -> None:
         """Read the key of a Cluster at the next pass."""
         self._secrets.forget(namespace, naming.key_copy(cluster))
-
-    def forget_cluster(self, uid: str) -> None:
-        """Forget a Cluster that is gone."""
-        self._parsed.forget(uid)
-
-    async def _cluster(self, token: Token) -> Cluster | None:
-        obj = self._clusters.get(*token.cluster_key)
-        if obj is None:
-            return None
-        await self._parsed.prepare(obj)
-        try:
-            return self._parsed.read(obj)
-        except InvalidObjectError:
-            return None
 
     async def _secret(self, token: Token, key: SigningKey | None) -> StoredToken | None:
         try:

@@ -25,7 +25,7 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
 def _build(services: Services) -> Built:
     store = services.caches.store
     reconciler = TokenReconciler(
-        services.kube, SecretReader(services.kube), services.recorder, store(TOKENS), store(CLUSTERS)
+        services.kube, SecretReader(services.kube), services.recorder, store(TOKENS), services.clusters
     )
     return Built(reconciler, reconciler.triggers.table())
 

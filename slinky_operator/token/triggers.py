@@ -24,16 +24,11 @@ class TokenTriggers:
         The cache of Tokens.
     forget_key
         Called with namespace and name of a Cluster whose key may have changed.
-    forget_cluster
-        Called with the uid of a Cluster that is gone.
     """
 
-    def __init__(
-        self, tokens: Store, forget_key: Callable[[str, str], None], forget_cluster: Callable[[str], None]
-    ) -> None:
+    def __init__(self, tokens: Store, forget_key: Callable[[str, str], None]) -> None:
         self._tokens = tokens
         self._forget_key = forget_key
-        self._forget_cluster = forget_cluster
 
     def table(self) -> Triggers:
         """All handlers, by their source."""
@@ -54,8 +49,6 @@ class TokenTriggers:
             return
         namespace, name = key_of(obj)
         self._forget_key(namespace, name)
-        if new is None:
-            self._forget_cluster(obj["metadata"].get("uid", ""))
         for token in self._tokens.find(CLUSTER_OF_TOKEN, f"{namespace}/{name}"):
             yield key_of(token)
 

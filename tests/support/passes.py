@@ -27,6 +27,7 @@ from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import AskVolumes, Slurm
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.runtime.tasks import Supervisor
@@ -180,7 +181,7 @@ async def operator(ask_volumes: AskVolumes = unasked) -> AsyncIterator[Operator]
             NodeSetReconciler(
                 client,
                 nodesets=nodesets,
-                clusters=clusters,
+                clusters=ClusterReader(clusters),
                 pods=pods,
                 revisions=kube.cache(resources.CONTROLLERREVISIONS, indexes.INDEXES_OF_REVISIONS),
                 claims=kube.cache(resources.PERSISTENTVOLUMECLAIMS, indexes.INDEXES_OF_CLAIMS),

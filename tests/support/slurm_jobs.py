@@ -34,6 +34,7 @@ from slinky_operator.kube.resources import (
 from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.cached.scripts import prune_job
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.controller import Controller, Result
@@ -192,7 +193,8 @@ class JobWorld:
         await self.clients.put("cluster-1", "ns", "slurm", endpoint=self._endpoint, token=token, fingerprint="1")
         self.queues = Queues(self.clients, lambda _: any(self.jobs.find(CLUSTER_OF_JOB, "ns/slurm")))
         nodes = Nodes(self.nodesets, self.pods)
-        observer = Observer(self.kube, self.jobs, self.clusters, self.clients, self.queues, nodes, self.now)
+        clusters = ClusterReader(self.clusters)
+        observer = Observer(self.kube, self.jobs, clusters, self.clients, self.queues, nodes, self.now)
         reader = SecretReader(cast("KubeClient", self.kube))
         self.upkeep = upkeep = PodUpkeep(self.kube, reader, nodes, Image("operator:1"), self.pods)
         self.reconciler = SlurmJobReconciler(
@@ -207,7 +209,7 @@ class JobWorld:
             resubmissions=Resubmissions(self.most_resubmissions, self.luck),
             now=self.now,
         )
-        self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, observer.forget_cluster, upkeep.pod_gone)
+        self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, upkeep.pod_gone)
         entry = self.clients.get("cluster-1")
         assert entry is not None
         await until(lambda: entry.contact.state is ContactState.READY)

@@ -11,6 +11,7 @@ from typing_extensions import override
 from hack import ports
 from slinky_operator import app, custom_resource_watch
 from slinky_operator.kube.cache.budget import Budget
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.calls import connection
 from slinky_operator.runtime.tasks import TaskCrashed
 from slinky_operator.settings import Settings
@@ -39,6 +40,9 @@ class Nothing:
     interests: ClassVar[dict[object, object]] = {}
     of_users = of_operator = Budget()
     total = None
+
+    def store(self, _: object) -> Store:
+        return Store()
 
     async def refill(self) -> None:
         await for_ever()

@@ -31,6 +31,9 @@ class ParseCache(Generic[M]):
         self._model = model
         self._known: dict[str, tuple[Object, M | InvalidObjectError]] = {}
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def read(self, obj: Object) -> M:
         """Read an object.
 

@@ -29,6 +29,7 @@ from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, P
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, NODE_INDEX
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.slurm import naming, node_features, pod_ownership
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 from slurm_client.models import Node
@@ -67,7 +68,7 @@ class Observer:
     def __init__(
         self,
         nodesets: Store,
-        clusters: Store,
+        clusters: ClusterReader,
         pods: Store,
         revisions: Store,
         claims: Store,
@@ -95,13 +96,13 @@ class Observer:
     async def prepare(self, obj: Object) -> None:
         """Parse a NodeSet and its Cluster in a thread if they are large."""
         name = (obj.get("spec") or {}).get("clusterName")
-        cluster = self._clusters.get(obj["metadata"].get("namespace", ""), name) if isinstance(name, str) else None
-        await self.readings.prepare(obj, cluster)
+        await self.readings.prepare(obj)
+        if isinstance(name, str):
+            await self._clusters.prepare(self._clusters.store.get(obj["metadata"].get("namespace", ""), name))
 
     def cluster(self, nodeset: NodeSet) -> Cluster | None:
         """The Cluster a NodeSet names; None if it does not exist or cannot be parsed."""
-        key = nodeset.namespace, nodeset.spec.cluster_name
-        return self.readings.cluster(key, self._clusters.get(*key))
+        return self._clusters.known((nodeset.namespace, nodeset.spec.cluster_name))
 
     def slurm(self, cluster: Cluster | None) -> Slurm | None:
         """The Slurm of a Cluster."""

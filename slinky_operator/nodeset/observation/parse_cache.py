@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import NodeSetSpec
 from slinky_operator.kube.cache.parse_cache import ParseCache
-from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.model.revisions.revision import Content
@@ -42,19 +40,15 @@ class _Followed:
 
 
 class NodeSetParseCache:
-    """NodeSets and Clusters as last parsed."""
+    """NodeSets as last parsed."""
 
     def __init__(self) -> None:
         self._nodesets = ParseCache(NodeSet)
-        self._clusters = ParseCache(Cluster)
-        self._uids: dict[Key, str] = {}
-        """Of the Clusters that were parsed."""
         self._followed: dict[str, _Followed] = {}
 
-    async def prepare(self, obj: Object, cluster: Object | None) -> None:
-        """Parse large objects in a thread."""
+    async def prepare(self, obj: Object) -> None:
+        """Parse a large NodeSet in a thread."""
         await self._nodesets.prepare(obj)
-        await self._clusters.prepare(cluster)
 
     def nodeset(self, obj: Object) -> NodeSet:
         """Parse a NodeSet.
@@ -65,20 +59,6 @@ class NodeSetParseCache:
             It cannot be parsed.
         """
         return self._nodesets.read(obj)
-
-    def cluster(self, key: Key, obj: Object | None) -> Cluster | None:
-        """Parse a Cluster; None if it does not exist or cannot be parsed."""
-        uid = "" if obj is None else obj["metadata"].get("uid", "")
-        before = self._uids.pop(key, uid)
-        if before != uid:
-            self._clusters.forget(before)
-        if obj is None:
-            return None
-        self._uids[key] = uid
-        try:
-            return self._clusters.read(obj)
-        except InvalidObjectError:
-            return None
 
     def wanted(self, nodeset: NodeSet, cluster: Cluster | None) -> PodDemand:
         """Return what the spec of a NodeSet says about its pods."""

@@ -37,6 +37,7 @@ from slinky_operator.loginset.controller import LoginSetReconciler
 from slinky_operator.loginset.observe import INDEXERS, Caches
 from slinky_operator.loginset.plan import Defaults
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader
 from tests.support.control_plane import ControlPlane
 
@@ -70,12 +71,12 @@ class Site:
         """One pass of a controller that has just started."""
         stores = Caches(
             loginsets=Store(INDEXES_OF_NODESETS),
-            clusters=Store(),
+            clusters=ClusterReader(Store()),
             **{name: Store(INDEXERS) for name in ("pods", "deployments", "services", "config_maps", "budgets")},
         )
         for resource, store in (
             (LOGINSETS, stores.loginsets),
-            (CLUSTERS, stores.clusters),
+            (CLUSTERS, stores.clusters.store),
             (PODS, stores.pods),
             (DEPLOYMENTS, stores.deployments),
             (SERVICES, stores.services),

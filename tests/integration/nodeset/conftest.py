@@ -42,6 +42,7 @@ from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.spec import SPEC
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.slurm.connection.clients import ClientMap
@@ -113,7 +114,7 @@ class Site:
         reconciler = nodeset.NodeSetReconciler(
             self.kube,
             nodesets=self.nodesets.store,
-            clusters=clusters.store,
+            clusters=ClusterReader(clusters.store),
             pods=self.pods.store,
             watch_hosts=True,
             revisions=self.revisions.store,

@@ -17,6 +17,7 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, SECRETS, TOKENS
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.token import jwts
@@ -43,7 +44,8 @@ class Tokens:
     def __init__(self, kube: KubeClient, namespace: str) -> None:
         self.kube, self.namespace, self.events = kube, namespace, Events()
         self.tokens, self.clusters = Store(INDEXES_OF_TOKENS), Store()
-        self.reconciler = TokenReconciler(kube, SecretReader(kube), self.events, self.tokens, self.clusters)
+        clusters = ClusterReader(self.clusters)
+        self.reconciler = TokenReconciler(kube, SecretReader(kube), self.events, self.tokens, clusters)
 
     async def make(self, name: str, **spec: Any) -> Object:
         body = {"metadata": {"name": name}, "spec": {"clusterRef": {"name": "slurm"}, **spec}}

@@ -25,6 +25,7 @@ from slinky_operator.loginset.controller import LoginSetReconciler
 from slinky_operator.loginset.observe import INDEXERS, Caches
 from slinky_operator.loginset.plan import Defaults
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader
 from tests.support.memory_kube import MemoryKube
 
@@ -57,7 +58,7 @@ class World:
         self.at = 0.0
         caches = Caches(
             loginsets=self.kube.cache(LOGINSETS, INDEXES_OF_NODESETS),
-            clusters=self.kube.cache(CLUSTERS),
+            clusters=ClusterReader(self.kube.cache(CLUSTERS)),
             pods=self.kube.cache(PODS, INDEXERS),
             deployments=self.kube.cache(DEPLOYMENTS, INDEXERS),
             services=self.kube.cache(SERVICES, INDEXERS),

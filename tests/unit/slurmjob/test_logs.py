@@ -147,7 +147,7 @@ def test_the_loss_of_a_pod_wakes_its_job() -> None:
     jobs, lost = Store(INDEXES_OF_JOBS), list[str]()
     jobs.put({"metadata": {"name": "hello", "namespace": "team", "uid": "u", "resourceVersion": "1"}, "spec": {}})
     nothing = cast("Any", None)
-    triggers = SlurmJobTriggers(jobs, nothing, nothing, nothing, lost.append)
+    triggers = SlurmJobTriggers(jobs, nothing, nothing, lost.append)
     pod = node_pod("w-0", "10.0.0.1")
     owner = [{"kind": "SlurmJob", "uid": "u"}]
     forged = {**pod, "metadata": {**pod["metadata"], "ownerReferences": owner}}

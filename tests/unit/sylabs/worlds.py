@@ -14,6 +14,7 @@ from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, SLURMJOBS
 from slinky_operator.reconcile.cached.scripts import prune_old_job
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.namespaces import VALID_S
 from slinky_operator.runtime.controller import Result
 from slinky_operator.sylabs.controller import OldJobReconciler
@@ -54,7 +55,7 @@ class OldWorld(JobWorld):
                 self.events,
                 self.stores[kind.name],
                 self.jobs,
-                self.clusters,
+                ClusterReader(self.clusters),
                 self.clients,
                 trusted=self.trusted,
                 clock=lambda: time.monotonic() + self.passed,

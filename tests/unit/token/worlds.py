@@ -13,6 +13,7 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Conflict, Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, SECRETS, TOKENS, Resource
+from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
@@ -80,7 +81,7 @@ class TokenWorld:
     def __init__(self) -> None:
         self.kube, self.events = CheckedKube(), Events()
         self.now = START
-        tokens, clusters = self.kube.cache(TOKENS, INDEXES_OF_TOKENS), self.kube.cache(CLUSTERS)
+        tokens, clusters = self.kube.cache(TOKENS, INDEXES_OF_TOKENS), ClusterReader(self.kube.cache(CLUSTERS))
         reader = SecretReader(cast("KubeClient", self.kube), clock=self.clock)
         self.reconciler = TokenReconciler(
             self.kube, reader, self.events, tokens, clusters, clock=self.clock, now=lambda: self.now

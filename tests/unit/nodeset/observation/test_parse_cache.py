@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_api.errors import InvalidObjectError
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts
 from slinky_operator.nodeset.observation.observe import problems_of
@@ -37,7 +38,6 @@ def changed(obj: dict[str, Any], **spec: Any) -> dict[str, Any]:
 def test_an_object_that_is_still_the_same_is_not_read_again() -> None:
     readings = NodeSetParseCache()
     assert readings.nodeset(NODESET) is readings.nodeset(NODESET)
-    assert readings.cluster(("ns", "c"), CLUSTER) is readings.cluster(("ns", "c"), CLUSTER)
 
 
 def test_a_changed_object_is_read_again() -> None:
@@ -49,7 +49,7 @@ def test_a_changed_object_is_read_again() -> None:
 
 def test_what_follows_from_a_spec_is_kept_while_only_the_status_changes() -> None:
     readings = NodeSetParseCache()
-    cluster = readings.cluster(("ns", "c"), CLUSTER)
+    cluster = Cluster.parse(CLUSTER)
     before = readings.wanted(readings.nodeset(NODESET), cluster)
     other = copy.deepcopy(NODESET) | {"status": {"replicas": 3}}
     assert readings.wanted(readings.nodeset(other), cluster) is before
@@ -57,7 +57,7 @@ def test_what_follows_from_a_spec_is_kept_while_only_the_status_changes() -> Non
 
 def test_what_follows_from_a_spec_follows_its_changes() -> None:
     readings = NodeSetParseCache()
-    cluster = readings.cluster(("ns", "c"), CLUSTER)
+    cluster = Cluster.parse(CLUSTER)
     before = readings.wanted(readings.nodeset(NODESET), cluster)
     nodeset = readings.nodeset(changed(NODESET, image="v2"))
     after = readings.wanted(nodeset, cluster)
@@ -68,8 +68,8 @@ def test_what_follows_from_a_spec_follows_its_changes() -> None:
 def test_what_keeps_pods_from_being_made_depends_on_the_cluster_too() -> None:
     readings = NodeSetParseCache()
     nodeset = readings.nodeset(NODESET)
-    assert readings.wanted(nodeset, readings.cluster(("ns", "c"), CLUSTER)).problems == ()
-    external = readings.cluster(("ns", "c"), changed(CLUSTER, **EXTERNAL))
+    assert readings.wanted(nodeset, Cluster.parse(CLUSTER)).problems == ()
+    external = Cluster.parse(changed(CLUSTER, **EXTERNAL))
     (problem,) = readings.wanted(nodeset, external).problems
     assert "controller.external" in problem
 
@@ -81,8 +81,6 @@ def test_what_cannot_be_read_is_refused_each_time() -> None:
     for _ in range(2):
         with pytest.raises(InvalidObjectError):
             readings.nodeset(broken)
-    assert readings.cluster(("ns", "c"), changed(CLUSTER, controller="none")) is None
-    assert readings.cluster(("ns", "c"), None) is None
 
 
 def test_a_nodeset_that_is_gone_is_forgotten() -> None:
@@ -94,7 +92,7 @@ def test_a_nodeset_that_is_gone_is_forgotten() -> None:
 
 def test_a_feature_called_like_another_nodeset_of_the_cluster_keeps_pods_from_being_made() -> None:
     readings = NodeSetParseCache()
-    cluster = readings.cluster(("ns", "c"), CLUSTER)
+    cluster = Cluster.parse(CLUSTER)
     nodeset = readings.nodeset(changed(NODESET, features=["fast", "gpu"]))
     wanted = readings.wanted(nodeset, cluster)
 

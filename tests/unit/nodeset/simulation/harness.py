@@ -17,6 +17,7 @@ from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.clusters import ClusterReader
 from slurm_client.models import Node
 from tests.support.no_log_servers import unasked
 from tests.support.traced_pods import TracedPods
@@ -114,7 +115,7 @@ class Run:
         self.controller = NodeSetReconciler(
             self.kube,
             nodesets=self.nodesets,
-            clusters=self.clusters,
+            clusters=ClusterReader(self.clusters),
             pods=self.pods,
             watch_hosts=True,
             revisions=self.revisions,

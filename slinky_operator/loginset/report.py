@@ -15,6 +15,7 @@ from slinky_operator.loginset.needs import Trouble
 from slinky_operator.loginset.observe import Snapshot
 from slinky_operator.reconcile import pod_trouble
 from slinky_operator.reconcile.text import cut, joined
+from slinky_operator.reconcile.writes.parts import condition, stored_status
 from slinky_operator.slurm.exit_messages import LONGEST
 
 LONGEST_SUMMARY: Final = 120
@@ -85,12 +86,8 @@ def address(service: Object | None) -> str | None:
 
 def invalid(loginset: Object, words: str, wall: datetime) -> dict[str, Any]:
     """The status of an object that cannot be parsed: what it has, and why."""
-    stored = dict(loginset.get("status") or {})
+    stored, before = dict(loginset.get("status") or {}), stored_status(LoginSetStatus, loginset).conditions
     trouble = Trouble(Reason.INVALID_SPEC, words)
-    try:
-        before = LoginSetStatus.model_validate(stored).conditions
-    except ValueError:
-        before = ()
     wanted = merge(
         before,
         [
@@ -140,9 +137,6 @@ def _reason(kubelets: str) -> Reason:
 
 
 def _condition(kind: LoginSetCondition, *, holds: bool, trouble: Trouble | None) -> Condition:
-    return Condition(
-        type=str(kind),
-        status="True" if holds else "False",
-        reason=str(Reason.AS_EXPECTED if trouble is None else trouble.reason),
-        message="" if trouble is None else trouble.message,
-    )
+    if trouble is None:
+        return condition(kind, holds=holds)
+    return condition(kind, trouble.reason, trouble.message, holds=holds)

@@ -47,6 +47,7 @@ from slinky_operator.nodeset.slurm_nodes import identity, running_steps
 from slinky_operator.nodeset.triggers import NodeSetTriggers
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
+from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.runtime.controller import Result
 
 P = ParamSpec("P")
@@ -158,10 +159,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        try:
-            stored = NodeSetStatus.model_validate(obj.get("status") or {})
-        except ValueError:
-            stored = NodeSetStatus()
+        stored = stored_status(NodeSetStatus, obj)
         return stored.as_stored(), status.invalid(None, stored, str(error), self._now()).to_dict()
 
     @override

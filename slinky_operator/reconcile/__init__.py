@@ -17,5 +17,5 @@ module            concern
 `text`            how lists, times and long texts are written
 ================  ==========================================================================================
 
-How a controller is added: docs/architecture.md.
+How a controller is added: docs/development/add-a-kind.md.
 """

@@ -20,8 +20,9 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.events import EventReason
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
 from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.parse_cache import ParseCache
-from slinky_operator.kube.cache.store import Key, Store, version_of
+from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
@@ -29,6 +30,7 @@ from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.writes.finalizers import set_finalizer
+from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurmjob.execute import history
 from slinky_operator.slurmjob.execute.holds_and_cancels import Orders
@@ -62,7 +64,7 @@ OVERTAKEN_S: Final = 0.2
 """Seconds until the pass after one that found the object changed."""
 
 BEHIND_S: Final = 10.0
-"""Seconds for which a cache may be behind the operator's own writes; versions begin again when etcd is restored."""
+"""Seconds for which the cache may not show the operator's own writes; versions begin again when etcd is restored."""
 
 
 class SlurmJobReconciler(Reconciler[SlurmJob]):
@@ -117,7 +119,8 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         self._memory: dict[str, Memory] = {}
         self._uids: dict[Key, str] = {}
         self._access = SlurmAccess(secrets, observer)
-        self._reports = Reports(kube, recorder, pods, changes, clock, now)
+        self._own_writes = writes = Expectations(jobs, clock=clock, timeout=BEHIND_S)
+        self._reports = Reports(kube, recorder, pods, changes, writes, now)
         self._resubmissions = again = resubmissions or Resubmissions(MOST, random.random)
         self._submitter = Submitter(self._access, self._reports, recorder, queues, pods, changes, again, now)
         self._orders = Orders(self._access, self._reports, recorder, queues, now)
@@ -129,10 +132,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        try:
-            stored = SlurmJobStatus.model_validate(obj.get("status") or {})
-        except ValueError:
-            stored = SlurmJobStatus()
+        stored = stored_status(SlurmJobStatus, obj)
         generation = obj["metadata"].get("generation", 0)
         return stored.to_dict(), report.invalid(stored, str(error), generation, self._now()).to_dict()
 
@@ -146,6 +146,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         _ = self._memory.pop(uid, None)
         self._pods.forget(uid)
         self._observer.forget_job(uid)
+        self._own_writes.forget(uid)
 
     @override
     async def run_pass(self, key: Key, obj: Object) -> Result:
@@ -157,7 +158,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         if job is None:
             return Result()
         memory = self._memory.setdefault(job.uid, Memory())
-        if version_of(obj) < memory.written and self._clock() - memory.written_at < BEHIND_S:
+        if not self._own_writes.satisfied(job.uid):
             return Postponed(OVERTAKEN_S)
         try:
             snapshot = await self._observe(obj, job, memory)
@@ -207,7 +208,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         match planned.step:
             case AddFinalizer():
                 added = await set_finalizer(self._kube, SLURMJOBS, obj, labels.FINALIZER_SLURMJOB, present=True)
-                self._reports.note(memory, added)
+                self._own_writes.expect_version(snapshot.job.uid, added)
                 return Result()
             case RemoveFinalizer() as step:
                 await self._let_go(obj, job, step)

@@ -26,6 +26,7 @@ from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.text import cut
 from slinky_operator.reconcile.writes.children import NameTaken, create_or_adopt
+from slinky_operator.reconcile.writes.parts import controller_of
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Result
 from slinky_operator.sylabs.clusters import Chosen
@@ -188,8 +189,12 @@ class OldJobReconciler(Reconciler[OldJob]):
         if live["metadata"]["resourceVersion"] != metadata["resourceVersion"]:
             return False
         uid = metadata["uid"]
+
+        def is_ours(found: Object) -> bool:
+            return bool(controller_of(found).get("uid") == uid)
+
         try:
-            made = await create_or_adopt(self._kube, SLURMJOBS, body, lambda found: _controller(found) == uid)
+            made = await create_or_adopt(self._kube, SLURMJOBS, body, is_ours)
         except NameTaken:
             return False
         name = made["metadata"]["name"]
@@ -216,9 +221,3 @@ def _readable(obj: Object) -> Object:
 def _stored(obj: Object) -> JobStatus:
     """The status; one that cannot be read is that of a job of which nothing is known."""
     return JobStatus(status="Unknown") if _is_foreign(obj) else JobStatus.model_validate(obj.get("status") or {})
-
-
-def _controller(obj: Object) -> str | None:
-    """Uid of the controller of an object."""
-    references = obj["metadata"].get("ownerReferences") or ()
-    return next((str(one["uid"]) for one in references if one.get("controller")), None)

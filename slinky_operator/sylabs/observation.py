@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
-from typing import Any, Final
-
-from pydantic import ValidationError
+from typing import Final
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
@@ -19,6 +17,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.namespaces import NamespaceReader
+from slinky_operator.reconcile.writes.parts import controller_of, stored_status
 from slinky_operator.sylabs import clusters, plan
 from slinky_operator.sylabs.kinds import OldKind
 from slinky_operator.sylabs.partitions import Clients, PartitionReader
@@ -108,24 +107,18 @@ class Observer:
         if obj is None:
             return None
         metadata = obj["metadata"]
-        owner: Mapping[str, Any] = next(
-            (one for one in metadata.get("ownerReferences") or () if one.get("controller")), {}
-        )
+        owner = controller_of(obj)
         resource = self._kind.resource
         group = str(owner.get("apiVersion", "")).partition("/")[0]
         is_of_kind = (group, owner.get("kind"), owner.get("name")) == (resource.group, resource.kind, job.name)
         is_ours = is_of_kind and owner.get("uid") == job.uid
         source = (metadata.get("annotations") or {}).get(labels.ANNOTATION_SOURCE_GENERATION) or ""
-        try:
-            status = SlurmJobStatus.model_validate(obj.get("status") or {})
-        except ValidationError:
-            # The controller of SlurmJobs writes another.
-            status = SlurmJobStatus()
         return Child(
             is_ours=is_ours,
             of_namesake=is_of_kind and not is_ours,
             generation=int(source) if _GENERATION.fullmatch(source) else None,
-            status=status,
+            # The controller of SlurmJobs writes another if it cannot be read.
+            status=stored_status(SlurmJobStatus, obj),
         )
 
     async def _cluster(self, namespace: str) -> clusters.Chosen | tenants.Refused:

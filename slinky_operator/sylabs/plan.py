@@ -16,6 +16,7 @@ from slinky_operator.jobs import translation as submissions
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.reconcile.writes.parts import owner_reference
 from slinky_operator.sylabs.clusters import Chosen
 from slinky_operator.sylabs.snapshot import Child, Snapshot, Unasked
 from slinky_operator.sylabs.translation import status
@@ -174,15 +175,6 @@ def _failed(snapshot: Snapshot, reason: str, message: str) -> JobStatus:
 def _child(snapshot: Snapshot, cluster: Chosen, translation: Translation) -> Object:
     """The SlurmJob, owned by its object: deleted with it."""
     job, resource = snapshot.job, snapshot.kind.resource
-    owner = {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "name": job.name,
-        "uid": job.uid,
-        "controller": True,
-        # To block would need the right to update the finalizers of its owner.
-        "blockOwnerDeletion": False,
-    }
     wanted = translation.spec.to_dict()
     return {
         "apiVersion": SLURMJOBS.api_version,
@@ -192,7 +184,7 @@ def _child(snapshot: Snapshot, cluster: Chosen, translation: Translation) -> Obj
             "namespace": job.namespace,
             "labels": {labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY},
             "annotations": {labels.ANNOTATION_SOURCE_GENERATION: str(job.metadata.generation)},
-            "ownerReferences": [owner],
+            "ownerReferences": [owner_reference(resource, job, blocks=False)],
         },
         "spec": {
             "clusterName": cluster.name,

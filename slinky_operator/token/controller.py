@@ -21,6 +21,7 @@ from slinky_operator.kube.resources import TOKENS
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.tokens.signing_keys import UnusableKey
 from slinky_operator.token import report, writes
@@ -78,10 +79,7 @@ class TokenReconciler(Reconciler[Token]):
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        try:
-            stored = TokenStatus.model_validate(obj.get("status") or {})
-        except ValueError:
-            stored = TokenStatus()
+        stored = stored_status(TokenStatus, obj)
         return stored.to_dict(), report.invalid(stored, str(error), self._now()).to_dict()
 
     @override

@@ -15,6 +15,7 @@ from slinky_operator.kube.ports import Getter
 from slinky_operator.kube.resources import SECRETS
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader, signing_key
+from slinky_operator.reconcile.writes.parts import controller_of
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.token import jwts, plan
@@ -102,9 +103,7 @@ class Observer:
         except errors.NotFound:
             return None
         metadata = found["metadata"]
-        owner: Mapping[str, Any] = next(
-            (one for one in metadata.get("ownerReferences") or () if one.get("controller")), {}
-        )
+        owner = controller_of(found)
         is_token = owner.get("kind") == TOKEN.kind and str(owner.get("apiVersion", "")).startswith(f"{TOKEN.group}/")
         is_ours = is_token and owner.get("uid") == token.uid
         value = (found.get("data") or {}).get(token.secret_key) or ""

@@ -9,6 +9,7 @@ from slinky_api.conditions import Reason, TokenCondition, find, merge
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.token import Token, TokenStatus
 from slinky_operator.reconcile.text import cut, stamp
+from slinky_operator.reconcile.writes.parts import condition
 from slinky_operator.token.plan import Plan, Problem
 
 LONGEST: Final = 120
@@ -56,14 +57,14 @@ def _conditions(token: Token, plan: Plan) -> list[Condition]:
     renewed = "renewed before" if token.spec.refresh else "not renewed"
     told = f"token of {plan.claims.username} until {stamp(plan.claims.expires)}, {renewed}"
     return [
-        Condition(type=TokenCondition.READY, status="True", reason=Reason.AS_EXPECTED, message=told),
-        Condition(type=TokenCondition.DEGRADED, status="False", reason=Reason.AS_EXPECTED),
+        condition(TokenCondition.READY, holds=True, message=told),
+        condition(TokenCondition.DEGRADED, holds=False),
     ]
 
 
 def _problem(problem: Problem) -> list[Condition]:
     reason, message = problem.reason, problem.message
     return [
-        Condition(type=TokenCondition.READY, status="False", reason=reason, message=message),
-        Condition(type=TokenCondition.DEGRADED, status="True", reason=reason, message=message),
+        condition(TokenCondition.READY, reason, message, holds=False),
+        condition(TokenCondition.DEGRADED, reason, message, holds=True),
     ]

@@ -13,11 +13,12 @@ import logging
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.token import TOKEN, Token
+from slinky_api.v1alpha1.token import Token
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube
-from slinky_operator.kube.resources import SECRETS
+from slinky_operator.kube.resources import SECRETS, TOKENS
+from slinky_operator.reconcile.writes.parts import owner_reference
 from slinky_operator.token import jwts
 from slinky_operator.token.plan import Plan, Write
 from slinky_operator.token.snapshot import Snapshot
@@ -69,15 +70,6 @@ async def carry_out(kube: Kube, snapshot: Snapshot, plan: Plan) -> bool:
 
 def _body(token: Token, value: str) -> Object:
     """The Secret, owned by its Token: deleted with it."""
-    owner = {
-        "apiVersion": TOKEN.api_version,
-        "kind": TOKEN.kind,
-        "name": token.name,
-        "uid": token.uid,
-        "controller": True,
-        # To block would need the right to update the finalizers of Tokens.
-        "blockOwnerDeletion": False,
-    }
     about = {
         "name": token.secret_name,
         "namespace": token.namespace,
@@ -88,7 +80,7 @@ def _body(token: Token, value: str) -> Object:
             labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
             labels.LABEL_TOKEN_UID: token.uid,
         },
-        "ownerReferences": [owner],
+        "ownerReferences": [owner_reference(TOKENS, token, blocks=False)],
     }
     return {
         "apiVersion": "v1",

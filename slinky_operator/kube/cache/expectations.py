@@ -4,8 +4,9 @@ A cache lags behind the writes of this process. A controller that counts too ear
 records what it is about to do, and does not count again for that owner until the cache has seen all of it, or until a
 timeout, in case something was missed (an object created and deleted while the watch was broken).
 
-Everything is kept by the uid of the owner: a recreated owner starts clean. One instance serves one kind of children;
-its `observe` is an informer handler, added before the one that triggers the controller.
+Everything is kept by the uid of the owner: a recreated owner starts clean. One instance serves one kind of children, or
+the owners themselves. Its `observe` is an informer handler, added before the one that triggers the controller; a
+controller that waits for versions only does without it.
 """
 
 from __future__ import annotations
@@ -34,13 +35,20 @@ class _Creation:
     """Uids seen under the name before the reply told ours; a predecessor's last events may be among them."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Update:
+    key: Key
+    version: int
+    deadline: float
+
+
 @dataclass(slots=True)
 class _Pending:
     """What one owner waits for."""
 
     creations: dict[Key, _Creation] = field(default_factory=dict)
     deletions: dict[str, float] = field(default_factory=dict)
-    updates: dict[str, tuple[int, float]] = field(default_factory=dict)
+    updates: dict[str, _Update] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.creations or self.deletions or self.updates)
@@ -106,16 +114,16 @@ class Expectations:
         self._settle(uid, deletion=True)
 
     def expect_version(self, owner_uid: str, obj: Object) -> None:
-        """Wait until the cache shows a child as new as `obj`, the reply to a write.
+        """Wait until the cache shows an object as new as `obj`, the reply to a write: a child, or the owner itself.
 
-        Children are written to that the cache has shown. One that it shows no more has gone while the reply was on its
+        Objects are written to that the cache has shown. One that it shows no more has gone while the reply was on its
         way, and no event about it will follow.
         """
         uid = obj["metadata"]["uid"]
-        shown = self._store.get(*key_of(obj))
-        if shown is None or shown["metadata"]["uid"] != uid or version_of(shown) >= version_of(obj):
+        update = _Update(key_of(obj), version_of(obj), self._clock() + self._timeout)
+        if self._is_shown(uid, update):
             return
-        self._of(owner_uid).updates[uid] = (version_of(obj), self._clock() + self._timeout)
+        self._of(owner_uid).updates[uid] = update
         self._owner_of[uid] = owner_uid
 
     def forget(self, owner_uid: str) -> None:
@@ -165,7 +173,11 @@ class Expectations:
                 late.append("/".join(key))
                 self._creation_done(key, creation)
         late += [uid for uid, at in pending.deletions.items() if at <= now]
-        late += [uid for uid, (_, at) in pending.updates.items() if at <= now]
+        for uid, update in list(pending.updates.items()):
+            if self._is_shown(uid, update):
+                self._settle(uid, version=update.version)
+            elif update.deadline <= now:
+                late.append(uid)
         for uid in late:
             self._settle(uid, deletion=True)
         if late:
@@ -178,7 +190,7 @@ class Expectations:
         if pending is None:
             return None
         deadlines = [c.deadline for c in pending.creations.values()]
-        deadlines += [*pending.deletions.values(), *(at for _, at in pending.updates.values())]
+        deadlines += [*pending.deletions.values(), *(update.deadline for update in pending.updates.values())]
         return max(0.0, max(deadlines) - self._clock())
 
     def _of(self, owner_uid: str) -> _Pending:
@@ -192,7 +204,12 @@ class Expectations:
             pending.creations.pop(key, None)
             self._tidy(creation.owner, pending)
 
-    def _settle(self, uid: str, *, deletion: bool, version: int | None = None) -> None:
+    def _is_shown(self, uid: str, update: _Update) -> bool:
+        """Whether the cache shows an object as new as a write, or shows it no more."""
+        shown = self._store.get(*update.key)
+        return shown is None or shown["metadata"]["uid"] != uid or version_of(shown) >= update.version
+
+    def _settle(self, uid: str, *, deletion: bool = False, version: int | None = None) -> None:
         """Strike what is fulfilled about a child: all of it if it goes, its update if it is new enough."""
         owner = self._owner_of.get(uid)
         pending = self._pending.get(owner) if owner is not None else None
@@ -200,7 +217,7 @@ class Expectations:
             return
         if deletion:
             pending.deletions.pop(uid, None)
-        if deletion or (version is not None and uid in pending.updates and version >= pending.updates[uid][0]):
+        if deletion or (version is not None and uid in pending.updates and version >= pending.updates[uid].version):
             pending.updates.pop(uid, None)
         if uid not in pending.deletions and uid not in pending.updates:
             del self._owner_of[uid]

@@ -15,15 +15,15 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_api.v1alpha1.common import api_version
 from slinky_api.v1alpha1.loginset import LoginSet
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, SERVICES
+from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, LOGINSETS, PODDISRUPTIONBUDGETS, SERVICES
 from slinky_operator.loginset import names
 from slinky_operator.loginset.bodies.slurm_access import Slurm
 from slinky_operator.loginset.bodies.sshd_config import PORT
 from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.reconcile.writes.parts import owner_reference
 from slinky_operator.slurm import home_folders, naming
 from slinky_operator.slurm.releases import is_newer_patch, is_within
 
@@ -52,15 +52,7 @@ def metadata(loginset: LoginSet, name: str, annotations: Mapping[str, str] | Non
             labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
             **names.labels_of(loginset),
         },
-        "ownerReferences": [
-            {
-                "apiVersion": api_version(),
-                "kind": loginset.kind,
-                "name": loginset.name,
-                "uid": loginset.uid,
-                "controller": True,
-            }
-        ],
+        "ownerReferences": [owner_reference(LOGINSETS, loginset)],
     }
     if annotations:
         body["annotations"] = dict(annotations)

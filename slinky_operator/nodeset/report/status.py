@@ -26,6 +26,7 @@ from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble
 from slinky_operator.reconcile.failures import Failure
 from slinky_operator.reconcile.text import cut, joined
+from slinky_operator.reconcile.writes.parts import condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,12 +235,8 @@ def _autoscaling(nodeset: NodeSet) -> Iterable[Condition]:
     decided = nodeset.status.autoscaling
     if nodeset.spec.autoscaling is None or decided is None:
         return
-    yield Condition(
-        type=NodeSetCondition.AUTOSCALING,
-        status="True" if decided.active else "False",
-        reason=decided.reason or Reason.AS_EXPECTED,
-        message=decided.message[:4096],
-    )
+    reason = decided.reason or Reason.AS_EXPECTED
+    yield condition(NodeSetCondition.AUTOSCALING, reason, decided.message, holds=decided.active)
 
 
 def _all(found: Sequence[Trouble]) -> tuple[Reason, str] | None:
@@ -272,7 +269,7 @@ def _out_of_service(snapshot: Snapshot, found: Decisions) -> Condition:
     """Nodes that get no jobs; Unknown if Slurm cannot be asked."""
     kind, slurm = NodeSetCondition.NODES_OUT_OF_SERVICE, snapshot.slurm
     if not slurm.readable and snapshot.pods:
-        return Condition(type=kind, status="Unknown", reason=slurm.reason, message=slurm.why[:4096])
+        return condition(kind, slurm.reason, slurm.why, holds=None)
     listed = out_of_service.nodes(snapshot, found)
     if not listed:
         return _condition(kind, None)
@@ -325,5 +322,4 @@ def _conflicts(snapshot: Snapshot, found: Decisions) -> tuple[Reason, str] | Non
 def _condition(kind: NodeSetCondition, why: tuple[Reason, str] | None, *, holds: bool | None = None) -> Condition:
     """A condition; True if there is something to report, unless `holds` says otherwise."""
     reason, text = why or (Reason.AS_EXPECTED, "")
-    true = why is not None if holds is None else holds
-    return Condition(type=kind, status="True" if true else "False", reason=reason, message=text[:4096])
+    return condition(kind, reason, text, holds=why is not None if holds is None else holds)

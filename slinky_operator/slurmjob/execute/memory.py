@@ -49,7 +49,3 @@ class Memory:
     cluster_gone_since: datetime | None = None
     warned: set[str] = field(default_factory=set)
     """Slurm's words for why the job waits of which there were Events."""
-    written: int = 0
-    """Version of the object after the operator's last write; a cache that shows an older one is behind."""
-    written_at: float = 0.0
-    """Monotonic seconds of that write."""

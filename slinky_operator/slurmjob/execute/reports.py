@@ -9,7 +9,7 @@ from typing import Final
 from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.events import EventReason
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
-from slinky_operator.kube.cache.store import version_of
+from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
@@ -61,8 +61,10 @@ class Reports:
         Keeps the pods of SlurmJobs: what they do is a part of the status.
     changes
         Counts what has happened, for metrics.
-    clock, now
-        Monotonic seconds, and the wall clock.
+    own_writes
+        Told of each write, which the cache may not show yet.
+    now
+        The wall clock.
     """
 
     def __init__(
@@ -71,14 +73,14 @@ class Reports:
         recorder: Recorder,
         pods: PodUpkeep,
         changes: JobChanges,
-        clock: Callable[[], float],
+        own_writes: Expectations,
         now: Callable[[], datetime],
     ) -> None:
         self._kube = kube
         self._recorder = recorder
         self._pods = pods
         self._changes = changes
-        self._clock = clock
+        self._own_writes = own_writes
         self._now = now
         self._status = StatusWriter(SLURMJOBS, kube)
 
@@ -115,7 +117,7 @@ class Reports:
         if not isinstance(news, Conclusion):
             written = await self._status.write(obj, obj.get("status") or {}, wanted.to_dict())
             if written is not None:
-                self.note(memory, written.answer)
+                self._own_writes.expect_version(snapshot.job.uid, written.answer)
                 metric_changes.count(self._changes, stored, wanted, memory.ready_since, self._now())
         return min((one.wake for one in (told, collected) if one is not None and one.wake is not None), default=None)
 
@@ -147,10 +149,6 @@ class Reports:
             emit = self._recorder.normal if note.reason in _NEEDS_NO_HELP else self._recorder.warning
             emit(obj, _EVENTS.get(note.reason, note.reason), cut(note.message, LONGEST))
 
-    def note(self, memory: Memory, obj: Object) -> None:
-        """Remember the object as it is after a write."""
-        memory.written, memory.written_at = version_of(obj), self._clock()
-
     async def patch(
         self, obj: Object, stored: SlurmJobStatus, wanted: SlurmJobStatus, memory: Memory, version: str | None = None
     ) -> Object:
@@ -175,6 +173,6 @@ class Reports:
             resource_version=version,
             uid=metadata["uid"],
         )
-        self.note(memory, answer)
+        self._own_writes.expect_version(obj["metadata"]["uid"], answer)
         metric_changes.count(self._changes, stored, wanted, memory.ready_since, self._now())
         return answer

@@ -11,6 +11,7 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.reconcile.text import cut
+from slinky_operator.reconcile.writes.parts import condition
 from slinky_operator.slurmjob.model.news import Conclusion, FilesReport, LogsReport, News, NoNews, Note, Record
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import attempts
@@ -121,17 +122,13 @@ def submitted(job: SlurmJob, job_id: int, now: datetime) -> tuple[Condition, ...
 
 def invalid(job: SlurmJobStatus, message: str, generation: int, now: datetime) -> SlurmJobStatus:
     """Status of an object that cannot be read; what was known of its job stays."""
-    condition = Condition(
-        type=SlurmJobCondition.SUBMITTED,
-        status="False" if job.job_id is None else "True",
-        reason=Reason.INVALID_SPEC,
-        message=cut(message, LONGEST_MESSAGE),
-        observed_generation=generation,
-    )
+    words = cut(message, LONGEST_MESSAGE)
+    refused = condition(SlurmJobCondition.SUBMITTED, Reason.INVALID_SPEC, words, holds=job.job_id is not None)
+    refused = refused.model_copy(update={"observed_generation": generation})
     others = [one for one in job.conditions if one.type != SlurmJobCondition.SUBMITTED]
     changes: dict[str, Any] = {
         "summary": cut(message, LONGEST_SUMMARY),
-        "conditions": merge(job.conditions, [condition, *others], now),
+        "conditions": merge(job.conditions, [refused, *others], now),
         "observed_generation": generation,
     }
     if job.job_id is None:

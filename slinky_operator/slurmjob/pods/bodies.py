@@ -12,6 +12,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.reconcile.writes.parts import owner_reference
 
 SELECTOR: Final = f"{labels.LABEL_JOB_LOGS}=true"
 """Label selector of the pods."""
@@ -73,14 +74,8 @@ def metadata(job: SlurmJob, name: str) -> dict[str, Any]:
     own = {labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY, labels.LABEL_JOB_LOGS: "true"}
     if len(job.name) <= _LABEL_VALUE:
         own[labels.LABEL_SLURMJOB_NAME] = job.name
-    owner = {
-        "apiVersion": SLURMJOBS.api_version,
-        "kind": SLURMJOBS.kind,
-        "name": job.name,
-        "uid": job.uid,
-        "controller": True,
-    }
-    return {"name": name, "namespace": job.namespace, "labels": own, "ownerReferences": [owner]}
+    about = {"name": name, "namespace": job.namespace, "labels": own}
+    return {**about, "ownerReferences": [owner_reference(SLURMJOBS, job)]}
 
 
 def data(key: str, text: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The smallest complete controller, as in docs/architecture.md: each Cluster shows how many NodeSets name it.
+"""The smallest complete controller, as in docs/development/add-a-kind.md: each Cluster shows how many NodeSets name it.
 
 `test_example_controller.py` runs it. A real one is a folder with the same parts as modules: `controller`, `triggers`
 and `spec`.

@@ -1,4 +1,4 @@
-"""The example of docs/architecture.md does what it says, on the current skeleton."""
+"""The example of docs/development/add-a-kind.md does what it says, on the current skeleton."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from typing import Any
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
+from slinky_operator.reconcile.writes.parts import owner_reference
 
 _NAME_LENGTH = 40
 
@@ -45,17 +46,7 @@ def build(nodeset: NodeSet) -> dict[str, Any]:
 
 def owners(nodeset: NodeSet, guard_uid: str) -> list[dict[str, Any]]:
     """The two owners of a pod; the first is its controller."""
-    return [
-        {
-            "apiVersion": NODESETS.api_version,
-            "kind": NODESETS.kind,
-            "name": nodeset.name,
-            "uid": nodeset.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        },
-        reference(nodeset, guard_uid),
-    ]
+    return [owner_reference(NODESETS, nodeset, blocks=True), reference(nodeset, guard_uid)]
 
 
 def reference(nodeset: NodeSet, guard_uid: str) -> dict[str, Any]:

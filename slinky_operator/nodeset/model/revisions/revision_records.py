@@ -15,6 +15,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.resources import CONTROLLERREVISIONS, NODESETS
 from slinky_operator.nodeset.model.revisions.revision import GENERATOR, Content
+from slinky_operator.reconcile.writes.parts import owner_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +75,7 @@ def build(nodeset: NodeSet, revision: str, content: Content, number: int) -> dic
                 labels.LABEL_NODESET_UID: nodeset.uid,
                 labels.LABEL_REVISION: revision,
             },
-            "ownerReferences": [
-                {
-                    "apiVersion": NODESETS.api_version,
-                    "kind": NODESETS.kind,
-                    "name": nodeset.name,
-                    "uid": nodeset.uid,
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
+            "ownerReferences": [owner_reference(NODESETS, nodeset, blocks=True)],
         },
         "data": {"generator": GENERATOR, "spec": dict(content)},
         "revision": number,

@@ -94,6 +94,20 @@ def test_an_update_is_waited_for_by_version_unless_the_cache_was_faster() -> Non
     assert expectations.satisfied("owner")
 
 
+def test_an_update_that_no_handler_has_seen_is_found_in_the_cache() -> None:
+    expectations, store, clock = made()
+    store.put(pod("p0", "u0", 5))
+    expectations.expect_version("owner", pod("p0", "u0", 7))
+    store.put(pod("p0", "u0", 6))
+    assert not expectations.satisfied("owner")
+    store.put(pod("p0", "u0", 7))
+    assert expectations.satisfied("owner")
+    expectations.expect_version("owner", pod("p0", "u0", 9))
+    clock.now += 60
+    assert expectations.satisfied("owner")
+    assert not expectations._owner_of
+
+
 def test_no_version_is_waited_for_of_one_that_went_while_the_reply_was_on_its_way() -> None:
     expectations, store, _ = made()
     expectations.expect_version("owner", pod("p0", "u0", 7))

@@ -30,7 +30,7 @@ from slinky_operator.autoscaling.rules import demand
 from slinky_operator.autoscaling.rules.decision import History, Limits, Move, decide
 from slinky_operator.autoscaling.rules.effort import Effort
 from slinky_operator.autoscaling.rules.rooms import Shape
-from slinky_operator.autoscaling.rules.view import View, Wanted
+from slinky_operator.autoscaling.rules.view import NodeDemand, View
 from slinky_operator.autoscaling.triggers import is_scaled
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
@@ -267,7 +267,7 @@ class AutoscalingReconciler(Reconciler[Cluster]):
 
     def _count(
         self, nodesets: Sequence[NodeSet], seen: _Seen, known: dict[str, tuple[Shape, Shape]]
-    ) -> tuple[dict[str, Wanted], dict[str, Shape], dict[str, tuple[Shape, Shape]]]:
+    ) -> tuple[dict[str, NodeDemand], dict[str, Shape], dict[str, tuple[Shape, Shape]]]:
         """Count what jobs need; say what the nodes of each NodeSet are taken to offer, and what is known of that."""
         effort = Effort(self._clock)
         view = self._view(nodesets, seen, known)
@@ -289,7 +289,7 @@ class AutoscalingReconciler(Reconciler[Cluster]):
             sets.append(observation.scaled_set(nodeset, shape, partitions))
         return observation.view(sets, seen.jobs, seen.nodes, seen.partitions, self._now())
 
-    async def _act(self, obj: Object, nodeset: NodeSet, memory: Memory, wanted: Wanted, *, known: bool) -> None:
+    async def _act(self, obj: Object, nodeset: NodeSet, memory: Memory, wanted: NodeDemand, *, known: bool) -> None:
         """Set replicas if they are to change, and show what was decided."""
         spec = nodeset.spec.autoscaling
         if spec is None:

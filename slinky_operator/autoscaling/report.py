@@ -9,7 +9,7 @@ from slinky_api.conditions import LONGEST_AS_EXPECTED, Reason
 from slinky_api.v1alpha1.fields import format_duration
 from slinky_api.v1alpha1.nodeset.autoscaling import Autoscaling, AutoscalingStatus
 from slinky_operator.autoscaling.rules.decision import Decision, Move
-from slinky_operator.autoscaling.rules.view import Names, Wanted
+from slinky_operator.autoscaling.rules.view import Names, NodeDemand
 from slinky_operator.reconcile.text import cut, named
 
 LONGEST: Final = 1500
@@ -67,7 +67,7 @@ def blocked(why: Blocked, wanted: int | None = None) -> AutoscalingStatus:
 
 
 def decided(
-    autoscaling: Autoscaling, wanted: Wanted, decision: Decision, *, known: bool, bad_cost: bool = False
+    autoscaling: Autoscaling, wanted: NodeDemand, decision: Decision, *, known: bool, bad_cost: bool = False
 ) -> AutoscalingStatus:
     """The status after a decision.
 
@@ -118,7 +118,7 @@ def decided(
     )
 
 
-def _reason(wanted: Wanted, decision: Decision, *, known: bool) -> Reason:
+def _reason(wanted: NodeDemand, decision: Decision, *, known: bool) -> Reason:
     if decision.move is Move.HOLD:
         return Reason.SCALED_BY_OTHERS
     if not known:
@@ -132,7 +132,7 @@ def _reason(wanted: Wanted, decision: Decision, *, known: bool) -> Reason:
     return Reason.NODES_WANTED if wanted.counted.count else Reason.AS_EXPECTED
 
 
-def change(before: int | None, decision: Decision, wanted: Wanted) -> str:
+def change(before: int | None, decision: Decision, wanted: NodeDemand) -> str:
     """The Event about a change of replicas."""
     told = f"replicas {before if before is not None else 'unset'} -> {decision.replicas}"
     if before is None or decision.replicas > before:

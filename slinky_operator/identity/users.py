@@ -44,7 +44,7 @@ _SECRET: Final = "spec.identity.sssd.confRef"  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class IdentityTrouble:
     """What is wrong with the source of users."""
 
     reason: Reason
@@ -59,7 +59,7 @@ class Users:
     texts: Mapping[str, str] | None = None
     """The checked files by name; `None` if the copy stays as it is."""
 
-    trouble: Trouble | None = None
+    trouble: IdentityTrouble | None = None
 
 
 def config_maps(identity: Identity | None) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def users(cluster: Cluster, texts: Mapping[str, TextSource]) -> Users:
     return Users(found.texts)
 
 
-def trouble_of_sssd(cluster: Cluster, sources: Mapping[str, Source]) -> Trouble | None:
+def trouble_of_sssd(cluster: Cluster, sources: Mapping[str, Source]) -> IdentityTrouble | None:
     """Find what is wrong with the configuration of SSSD; `None` if it can be tried.
 
     Parameters
@@ -117,15 +117,17 @@ def trouble_of_sssd(cluster: Cluster, sources: Mapping[str, Source]) -> Trouble 
     if source is None:
         return None
     if not source.exists:
-        return Trouble(Reason.SECRET_NOT_FOUND, f"{_SECRET}: there is no Secret {name}; SSSD waits for it")
+        return IdentityTrouble(Reason.SECRET_NOT_FOUND, f"{_SECRET}: there is no Secret {name}; SSSD waits for it")
     if not source.data.get(key):
-        return Trouble(Reason.SECRET_KEY_NOT_FOUND, f"{_SECRET}: Secret {name} has no key {key}; SSSD waits for it")
+        return IdentityTrouble(
+            Reason.SECRET_KEY_NOT_FOUND, f"{_SECRET}: Secret {name} has no key {key}; SSSD waits for it"
+        )
     fault = _fault_of_conf(source.data[key])
-    return Trouble(Reason.SECRET_INVALID, f"{_SECRET}: Secret {name}, key {key}: {fault}") if fault else None
+    return IdentityTrouble(Reason.SECRET_INVALID, f"{_SECRET}: Secret {name}, key {key}: {fault}") if fault else None
 
 
 def _stays(reason: Reason, words: str) -> Users:
-    return Users(trouble=Trouble(reason, f"{_CONFIG_MAP}: {words}. The daemons keep the users they have"))
+    return Users(trouble=IdentityTrouble(reason, f"{_CONFIG_MAP}: {words}. The daemons keep the users they have"))
 
 
 def _fault_of_source(source: TextSource) -> str:

@@ -16,7 +16,7 @@ from slinky_operator.slurm import naming
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class LoginTrouble:
     """Why a LoginSet is not as its spec asks."""
 
     reason: Reason
@@ -33,24 +33,24 @@ class HostKeys:
     fingerprints: tuple[str, ...] = ()
     missing: bool = False
     """Whether they are to be generated."""
-    trouble: Trouble | None = None
+    trouble: LoginTrouble | None = None
 
 
 _NO_SECRET: Final = "create it, or change the field"  # noqa: S105
 
 
-def slurm(snapshot: Snapshot) -> Slurm | Trouble:
+def slurm(snapshot: Snapshot) -> Slurm | LoginTrouble:
     """Find the key and the address of slurmctld, or say what is missing."""
     if snapshot.cluster is not None:
         return _of_cluster(snapshot, snapshot.cluster)
     name = snapshot.loginset.spec.cluster_name
     if snapshot.invalid_cluster:
-        return Trouble(Reason.CLUSTER_UNSUITABLE, f"Cluster {name} is invalid: {snapshot.invalid_cluster}")
+        return LoginTrouble(Reason.CLUSTER_UNSUITABLE, f"Cluster {name} is invalid: {snapshot.invalid_cluster}")
     advice = "create it, or delete this LoginSet: clusterName cannot be changed"
-    return Trouble(Reason.CLUSTER_NOT_FOUND, f"there is no Cluster {name} in this namespace; {advice}")
+    return LoginTrouble(Reason.CLUSTER_NOT_FOUND, f"there is no Cluster {name} in this namespace; {advice}")
 
 
-def authorized_keys(snapshot: Snapshot) -> Trouble | None:
+def authorized_keys(snapshot: Snapshot) -> LoginTrouble | None:
     """Say if the Secret with the SSH keys of users is missing: pods would wait for it."""
     ref = snapshot.loginset.spec.authorized_keys_ref
     if ref is None:
@@ -58,7 +58,7 @@ def authorized_keys(snapshot: Snapshot) -> Trouble | None:
     source = snapshot.secrets.get(ref.name)
     if source is not None and source.exists:
         return None
-    return Trouble(Reason.SECRET_NOT_FOUND, f"spec.authorizedKeysRef: there is no Secret {ref.name}; {_NO_SECRET}")
+    return LoginTrouble(Reason.SECRET_NOT_FOUND, f"spec.authorizedKeysRef: there is no Secret {ref.name}; {_NO_SECRET}")
 
 
 def ssh_host_keys(snapshot: Snapshot) -> HostKeys:
@@ -69,7 +69,7 @@ def ssh_host_keys(snapshot: Snapshot) -> HostKeys:
     if source is None or not source.exists:
         if not generated:
             why = f"spec.sshHostKeysRef: there is no Secret {name}; {_NO_SECRET}"
-            return HostKeys(fingerprints=known, trouble=Trouble(Reason.SECRET_NOT_FOUND, why))
+            return HostKeys(fingerprints=known, trouble=LoginTrouble(Reason.SECRET_NOT_FOUND, why))
         accepted = loginset.metadata.annotations.get(labels.ANNOTATION_NEW_HOST_KEYS)
         if not known or accepted in known:
             return HostKeys(missing=True)
@@ -79,19 +79,19 @@ def ssh_host_keys(snapshot: Snapshot) -> HostKeys:
             f"kubectl -n {loginset.namespace} annotate loginset {loginset.name} "
             f"{labels.ANNOTATION_NEW_HOST_KEYS}={known[0]}"
         )
-        return HostKeys(fingerprints=known, trouble=Trouble(Reason.HOST_KEYS_LOST, why))
+        return HostKeys(fingerprints=known, trouble=LoginTrouble(Reason.HOST_KEYS_LOST, why))
     found = host_keys.names(source.data)
     if not found:
         why = f"Secret {name} has no SSH host key; it needs ssh_host_ed25519_key, ssh_host_rsa_key or another one"
-        return HostKeys(fingerprints=known, trouble=Trouble(Reason.SECRET_KEY_NOT_FOUND, why))
+        return HostKeys(fingerprints=known, trouble=LoginTrouble(Reason.SECRET_KEY_NOT_FOUND, why))
     try:
         return HostKeys(found, host_keys.fingerprints(source.data))
     except host_keys.UnusableKeyError as error:
         why = f"Secret {name}: {error}"
-        return HostKeys(found, known, trouble=Trouble(Reason.SECRET_INVALID, why))
+        return HostKeys(found, known, trouble=LoginTrouble(Reason.SECRET_INVALID, why))
 
 
-def taken(snapshot: Snapshot) -> Trouble | None:
+def taken(snapshot: Snapshot) -> LoginTrouble | None:
     """Say if an object of a name that is needed belongs to somebody else."""
     for obj in (snapshot.deployment, snapshot.service, snapshot.config_map, snapshot.budget):
         if obj is not None and not is_ours(obj, snapshot.loginset.name):
@@ -99,7 +99,7 @@ def taken(snapshot: Snapshot) -> Trouble | None:
                 f"{obj['kind']} {names.workload(snapshot.loginset.name)} belongs to somebody else and stays as it is; "
                 "create the LoginSet under another name"
             )
-            return Trouble(Reason.NAME_CONFLICT, message)
+            return LoginTrouble(Reason.NAME_CONFLICT, message)
     return None
 
 
@@ -111,7 +111,7 @@ def is_ours(obj: object, name: str) -> bool:
     )
 
 
-def _of_cluster(snapshot: Snapshot, cluster: Cluster) -> Slurm | Trouble:
+def _of_cluster(snapshot: Snapshot, cluster: Cluster) -> Slurm | LoginTrouble:
     name = cluster.name
     key, server = naming.mounted_key(cluster), naming.conf_server(cluster)
     if key is None or server is None:
@@ -119,17 +119,17 @@ def _of_cluster(snapshot: Snapshot, cluster: Cluster) -> Slurm | Trouble:
             field for field, found in (("auth.slurmKeyRef", key), ("controller.external", server)) if found is None
         )
         message = f"the Slurm of Cluster {name} runs elsewhere; login pods need {lacks} in its spec"
-        return Trouble(Reason.CLUSTER_UNSUITABLE, message)
+        return LoginTrouble(Reason.CLUSTER_UNSUITABLE, message)
     if cluster.deleting:
-        return Trouble(Reason.CLUSTER_NOT_READY, f"Cluster {name} is being deleted", waits=True)
+        return LoginTrouble(Reason.CLUSTER_NOT_READY, f"Cluster {name} is being deleted", waits=True)
     source = snapshot.secrets.get(key.secret)
     if source is None or not source.exists or not source.data.get(key.key, b"").strip():
         what = f"key {key.key} of Secret {key.secret}, the key of auth/slurm of Cluster {name}, does not exist"
         if key.generated:
-            return Trouble(Reason.CLUSTER_NOT_READY, f"{what} yet; the Cluster's conditions say why", waits=True)
-        return Trouble(Reason.SECRET_NOT_FOUND, f"{what}; {_NO_SECRET}")
+            return LoginTrouble(Reason.CLUSTER_NOT_READY, f"{what} yet; the Cluster's conditions say why", waits=True)
+        return LoginTrouble(Reason.SECRET_NOT_FOUND, f"{what}; {_NO_SECRET}")
     config = cluster.status.config
     if not cluster.spec.external and (config is None or not config.applied_hash) and snapshot.deployment is None:
         message = f"waits for the first configuration of Cluster {name}; the Cluster's conditions say how far it is"
-        return Trouble(Reason.CLUSTER_NOT_READY, message, waits=True)
+        return LoginTrouble(Reason.CLUSTER_NOT_READY, message, waits=True)
     return Slurm(key, server)

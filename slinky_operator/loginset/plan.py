@@ -20,9 +20,9 @@ from slinky_operator.kube.resources import PODDISRUPTIONBUDGETS, PODS, Resource
 from slinky_operator.loginset import names, needs, report, trial
 from slinky_operator.loginset.bodies import objects, pod, sshd_config
 from slinky_operator.loginset.bodies.slurm_access import Slurm
-from slinky_operator.loginset.needs import HostKeys, Trouble
+from slinky_operator.loginset.needs import HostKeys, LoginTrouble
 from slinky_operator.loginset.observe import Snapshot
-from slinky_operator.loginset.trial import Outcome
+from slinky_operator.loginset.trial import TrialResult
 from slinky_operator.reconcile.writes.children import Child, is_current
 from slinky_operator.slurm import home_folders, naming
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
@@ -94,8 +94,8 @@ class _Progress:
     """What the steps of one plan have found."""
 
     actions: list[Action] = field(default_factory=list)
-    troubles: list[Trouble] = field(default_factory=list)
-    config: Trouble | None = None
+    troubles: list[LoginTrouble] = field(default_factory=list)
+    config: LoginTrouble | None = None
 
     def write(self, child: Child, live: Object | None) -> None:
         if live is None or not is_current(child.body, live):
@@ -129,7 +129,7 @@ def _keep(snapshot: Snapshot, defaults: Defaults, keys: HostKeys, progress: _Pro
     progress.write(objects.service(loginset), snapshot.service)
     _keep_budget(snapshot, progress)
     users = needs.authorized_keys(snapshot)
-    found = (slurm if isinstance(slurm, Trouble) else None, keys.trouble, users)
+    found = (slurm if isinstance(slurm, LoginTrouble) else None, keys.trouble, users)
     progress.troubles += [one for one in found if one is not None]
     template, image = None, None
     if isinstance(slurm, Slurm) and snapshot.cluster is not None and keys.trouble is None and users is None:
@@ -137,7 +137,7 @@ def _keep(snapshot: Snapshot, defaults: Defaults, keys: HostKeys, progress: _Pro
         try:
             template = pod.template(loginset, snapshot.cluster, slurm, image, defaults.sssd, _agent(snapshot, defaults))
         except RefusedFragment as error:
-            progress.troubles.append(Trouble(Reason.TEMPLATE_REFUSED, f"spec.template.{error}"))
+            progress.troubles.append(LoginTrouble(Reason.TEMPLATE_REFUSED, f"spec.template.{error}"))
     if template is None or image is None or not isinstance(slurm, Slurm) or snapshot.cluster is None:
         _scale(snapshot, progress)
         return
@@ -210,25 +210,25 @@ def _try_config(
 
 def _refusal(
     snapshot: Snapshot, found: Object | None, config: sshd_config.SshdConfig, progress: _Progress, wall: datetime
-) -> Trouble | None:
+) -> LoginTrouble | None:
     """Why the configuration cannot be applied, or not yet; None if its trial has accepted it."""
-    under_way = Trouble(Reason.SSHD_CONFIG_UNTRIED, "the configuration of sshd is being tried", waits=True)
+    under_way = LoginTrouble(Reason.SSHD_CONFIG_UNTRIED, "the configuration of sshd is being tried", waits=True)
     if found is None:
         return under_way
     verdict = trial.verdict(found, wall)
     match verdict.outcome:
-        case Outcome.ACCEPTED:
+        case TrialResult.ACCEPTED:
             return None
-        case Outcome.REFUSED:
+        case TrialResult.REFUSED:
             said = sshd_config.explained(verdict.words, config, snapshot.loginset.spec.extra_sshd_config)
             kept = "running pods keep the one they have" if snapshot.deployment is not None else "no pod is created"
             message = f"sshd refuses the configuration, and {kept}. spec.extraSshdConfig: {said}"
-            return Trouble(Reason.SSHD_CONFIG_REFUSED, message)
-        case Outcome.LOST:
+            return LoginTrouble(Reason.SSHD_CONFIG_REFUSED, message)
+        case TrialResult.LOST:
             progress.actions.append(Remove(PODS, found["metadata"]["name"], found["metadata"]["uid"]))
             return under_way
-        case Outcome.UNDECIDED:
-            return Trouble(Reason.SSHD_CONFIG_UNTRIED, verdict.words) if verdict.words else under_way
+        case TrialResult.UNDECIDED:
+            return LoginTrouble(Reason.SSHD_CONFIG_UNTRIED, verdict.words) if verdict.words else under_way
 
 
 def _agent(snapshot: Snapshot, defaults: Defaults) -> dict[str, str]:

@@ -11,7 +11,7 @@ from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.loginset import LoginSetStatus
 from slinky_operator.kube.objects import Object
 from slinky_operator.loginset import names
-from slinky_operator.loginset.needs import Trouble
+from slinky_operator.loginset.needs import LoginTrouble
 from slinky_operator.loginset.observe import Snapshot
 from slinky_operator.reconcile import pod_trouble
 from slinky_operator.reconcile.text import cut, joined
@@ -22,7 +22,11 @@ LONGEST_SUMMARY: Final = 120
 
 
 def status(
-    snapshot: Snapshot, troubles: Sequence[Trouble], config: Trouble | None, fingerprints: Sequence[str], wall: datetime
+    snapshot: Snapshot,
+    troubles: Sequence[LoginTrouble],
+    config: LoginTrouble | None,
+    fingerprints: Sequence[str],
+    wall: datetime,
 ) -> LoginSetStatus:
     """Build the status.
 
@@ -87,7 +91,7 @@ def address(service: Object | None) -> str | None:
 def invalid(loginset: Object, words: str, wall: datetime) -> dict[str, Any]:
     """The status of an object that cannot be parsed: what it has, and why."""
     stored, before = dict(loginset.get("status") or {}), stored_status(LoginSetStatus, loginset).conditions
-    trouble = Trouble(Reason.INVALID_SPEC, words)
+    trouble = LoginTrouble(Reason.INVALID_SPEC, words)
     wanted = merge(
         before,
         [
@@ -100,12 +104,12 @@ def invalid(loginset: Object, words: str, wall: datetime) -> dict[str, Any]:
     return {**counts, "conditions": [one.to_dict() for one in wanted], "summary": cut(words, LONGEST_SUMMARY)}
 
 
-def _ready(snapshot: Snapshot, troubles: Sequence[Trouble]) -> Condition:
+def _ready(snapshot: Snapshot, troubles: Sequence[LoginTrouble]) -> Condition:
     if troubles:
         return _condition(LoginSetCondition.READY, holds=False, trouble=troubles[0])
     live = snapshot.deployment
     if live is None:
-        starting = Trouble(Reason.PODS_NOT_READY, "login pods are being created")
+        starting = LoginTrouble(Reason.PODS_NOT_READY, "login pods are being created")
         return _condition(LoginSetCondition.READY, holds=False, trouble=starting)
     counts, wanted = live.get("status") or {}, snapshot.loginset.spec.replicas
     seen = (counts.get("observedGeneration") or 0) >= (live["metadata"].get("generation") or 0)
@@ -113,19 +117,19 @@ def _ready(snapshot: Snapshot, troubles: Sequence[Trouble]) -> Condition:
     if seen and ready == updated == all_pods == wanted == live["spec"].get("replicas"):
         return _condition(LoginSetCondition.READY, holds=True, trouble=None)
     message = f"{ready} of {wanted} pods are ready" + (f", {updated} as the spec asks" if updated != wanted else "")
-    return _condition(LoginSetCondition.READY, holds=False, trouble=Trouble(Reason.PODS_NOT_READY, message))
+    return _condition(LoginSetCondition.READY, holds=False, trouble=LoginTrouble(Reason.PODS_NOT_READY, message))
 
 
-def _of_pods(snapshot: Snapshot, wall: datetime) -> list[Trouble]:
+def _of_pods(snapshot: Snapshot, wall: datetime) -> list[LoginTrouble]:
     """Why pods do not start, or cannot be created."""
     found = []
     for one in ((snapshot.deployment or {}).get("status") or {}).get("conditions") or ():
         if one.get("type") == "ReplicaFailure" and one.get("status") == "True":
             why = cut(one.get("message") or "no word", LONGEST)
-            found.append(Trouble(Reason.POD_REFUSED, f"login pods cannot be created: {why}"))
+            found.append(LoginTrouble(Reason.POD_REFUSED, f"login pods cannot be created: {why}"))
     for pod in sorted(snapshot.pods, key=lambda one: str(one["metadata"]["name"])):
         troubles = pod_trouble.of_pod("the login set", pod, wall)
-        found += [Trouble(_reason(one.reason), one.message) for one in troubles]
+        found += [LoginTrouble(_reason(one.reason), one.message) for one in troubles]
     return found
 
 
@@ -136,7 +140,7 @@ def _reason(kubelets: str) -> Reason:
         return Reason.PODS_NOT_READY
 
 
-def _condition(kind: LoginSetCondition, *, holds: bool, trouble: Trouble | None) -> Condition:
+def _condition(kind: LoginSetCondition, *, holds: bool, trouble: LoginTrouble | None) -> Condition:
     if trouble is None:
         return condition(kind, holds=holds)
     return condition(kind, trouble.reason, trouble.message, holds=holds)

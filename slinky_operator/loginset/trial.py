@@ -30,7 +30,7 @@ ANNOTATION_TRIED: Final = labels.LOGINSET_PREFIX + "sshd-config-tried"
 """On the ConfigMap: digest of the configuration and the image that a trial has accepted."""
 
 
-class Outcome(Enum):
+class TrialResult(Enum):
     """The outcome of a trial."""
 
     ACCEPTED = auto()
@@ -44,7 +44,7 @@ class Outcome(Enum):
 class Verdict:
     """What a trial has shown."""
 
-    outcome: Outcome
+    outcome: TrialResult
     words: str = ""
     """sshd's, or why the pod does not start."""
 
@@ -72,9 +72,9 @@ def verdict(obj: Object, wall: datetime) -> Verdict:
     status = obj.get("status") or {}
     phase = status.get("phase")
     if phase == "Succeeded":
-        return Verdict(Outcome.ACCEPTED)
+        return Verdict(TrialResult.ACCEPTED)
     if phase == "Failed":
         words = next((end.get("message") or "" for end in ended(obj).values() if end.get("exitCode")), "")
-        return Verdict(Outcome.REFUSED, words) if words.strip() else Verdict(Outcome.LOST)
+        return Verdict(TrialResult.REFUSED, words) if words.strip() else Verdict(TrialResult.LOST)
     troubles = pod_trouble.of_pod("sshd's trial", obj, wall)
-    return Verdict(Outcome.UNDECIDED, "; ".join(map(str, troubles)))
+    return Verdict(TrialResult.UNDECIDED, "; ".join(map(str, troubles)))

@@ -26,7 +26,7 @@ from typing import Final, TypeVar
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from slinky_operator.node_labels.model import LONGEST_NAME, Wanted, is_name, is_value
+from slinky_operator.node_labels.model import LONGEST_NAME, WantedLabels, is_name, is_value
 from slinky_operator.reconcile.text import cut
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ class ConfigError(Exception):
         self.reason = reason
 
 
-def parse(text: str) -> Mapping[str, Wanted]:
+def parse(text: str) -> Mapping[str, WantedLabels]:
     """Read the text; large ones take seconds.
 
     Returns
@@ -100,7 +100,7 @@ def parse(text: str) -> Mapping[str, Wanted]:
     return wanted
 
 
-def _node(name: str, root: Node) -> Wanted:
+def _node(name: str, root: Node) -> WantedLabels:
     fields = dict(_entries(root, name))
     for key, value in fields.items():
         if key not in _FIELDS:
@@ -109,7 +109,7 @@ def _node(name: str, root: Node) -> Wanted:
     for key, integration in _INTEGRATIONS.items():
         if key in fields and _text(fields[key], f"{name}.{key}"):
             own.setdefault(INTEGRATION, integration)
-    return Wanted(
+    return WantedLabels(
         labels={**own, **_values(fields.get("labels"), f"{name}.labels", _label, MOST_LABELS)},
         resources=_values(fields.get("resources"), f"{name}.resources", _count, MOST_RESOURCES),
     )

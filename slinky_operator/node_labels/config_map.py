@@ -18,7 +18,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.node_labels.config_format import LONGEST_TEXT, ConfigError, parse
-from slinky_operator.node_labels.model import Wanted
+from slinky_operator.node_labels.model import WantedLabels
 
 CONFIG: Final = "config"
 """Key of the ConfigMap; others are not read."""
@@ -46,7 +46,7 @@ class LabelConfig:
         self._informer.add_handler(lambda _old, _new: self._tell())
         self._listeners: list[Callable[[], None]] = []
         self._reading = asyncio.Lock()
-        self._read: tuple[Object, Mapping[str, Wanted] | None] | None = None
+        self._read: tuple[Object, Mapping[str, WantedLabels] | None] | None = None
 
     async def run(self) -> None:
         """Watch it until cancelled."""
@@ -60,7 +60,7 @@ class LabelConfig:
         """Call `listener` after each change from now on. It must not block."""
         self._listeners.append(listener)
 
-    async def read(self) -> Mapping[str, Wanted] | None:
+    async def read(self) -> Mapping[str, WantedLabels] | None:
         """What is wanted, by the name of the Node; None if the ConfigMap is invalid, or has not been seen yet."""
         if not self._informer.synced.is_set():
             return None
@@ -88,7 +88,7 @@ class LabelConfig:
             "metadata": {"namespace": namespace, "name": name},
         }
 
-    async def _parse(self, obj: Object) -> Mapping[str, Wanted] | None:
+    async def _parse(self, obj: Object) -> Mapping[str, WantedLabels] | None:
         text = obj["data"].get(CONFIG)
         try:
             if text is not None:

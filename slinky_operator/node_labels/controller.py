@@ -21,7 +21,7 @@ from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import NODES, Resource
 from slinky_operator.node_labels import slurm_nodes
 from slinky_operator.node_labels.config_format import MOST_LABELS
-from slinky_operator.node_labels.model import LONGEST_NAME, Found, Wanted, found_on
+from slinky_operator.node_labels.model import LONGEST_NAME, Found, WantedLabels, found_on
 from slinky_operator.node_labels.plan import plan
 from slinky_operator.node_labels.slurm_labels import slurm_labels
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
@@ -63,7 +63,7 @@ class Kube(StatusPatcher, Protocol):
 class Config(Protocol):
     """What is used of `config_map.LabelConfig`."""
 
-    async def read(self) -> Mapping[str, Wanted] | None:
+    async def read(self) -> Mapping[str, WantedLabels] | None:
         """What is wanted, by the name of the Node; None if that is not known."""
         ...
 
@@ -147,7 +147,7 @@ class NodeLabelsReconciler(Reconciler[Found]):
         await asyncio.sleep(0)
         configured = await self._config.read()
         live, complete = self._live(name)
-        own = (configured or {}).get(name, Wanted())
+        own = (configured or {}).get(name, WantedLabels())
         wanted = replace(own, labels={**live, **own.labels})
         planned = plan(wanted, found_on(obj), keeps=configured is None or not complete)
         self._report(obj, planned.foreign)

@@ -21,7 +21,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedLabels:
     """What a Node is to have."""
 
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
-from slinky_operator.node_labels.model import Found, Record, Wanted
+from slinky_operator.node_labels.model import Found, Record, WantedLabels
 from slinky_operator.reconcile.writes.children import quantity
 
 
@@ -36,7 +36,7 @@ class Plan:
         return {**({"metadata": metadata} if metadata else {}), **status} or None
 
 
-def plan(wanted: Wanted, found: Found, *, keeps: bool) -> Plan:
+def plan(wanted: WantedLabels, found: Found, *, keeps: bool) -> Plan:
     """Decide what to write.
 
     Parameters

@@ -211,7 +211,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
                 self._own_writes.expect_version(snapshot.job.uid, added)
                 return Result()
             case RemoveFinalizer() as step:
-                await self._let_go(obj, job, step)
+                await self._remove_finalizer(obj, job, step)
                 return Result()
             case Delete():
                 version = job.metadata.resource_version
@@ -229,7 +229,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         wake = await self._reports.show(obj, snapshot, planned.news, memory)
         return Result(min((one for one in (planned.wake, wake) if one is not None), default=None))
 
-    async def _let_go(self, obj: Object, job: SlurmJob, step: RemoveFinalizer) -> None:
+    async def _remove_finalizer(self, obj: Object, job: SlurmJob, step: RemoveFinalizer) -> None:
         """Remove the finalizer, and say what nobody will see any more."""
         if step.is_left_behind:
             self._recorder.warning(obj, EventReason.JOB_LEFT_BEHIND, report.left_behind(job.status))

@@ -117,7 +117,7 @@ class Queues:
             )
         return queue
 
-    def poke(self, cluster_uid: str) -> None:
+    def poll_now(self, cluster_uid: str) -> None:
         """Look at once: something was changed."""
         queue = self._queues.get(cluster_uid)
         if queue is not None:

@@ -52,7 +52,7 @@ def names_of(specs: Sequence[ReservationSpec], call: str) -> list[str]:
     return names
 
 
-class Outcome:
+class ReservationResults:
     """
     Gathers what became of each.
 

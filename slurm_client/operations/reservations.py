@@ -129,7 +129,7 @@ class ReservationOperations(Operations):
             return ()
         known = await self._names(timeout)
         sent = [index for index, name in enumerate(names) if (name in known) is not new]
-        outcome = reservation_results.Outcome(names, sent, new=new)
+        outcome = reservation_results.ReservationResults(names, sent, new=new)
         if sent:
             answer = await self._session.call(
                 "post_reservations",
@@ -140,7 +140,9 @@ class ReservationOperations(Operations):
             await self._attribute(outcome, answer, timeout)
         return outcome.results()
 
-    async def _attribute(self, outcome: reservation_results.Outcome, answer: Answer, timeout: float | None) -> None:
+    async def _attribute(
+        self, outcome: reservation_results.ReservationResults, answer: Answer, timeout: float | None
+    ) -> None:
         """Find whom the errors of a bulk call are about; raise what it is where that cannot be found."""
         if outcome.note(answer):
             return

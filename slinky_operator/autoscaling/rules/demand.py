@@ -18,10 +18,10 @@ from slinky_operator.autoscaling.rules.features import Constraints
 from slinky_operator.autoscaling.rules.packing import Packing, Partition, Supply
 from slinky_operator.autoscaling.rules.reading import Reading
 from slinky_operator.autoscaling.rules.rooms import Room
-from slinky_operator.autoscaling.rules.view import ScaledSet, View, Wanted
+from slinky_operator.autoscaling.rules.view import NodeDemand, ScaledSet, View
 
 
-def count(view: View, effort: Effort) -> dict[str, Wanted]:
+def count(view: View, effort: Effort) -> dict[str, NodeDemand]:
     """The nodes that jobs need, by NodeSet.
 
     Parameters
@@ -29,9 +29,9 @@ def count(view: View, effort: Effort) -> dict[str, Wanted]:
     view
         What is counted.
     effort
-        What it may cost. Jobs that it does not suffice for are in `Wanted.unseen` of the NodeSets that they might use.
+        What it may cost. Jobs beyond that are in `NodeDemand.unseen` of the NodeSets that they might use.
     """
-    found = {one.name: Wanted() for one in view.sets}
+    found = {one.name: NodeDemand() for one in view.sets}
     shapes = [*(one.shape for one in view.nodes), *(one.shape for one in view.sets)]
     constraints = Constraints((shape.features for shape in shapes), effort)
     reading = Reading(view, found, constraints, effort)

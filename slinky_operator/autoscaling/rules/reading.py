@@ -11,7 +11,7 @@ from slinky_operator.autoscaling.rules import needs
 from slinky_operator.autoscaling.rules.effort import Effort
 from slinky_operator.autoscaling.rules.features import Constraints
 from slinky_operator.autoscaling.rules.needs import Ask, Need
-from slinky_operator.autoscaling.rules.view import View, Wanted
+from slinky_operator.autoscaling.rules.view import NodeDemand, View
 from slurm_client.models import Job
 
 MOST_JOBS: Final = 60_000
@@ -34,7 +34,7 @@ class Unit:
 class Reading:
     """From jobs to what is placed."""
 
-    def __init__(self, view: View, found: Mapping[str, Wanted], constraints: Constraints, effort: Effort) -> None:
+    def __init__(self, view: View, found: Mapping[str, NodeDemand], constraints: Constraints, effort: Effort) -> None:
         self._jobs = view.jobs
         self._found = found
         self._effort = effort

@@ -82,7 +82,7 @@ class Names:
 
 
 @dataclass(slots=True)
-class Wanted:
+class NodeDemand:
     """What jobs need of one NodeSet."""
 
     nodes: int = 0

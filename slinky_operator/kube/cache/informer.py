@@ -29,7 +29,7 @@ from typing import Final
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.budget import Budget
-from slinky_operator.kube.cache.interest import Claim, Interest
+from slinky_operator.kube.cache.interest import Interest, OwnershipClaim
 from slinky_operator.kube.cache.listed import Listed
 from slinky_operator.kube.cache.store import Change, Indexer, Store, key_of
 from slinky_operator.kube.client import KubeClient
@@ -94,7 +94,7 @@ class Informer:
         rng: random.Random | None = None,
         budget: Budget | None = None,
         interest: Interest | None = None,
-        claim: Callable[[Object], Claim] | None = None,
+        claim: Callable[[Object], OwnershipClaim] | None = None,
     ) -> None:
         self.resource = resource
         self.store = Store(indexers, budget=budget)

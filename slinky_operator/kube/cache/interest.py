@@ -6,8 +6,8 @@ is woken by it. When the first owner appears, the namespace is listed; until tha
 no rule may take what is missing for absent. A namespace without owners counts on as long as something of it is kept:
 what a deleted owner has left is tidied up.
 
-In a namespace that counts, an object is kept if its `Claim` names an owner that exists, by uid or by name. All owners
-are known before anything is listed. One that appears later may be named by objects that were dropped: what these
+In a namespace that counts, an object is kept if its `OwnershipClaim` names an owner that exists, by uid or by name.
+All owners are known before anything is listed. One that appears later may be named by objects that were dropped: what these
 named is remembered, and the namespace is not shown until it has been listed again. So an object that is seen before
 its owner is never lost. What was once kept stays until it is deleted.
 """
@@ -46,7 +46,7 @@ Mark = str | Name
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class OwnershipClaim:
     """What an object says of its owners; one of them is enough."""
 
     uids: frozenset[str] = frozenset()
@@ -129,7 +129,7 @@ class Interest:
         for one in owners:
             one.add_handler(partial(self._changed, one.resource))
 
-    def counts(self, namespace: str, claim: Claim | None) -> bool:
+    def counts(self, namespace: str, claim: OwnershipClaim | None) -> bool:
         """Whether an object of a namespace can belong to an owner; None for one that is not asked whose it is."""
         if namespace not in self.namespaces:
             return False
@@ -198,7 +198,7 @@ class Interest:
         else:
             self.namespaces |= {namespace}
             self._new.put_nowait(namespace)
-        self._let_go()
+        self._forget_empty()
 
     def _count(self, owner: tuple[str, Name], uid: str | None, more: int) -> set[Mark]:
         """Count what an owner is known by, or count it no more; returns what nobody was known by before."""
@@ -218,7 +218,7 @@ class Interest:
         refused = self._refused.get(namespace, set())
         return bool(marks) and (len(refused) > MOST_REFUSED or not refused.isdisjoint(marks))
 
-    def _let_go(self) -> None:
+    def _forget_empty(self) -> None:
         """Forget namespaces of which nothing is left."""
         gone = {one for one in self._ended if not self._budget.has(one)}
         self._ended -= gone

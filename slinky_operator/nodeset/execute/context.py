@@ -15,7 +15,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.nodeset.model.claims import Claim
+from slinky_operator.nodeset.model.claims import VolumeClaim
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.pod_spec.generated import Defaults
@@ -103,7 +103,7 @@ class PassContext:
     cluster: Cluster | None
     obj: Object
     revision: Revision
-    claims: tuple[Claim, ...]
+    claims: tuple[VolumeClaim, ...]
     owner: str
     defaults: Defaults
     expectations: Expectations

@@ -25,7 +25,7 @@ from slinky_operator.nodeset.model.actions import (
     RecordRevision,
     RenumberRevision,
 )
-from slinky_operator.nodeset.model.claims import Claim, Retention
+from slinky_operator.nodeset.model.claims import Retention, VolumeClaim
 from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.placement import claim_retention
@@ -80,7 +80,7 @@ async def drop(kube: Kube, nodeset: NodeSet, action: DropRevisions) -> None:
             continue
 
 
-async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[Claim]) -> str | None:
+async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[VolumeClaim]) -> str | None:
     """Create the missing claims of a pod; returns why the pod must wait, or None if all exist.
 
     Raises
@@ -135,7 +135,7 @@ async def mark_claims(context: PassContext, action: MarkClaims) -> None:
             raise result
 
 
-async def _mark_claim(context: PassContext, claim: Claim, wanted: Retention | None) -> None:
+async def _mark_claim(context: PassContext, claim: VolumeClaim, wanted: Retention | None) -> None:
     note = {labels.ANNOTATION_CLAIM_RETENTION: wanted.value if wanted is not None else None}
     patch: Object = {"metadata": {"annotations": note}}
     await context.kube.merge_patch(PERSISTENTVOLUMECLAIMS, claim.name, patch, context.nodeset.namespace, uid=claim.uid)
@@ -148,7 +148,7 @@ async def delete_claims(context: PassContext, action: DeleteClaims) -> None:
         context.say(EventReason.CLAIM_DELETED, f"deleted after their pods, as whenScaled: Delete says: {listed(gone)}")
 
 
-async def _delete_claim(context: PassContext, claim: Claim) -> bool:
+async def _delete_claim(context: PassContext, claim: VolumeClaim) -> bool:
     namespace = context.nodeset.namespace
     try:
         await context.kube.get(PODS, claim.pod, namespace)

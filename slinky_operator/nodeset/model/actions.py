@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slinky_operator.nodeset.model.claims import Claim, Retention
+from slinky_operator.nodeset.model.claims import Retention, VolumeClaim
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
@@ -239,14 +239,14 @@ class CreatePods:
 class MarkClaims:
     """Write the retention on claims; None removes it."""
 
-    marks: tuple[tuple[Claim, Retention | None], ...]
+    marks: tuple[tuple[VolumeClaim, Retention | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteClaims:
     """Delete the claims of removed pods, those that are still marked for deletion."""
 
-    claims: tuple[Claim, ...]
+    claims: tuple[VolumeClaim, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def stricter(one: Retention, other: Retention) -> Retention:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class VolumeClaim:
     """A claim of a NodeSet, as the cache shows it."""
 
     name: str
@@ -51,11 +51,11 @@ class Claim:
     """Its annotation; None while its pod exists or is to be recreated."""
 
 
-def read(obj: Mapping[str, Any]) -> Claim:
+def read(obj: Mapping[str, Any]) -> VolumeClaim:
     """Read a claim of the NodeSet."""
     metadata = obj["metadata"]
     pod = (metadata.get("labels") or {}).get(labels.LABEL_POD_NAME) or ""
-    return Claim(metadata["name"], metadata["uid"], pod, "deletionTimestamp" in metadata, _retention(metadata))
+    return VolumeClaim(metadata["name"], metadata["uid"], pod, "deletionTimestamp" in metadata, _retention(metadata))
 
 
 def _retention(metadata: Mapping[str, Any]) -> Retention | None:
@@ -145,7 +145,7 @@ def check(nodeset: NodeSet, reserved: Collection[str]) -> Iterator[tuple[str, st
         seen.add(one)
 
 
-def next_ordinals(nodeset: NodeSet, claims: Iterable[Claim], held: Collection[int], count: int) -> list[int]:
+def next_ordinals(nodeset: NodeSet, claims: Iterable[VolumeClaim], held: Collection[int], count: int) -> list[int]:
     """The ordinals of the next pods: first those with a claim waiting, then the lowest free ones.
 
     A pod that was lost or updated returns to its claim before one that was removed by a scale-in.
@@ -170,7 +170,7 @@ def next_ordinals(nodeset: NodeSet, claims: Iterable[Claim], held: Collection[in
     return [*returning, *pod_names.lowest_free({*held, *returning}, count - len(returning))]
 
 
-def why_blocked(claims: Sequence[Claim], pod: str) -> str | None:
+def why_blocked(claims: Sequence[VolumeClaim], pod: str) -> str | None:
     """Why a pod cannot be created because of its claims, or None if it can."""
     going = [one.name for one in claims if one.pod == pod and one.deleting]
     return f"claim {going[0]} of an earlier pod is still being deleted" if going else None

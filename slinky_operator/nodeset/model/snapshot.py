@@ -9,7 +9,7 @@ from datetime import timedelta
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import member
-from slinky_operator.nodeset.model.claims import Claim
+from slinky_operator.nodeset.model.claims import VolumeClaim
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
@@ -79,7 +79,7 @@ class Snapshot:
     revision: Revision
     pods: tuple[Pod, ...] = ()
     """Pods with the NodeSet's uid label."""
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[VolumeClaim, ...] = ()
     """Claims of the NodeSet, or of an earlier one of its name."""
     hosts: Mapping[str, KubernetesNode] | None = None
     """Kubernetes Nodes by name; None if they are not watched."""

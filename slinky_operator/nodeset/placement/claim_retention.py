@@ -15,7 +15,7 @@ from typing import Final
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.nodeset.model import claims
-from slinky_operator.nodeset.model.claims import Claim, Retention
+from slinky_operator.nodeset.model.claims import Retention, VolumeClaim
 from slinky_operator.nodeset.model.pods import pod_names
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
@@ -29,9 +29,9 @@ _GONE_FOR_GOOD: Final = frozenset({Cause.SCALE_IN, Cause.NODE_MISMATCH})
 class Keeping:
     """What to write on claims, and which to delete."""
 
-    marks: tuple[tuple[Claim, Retention | None], ...] = ()
+    marks: tuple[tuple[VolumeClaim, Retention | None], ...] = ()
     """Claims with their new annotation; None removes it."""
-    delete: tuple[Claim, ...] = ()
+    delete: tuple[VolumeClaim, ...] = ()
 
 
 def policy(nodeset: NodeSet) -> Retention:
@@ -81,8 +81,8 @@ def settle(
     is_open = bool(layout.missing) and nodeset.mode is ScalingMode.STATEFUL_SET
     # Without Slurm it is not known which pods are surplus.
     is_blind = bool(layout.excess) and not snapshot.slurm.readable
-    marks: list[tuple[Claim, Retention | None]] = []
-    delete: list[Claim] = []
+    marks: list[tuple[VolumeClaim, Retention | None]] = []
+    delete: list[VolumeClaim] = []
     for claim in snapshot.claims:
         # A claim without a pod's name was not created here: its owner is not known.
         if claim.deleting or not claim.pod:
@@ -104,7 +104,7 @@ def settle(
     return Keeping(tuple(marks), tuple(delete))
 
 
-def goes_with_nodeset(nodeset: NodeSet, claim: Claim) -> bool:
+def goes_with_nodeset(nodeset: NodeSet, claim: VolumeClaim) -> bool:
     """Whether a claim is deleted with its NodeSet; its pods are gone."""
     given = nodeset.spec.persistent_volume_claim_retention_policy
     return given.when_deleted == "Delete" and claim.retention is not Retention.RETAIN

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_operator.kube.cache.interest import Claim, Name
+from slinky_operator.kube.cache.interest import Name, OwnershipClaim
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
     CLUSTERS,
@@ -41,38 +41,38 @@ _GUARD: Final = "nodeset-"
 """How names of guards begin, which own the pods of a NodeSet beside it."""
 
 
-def of_child(obj: Object) -> Claim:
-    """Claim of an object that the operator applies for a Cluster, a NodeSet or a LoginSet."""
+def of_child(obj: Object) -> OwnershipClaim:
+    """The claim of an object that the operator applies for a Cluster, a NodeSet or a LoginSet."""
     name, cluster = _name(obj), _label(obj, labels.LABEL_CLUSTER_NAME)
     is_child = bool(cluster) and naming.is_child(cluster, name)
     # They protect slurmd pods, and stay for these when their Cluster has gone.
     is_left = is_child and name in {naming.node_service(cluster), naming.disruption_budget(cluster)}
-    return Claim(_uids(obj), frozenset({(CLUSTERS, cluster)} if is_child else ()), is_left)
+    return OwnershipClaim(_uids(obj), frozenset({(CLUSTERS, cluster)} if is_child else ()), is_left)
 
 
-def of_pod(obj: Object) -> Claim:
-    """Claim of a pod that names a Cluster."""
-    return Claim(_uids(obj), frozenset(_names_of_pod(obj)))
+def of_pod(obj: Object) -> OwnershipClaim:
+    """The claim of a pod that names a Cluster."""
+    return OwnershipClaim(_uids(obj), frozenset(_names_of_pod(obj)))
 
 
-def of_claim(obj: Object) -> Claim:
-    """Claim of a PersistentVolumeClaim: a label hands it to the NodeSet of a name, also by an administrator's hand."""
+def of_claim(obj: Object) -> OwnershipClaim:
+    """The claim of a PersistentVolumeClaim: a label hands it to the NodeSet of a name, also by an administrator's hand."""
     nodeset = _label(obj, labels.LABEL_NODESET_NAME)
-    return Claim(_uids(obj), frozenset({(NODESETS, nodeset)} if nodeset else ()))
+    return OwnershipClaim(_uids(obj), frozenset({(NODESETS, nodeset)} if nodeset else ()))
 
 
-def of_job_pod(obj: Object) -> Claim:
-    """Claim of a pod that serves or copies the files of a SlurmJob; one of its predecessor has the same name."""
+def of_job_pod(obj: Object) -> OwnershipClaim:
+    """The claim of a pod that serves or copies the files of a SlurmJob; one of its predecessor has the same name."""
     named = {str(one.get("name")) for one in _references(obj) if one.get("kind") == SLURMJOBS.kind}
-    return Claim(_uids(obj), frozenset((SLURMJOBS, name) for name in named))
+    return OwnershipClaim(_uids(obj), frozenset((SLURMJOBS, name) for name in named))
 
 
-def by_uid(obj: Object) -> Claim:
-    """Claim of an object that only its owner's uid tells."""
-    return Claim(_uids(obj))
+def by_uid(obj: Object) -> OwnershipClaim:
+    """The claim of an object that only its owner's uid tells."""
+    return OwnershipClaim(_uids(obj))
 
 
-CLAIMS: Final[Mapping[Resource, Callable[[Object], Claim]]] = {
+CLAIMS: Final[Mapping[Resource, Callable[[Object], OwnershipClaim]]] = {
     **dict.fromkeys((STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS), of_child),
     PODS: of_pod,
     PERSISTENTVOLUMECLAIMS: of_claim,

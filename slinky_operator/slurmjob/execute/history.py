@@ -28,7 +28,7 @@ async def ask(access: SlurmAccess, snapshot: Snapshot, memory: Memory, now: date
         return snapshot
     status = snapshot.job.status
     listed = snapshot.looked.seen if snapshot.looked is not None else None
-    wanted = slurm_calls.Wanted(
+    wanted = slurm_calls.HistoryQuery(
         mark=Mark(snapshot.job.uid, begun.attempt),
         user=status.user or "",
         name=begun.name,

@@ -92,7 +92,7 @@ class Orders:
         elif kind is OrderKind.RELEASE:
             job = job.model_copy(update={"status": before.model_copy(update={"held": None})})
         if snapshot.cluster is not None:
-            self._queues.poke(snapshot.cluster.uid)
+            self._queues.poll_now(snapshot.cluster.uid)
         return obj, replace(snapshot, job=job), planned
 
     async def cancel_second(self, obj: Object, snapshot: Snapshot, seen: Seen, memory: Memory) -> None:
@@ -117,4 +117,4 @@ class Orders:
                 obj, reason, holds_and_cancels.refused(given).message if refusal else late_calls.words(seen, job)
             )
         if snapshot.cluster is not None:
-            self._queues.poke(snapshot.cluster.uid)
+            self._queues.poll_now(snapshot.cluster.uid)

@@ -145,7 +145,7 @@ async def cancel(client: SlurmClient, job_id: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HistoryQuery:
     """Which job slurmdbd is asked for."""
 
     mark: Mark
@@ -170,7 +170,7 @@ class Wanted:
         return self.namespace, "history", self.mark.text
 
 
-async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History:
+async def history(client: SlurmClient, wanted: HistoryQuery, now: datetime) -> History:
     """Ask slurmdbd how a job has ended, or whether a submission has become one.
 
     slurmdbd keeps the mark where AccountingStoreFlags has job_extra; elsewhere jobs of the same user and name that were
@@ -199,13 +199,13 @@ async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History
     return History(candidates=tuple(sorted(runs.keys() | unmarked)))
 
 
-def _fits(record: JobRecord, wanted: Wanted) -> bool:
+def _fits(record: JobRecord, wanted: HistoryQuery) -> bool:
     """Whether a record may be of the job: numbers of jobs come again after slurmctld has lost its state."""
     began = record.submit_time
     return record.user == wanted.user and began is not None and began >= wanted.since - TOLERANCE
 
 
-def _is_timely(runs: Sequence[JobRecord], wanted: Wanted) -> bool:
+def _is_timely(runs: Sequence[JobRecord], wanted: HistoryQuery) -> bool:
     """Whether a job was submitted while a call was under way; what was requeued has later runs too."""
     first = min((one.submit_time for one in runs if one.submit_time is not None), default=None)
     return first is not None and wanted.since - TOLERANCE <= first <= wanted.since + wanted.settled + TOLERANCE

@@ -211,7 +211,7 @@ class Submitter:
         )
         _ = await self._reports.patch(answer, status, taken, memory)
         _ = self._queues.get(request.cluster.uid)
-        self._queues.poke(request.cluster.uid)
+        self._queues.poll_now(request.cluster.uid)
         return Result()
 
     async def _not_submitted(

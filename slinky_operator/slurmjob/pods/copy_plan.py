@@ -46,7 +46,7 @@ LONGEST_MESSAGE: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class CopySnapshot:
     """What is known of a list of copies.
 
     Parameters
@@ -74,7 +74,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CopyPlan:
     """What is done, and shown.
 
     Parameters
@@ -95,7 +95,7 @@ class Plan:
     wake: float | None = None
 
 
-def plan(snapshot: Snapshot) -> Plan:
+def plan(snapshot: CopySnapshot) -> CopyPlan:
     """Decide on the next step."""
     before = snapshot.before
     pod = snapshot.pod
@@ -118,16 +118,16 @@ def _pending(items: Sequence[Item], done: JobCopies) -> list[Item]:
     return [one for one in items if one.name not in known]
 
 
-def _is_past(snapshot: Snapshot, patience: timedelta) -> bool:
+def _is_past(snapshot: CopySnapshot, patience: timedelta) -> bool:
     return snapshot.ended is not None and snapshot.now - snapshot.ended > patience
 
 
-def _start(snapshot: Snapshot, pending: Sequence[Item]) -> Plan:
+def _start(snapshot: CopySnapshot, pending: Sequence[Item]) -> CopyPlan:
     before = snapshot.before
     coming = [one for one in pending if one.copy is None and one.may_come]
     if coming and not _is_past(snapshot, WAYS_COME):
         wake = RETRY_S if snapshot.ended is not None else UNBOUNDED_RETRY_S
-        return Plan(("False", Reason.FILES_OUT_OF_REACH, _listed(coming)), before, wake=wake)
+        return CopyPlan(("False", Reason.FILES_OUT_OF_REACH, _listed(coming)), before, wake=wake)
     beyond = [one for one in pending if one.copy is None]
     status = before
     for one in beyond:
@@ -137,31 +137,31 @@ def _start(snapshot: Snapshot, pending: Sequence[Item]) -> Plan:
         return _complete(status)
     if before.retry_time is not None and snapshot.now < before.retry_time:
         left = (before.retry_time - snapshot.now).total_seconds()
-        return Plan(("False", Reason.COPY_FAILED, "the copy failed; the operator tries again"), before, wake=left)
+        return CopyPlan(("False", Reason.COPY_FAILED, "the copy failed; the operator tries again"), before, wake=left)
     words = f"{len(copies)} to be copied"
-    return Plan(("Unknown", Reason.COPYING, words), status, copies, wake=1.0)
+    return CopyPlan(("Unknown", Reason.COPYING, words), status, copies, wake=1.0)
 
 
-def _while(snapshot: Snapshot, pod: Object, pending: Sequence[Item]) -> Plan:
+def _while(snapshot: CopySnapshot, pod: Object, pending: Sequence[Item]) -> CopyPlan:
     """The pod waits, or runs."""
     name = pod["metadata"]["name"]
     copies = tuple(one.copy for one in pending if one.copy is not None)
     wake = _poll(snapshot, pod)
     waits = pod_state.waiting_for(pod, snapshot.now)
     if waits is None:
-        return Plan(("Unknown", Reason.COPYING, f"pod {name} copies"), snapshot.before, wake=wake)
+        return CopyPlan(("Unknown", Reason.COPYING, f"pod {name} copies"), snapshot.before, wake=wake)
     # A pod that waits long needs newer tokens.
     is_same = set(items_of(pod)) == {one.name for one in copies}
     orders = copies if is_same else None
     if snapshot.lacking:
         words = f"{snapshot.lacking}; pod {name} waits: create what is missing"
-        return Plan(("False", Reason.VOLUME_NOT_FOUND, words), snapshot.before, orders, wake)
+        return CopyPlan(("False", Reason.VOLUME_NOT_FOUND, words), snapshot.before, orders, wake)
     if waits:
-        return Plan(("False", Reason.COPY_POD_WAITS, f"pod {name} waits: {waits}"), snapshot.before, orders, wake)
-    return Plan(("Unknown", Reason.COPYING, f"pod {name} is starting"), snapshot.before, orders, wake)
+        return CopyPlan(("False", Reason.COPY_POD_WAITS, f"pod {name} waits: {waits}"), snapshot.before, orders, wake)
+    return CopyPlan(("Unknown", Reason.COPYING, f"pod {name} is starting"), snapshot.before, orders, wake)
 
 
-def _poll(snapshot: Snapshot, pod: Object) -> float:
+def _poll(snapshot: CopySnapshot, pod: Object) -> float:
     made = pod["metadata"].get("creationTimestamp")
     try:
         age = (snapshot.now - datetime.fromisoformat(str(made))).total_seconds()
@@ -170,7 +170,7 @@ def _poll(snapshot: Snapshot, pod: Object) -> float:
     return min(max(age / 5, 1.0), MAX_POLL_S)
 
 
-def _after(snapshot: Snapshot, end: pod_state.CopiesEnded) -> Plan:
+def _after(snapshot: CopySnapshot, end: pod_state.CopiesEnded) -> CopyPlan:
     """The pod has ended."""
     before = snapshot.before
     done = [*before.copies]
@@ -195,7 +195,7 @@ def _after(snapshot: Snapshot, end: pod_state.CopiesEnded) -> Plan:
     pause = PAUSES[min(before.attempts, len(PAUSES) - 1)]
     status = status.model_copy(update={"retry_time": snapshot.now + pause})
     words = cut(f"next attempt in {pause.total_seconds():g} s: {trouble}", LONGEST_MESSAGE)
-    return Plan(("False", Reason.COPY_FAILED, words), status, wake=pause.total_seconds())
+    return CopyPlan(("False", Reason.COPY_FAILED, words), status, wake=pause.total_seconds())
 
 
 def _copied(name: str, report: Report) -> JobCopy:
@@ -211,17 +211,17 @@ def _given_up(status: JobCopies, items: Sequence[Item], why: str) -> JobCopies:
     return status.model_copy(update={"copies": (*status.copies, *more)})
 
 
-def _complete(status: JobCopies) -> Plan:
+def _complete(status: JobCopies) -> CopyPlan:
     """Nothing more is done."""
     ordered = tuple(sorted(status.copies, key=lambda one: one.name))
     status = status.model_copy(update={"copies": ordered, "is_complete": True, "retry_time": None})
     if not ordered:
-        return Plan(("True", Reason.NOTHING_TO_COPY, "no result is configured for this end of the job"), status)
+        return CopyPlan(("True", Reason.NOTHING_TO_COPY, "no result is configured for this end of the job"), status)
     failed = [one for one in ordered if not one.is_copied]
     if failed:
         words = "; ".join(f"{one.name}: {one.message}" for one in failed)
-        return Plan(("False", Reason.COPY_FAILED, words), status)
-    return Plan(("True", Reason.COPIED, "; ".join(map(_said, ordered))), status)
+        return CopyPlan(("False", Reason.COPY_FAILED, words), status)
+    return CopyPlan(("True", Reason.COPIED, "; ".join(map(_said, ordered))), status)
 
 
 def _said(copy: JobCopy) -> str:

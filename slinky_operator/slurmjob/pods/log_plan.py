@@ -25,7 +25,7 @@ Routes = tuple[tuple[str, Route], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class LogSnapshot:
     """What is known of a job and of the pod with its output.
 
     Parameters
@@ -68,7 +68,7 @@ class LogPlan:
     file: Job | None = None
 
 
-def facts_of(snapshot: Snapshot) -> Facts | None:
+def facts_of(snapshot: LogSnapshot) -> Facts | None:
     """What is known of the part of the job: it has ended with the whole."""
     facts, end = snapshot.facts, snapshot.end
     if facts is not None and facts.end is None and end is not None:
@@ -76,7 +76,7 @@ def facts_of(snapshot: Snapshot) -> Facts | None:
     return facts
 
 
-def is_to_be_reached(snapshot: Snapshot) -> bool:
+def is_to_be_reached(snapshot: LogSnapshot) -> bool:
     """Whether the routes to the job's files matter now."""
     written, facts = snapshot.written, facts_of(snapshot)
     if facts is None or not _is_placed(snapshot, facts) or (written is not None and written.state is JobState.ENDED):
@@ -84,12 +84,12 @@ def is_to_be_reached(snapshot: Snapshot) -> bool:
     return not (facts.state is JobState.PENDING and written is not None)
 
 
-def _is_placed(snapshot: Snapshot, facts: Facts) -> bool:
+def _is_placed(snapshot: LogSnapshot, facts: Facts) -> bool:
     """Whether Slurm has said where the job runs or ran, and that is worth a pod."""
     return bool(facts.node) and (facts.end is None or snapshot.may_end or snapshot.written is not None)
 
 
-def plan(snapshot: Snapshot, reached: Routes, retry: float | None) -> LogPlan:
+def plan(snapshot: LogSnapshot, reached: Routes, retry: float | None) -> LogPlan:
     """Decide on the next step.
 
     Parameters
@@ -120,7 +120,7 @@ def plan(snapshot: Snapshot, reached: Routes, retry: float | None) -> LogPlan:
     return LogPlan(_shown(snapshot, reached, retry), file)
 
 
-def _without_record(snapshot: Snapshot) -> LogPlan:
+def _without_record(snapshot: LogSnapshot) -> LogPlan:
     """Slurm has no record with a node: the job has not started, or is forgotten."""
     written, end = snapshot.written, snapshot.end
     if end is None:
@@ -134,7 +134,7 @@ def _without_record(snapshot: Snapshot) -> LogPlan:
     return _complete(snapshot, ended, ())
 
 
-def _complete(snapshot: Snapshot, file: Job, reached: Routes) -> LogPlan:
+def _complete(snapshot: LogSnapshot, file: Job, reached: Routes) -> LogPlan:
     """The pod is told of the end: nothing more is done."""
     why = _unreached(reached)
     status = "False" if why or not file.streams else "True"
@@ -143,7 +143,7 @@ def _complete(snapshot: Snapshot, file: Job, reached: Routes) -> LogPlan:
     return LogPlan(LogsReport((status, reason, why or shown), is_complete=True), file)
 
 
-def _file(snapshot: Snapshot, facts: Facts, reached: Routes) -> Job:
+def _file(snapshot: LogSnapshot, facts: Facts, reached: Routes) -> Job:
     """What followers are to know; a file that cannot be reached now stays where it was, unless it begins again."""
     written, status = snapshot.written, snapshot.job.status.logs or JobLogStatus()
     attempt = status.starts + facts.restarts
@@ -155,7 +155,7 @@ def _file(snapshot: Snapshot, facts: Facts, reached: Routes) -> Job:
     return Job(facts.job, state, attempt, facts.node, end.exit_code, end.signal, places)
 
 
-def _shown(snapshot: Snapshot, reached: Routes, retry: float | None) -> LogsReport:
+def _shown(snapshot: LogSnapshot, reached: Routes, retry: float | None) -> LogsReport:
     why, job = _unreached(reached), snapshot.job
     condition = ("False", Reason.OUTPUT_OUT_OF_REACH, why) if why else ("True", Reason.LOGS_SHOWN, _command(job))
     return LogsReport(condition, routes.renewed_in(job.uid, snapshot.now) if retry is None else retry)

@@ -40,7 +40,7 @@ from slinky_operator.slurmjob.pods import (
     routes,
 )
 from slinky_operator.slurmjob.pods.bodies import Image
-from slinky_operator.slurmjob.pods.copy_plan import DEADLINE, Plan, Snapshot, plan
+from slinky_operator.slurmjob.pods.copy_plan import DEADLINE, CopyPlan, CopySnapshot, plan
 from slinky_operator.slurmjob.pods.copy_routes import CopyContext
 from slinky_operator.slurmjob.pods.log_facts import End, Facts, end_of, of
 from slinky_operator.slurmjob.pods.log_writer import LogMemory, LogWriter
@@ -179,7 +179,7 @@ class PodUpkeep:
         try:
             if memory.written is None:
                 memory.written = await writer.read(job)
-            snapshot = log_plan.Snapshot(job, memory.written, memory.facts, end, may_end, now)
+            snapshot = log_plan.LogSnapshot(job, memory.written, memory.facts, end, may_end, now)
             reached, retry = await self._log_routes(snapshot, cluster, memory)
             planned = log_plan.plan(snapshot, reached, retry)
             if planned.file is None:
@@ -195,7 +195,7 @@ class PodUpkeep:
         return replace(report, wake=min((wait for wait in (report.wake, look) if wait is not None), default=None))
 
     async def _log_routes(
-        self, snapshot: log_plan.Snapshot, cluster: Cluster | None, memory: LogMemory
+        self, snapshot: log_plan.LogSnapshot, cluster: Cluster | None, memory: LogMemory
     ) -> tuple[log_plan.Routes, float | None]:
         """How the job's files are reached, and in how many seconds other routes are looked for."""
         facts, job = log_plan.facts_of(snapshot), snapshot.job
@@ -279,7 +279,7 @@ class PodUpkeep:
                 nodesets, of_nodes = self.nodes.nodesets_of(cluster), self.nodes.controlled(cluster)
                 server = routes.shared_server(cluster, wanted.partition, nodesets, of_nodes, before.attempts)
             around = CopyContext(cluster, None, key, moment.timestamp())
-            snapshot = Snapshot(
+            snapshot = CopySnapshot(
                 items=copy_routes.preparations(job, granted, wanted, around, server),
                 before=before,
                 pod=pod,
@@ -333,7 +333,7 @@ class PodUpkeep:
         name = copy_pod.name_of(job.name, copy_pod.RESULTS, before.attempts)
         try:
             pod = await own_objects.find(self.kube, PODS, job, name)
-            snapshot = Snapshot(
+            snapshot = CopySnapshot(
                 items=copy_routes.results(job, await self._surroundings(job, cluster, moment)),
                 before=before,
                 pod=pod,
@@ -376,9 +376,9 @@ class PodUpkeep:
             await own_objects.change(self.kube, PODS, pod, bodies.mark(text))
 
 
-def _refused(before: JobCopies, error: Exception, *, is_over: bool) -> Plan:
+def _refused(before: JobCopies, error: Exception, *, is_over: bool) -> CopyPlan:
     status = before.model_copy(update={"is_complete": True}) if is_over else before
-    return Plan(("False", Reason.COPY_POD_REFUSED, str(error)), status, wake=None if is_over else _again(error))
+    return CopyPlan(("False", Reason.COPY_POD_REFUSED, str(error)), status, wake=None if is_over else _again(error))
 
 
 def _volumes(job: SlurmJob) -> list[tuple[Resource, str]]:

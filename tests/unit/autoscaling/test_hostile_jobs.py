@@ -15,7 +15,7 @@ import pytest
 from slinky_operator.autoscaling.rules import demand
 from slinky_operator.autoscaling.rules.effort import SHARES, Effort
 from slinky_operator.autoscaling.rules.rooms import Shape
-from slinky_operator.autoscaling.rules.view import MOST_REASONS, ScaledSet, Standing, View, Wanted
+from slinky_operator.autoscaling.rules.view import MOST_REASONS, NodeDemand, ScaledSet, Standing, View
 from slurm_client.models import Job
 from tests.unit.autoscaling.worlds import START, node, pending
 
@@ -104,7 +104,7 @@ def calls_in(function: Callable[[], Any]) -> int:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_count_does_is_bounded_by_its_steps(kind: Callable[[int], dict[str, Any]]) -> None:
     seen, effort = view(jobs_of(kind)), Effort(lambda: 0.0, steps=STEPS)
-    found: dict[str, Wanted] = {}
+    found: dict[str, NodeDemand] = {}
     done = calls_in(lambda: found.update(demand.count(seen, effort)))
     # Each job is looked at, sorted, and noted as one that was not counted; each node is looked at.
     assert done <= 60 * STEPS + 60 * (JOBS + NODES)

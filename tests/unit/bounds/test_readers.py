@@ -28,7 +28,7 @@ from slinky_operator.jobs.task_sets import Reader
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
-from slinky_operator.slurmjob.execute.slurm_calls import Wanted
+from slinky_operator.slurmjob.execute.slurm_calls import HistoryQuery
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slurm_client.models import Job, JobRecord, JobState, Node, Partition, Reservation
 from tests.support.hostile_texts import Cost, measured, texts
@@ -94,7 +94,7 @@ GIVEN: Final[Mapping[str, Any]] = {
     "RecordedEnds": RecordedEnds(),
     "StepsSeen": StepsSeen(NOW),
     "Traits": Host(),
-    "Wanted": Wanted(Mark("u", 0), "a", "a", NOW),
+    "HistoryQuery": HistoryQuery(Mark("u", 0), "a", "a", NOW),
     "Mark": Mark("u", 0),
     "ArrayCounts": ArrayCounts(),
     "ArrayTasks": ArrayTasks(),

@@ -7,7 +7,7 @@ import yaml
 
 from hack.packaging.render import ROOT
 from slinky_operator.node_labels.config_format import LONGEST_TEXT, ConfigError, parse
-from slinky_operator.node_labels.model import Wanted
+from slinky_operator.node_labels.model import WantedLabels
 from tests.support.documents import blocks
 
 AS_DOCUMENTED = """
@@ -27,7 +27,7 @@ worker-3:
 
 def test_the_format_of_resource_daemon_is_read() -> None:
     assert parse(AS_DOCUMENTED) == {
-        "worker-1": Wanted(
+        "worker-1": WantedLabels(
             {
                 "workload-manager": "slurm",
                 "integration-type": "local",
@@ -37,8 +37,8 @@ def test_the_format_of_resource_daemon_is_read() -> None:
             },
             {"gpu": 4},
         ),
-        "worker-2.example.com": Wanted({"workload-manager": "slurm", "integration-type": "ssh"}),
-        "worker-3": Wanted({"workload-manager": "slurm"}),
+        "worker-2.example.com": WantedLabels({"workload-manager": "slurm", "integration-type": "ssh"}),
+        "worker-3": WantedLabels({"workload-manager": "slurm"}),
     }
 
 
@@ -48,7 +48,7 @@ def test_the_example_of_the_page_is_read() -> None:
     found = parse(yaml.safe_load(example.text)["data"]["config"])
     common = {"workload-manager": "slurm"}
     labels = {**common, "integration-type": "local", "nvidia-gpu": "a100", "infiniband": "yes"}
-    assert found == {"worker-1": Wanted(labels, {"gpu": 4}), "worker-2": Wanted(common)}
+    assert found == {"worker-1": WantedLabels(labels, {"gpu": 4}), "worker-2": WantedLabels(common)}
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "null\n"])

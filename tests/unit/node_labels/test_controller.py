@@ -12,7 +12,7 @@ from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODES
 from slinky_operator.node_labels.controller import NodeLabelsReconciler
-from slinky_operator.node_labels.model import Wanted
+from slinky_operator.node_labels.model import WantedLabels
 from slinky_operator.node_labels.triggers import NodeLabelsTriggers
 from slinky_operator.reconcile.cached.indexes import prune_node
 from tests.support.memory_kube import MemoryKube
@@ -25,10 +25,10 @@ class Config:
     """A ConfigMap that says what a test sets."""
 
     def __init__(self) -> None:
-        self.wanted: Mapping[str, Wanted] | None = {}
+        self.wanted: Mapping[str, WantedLabels] | None = {}
         self.told: list[tuple[str, str]] = []
 
-    async def read(self) -> Mapping[str, Wanted] | None:
+    async def read(self) -> Mapping[str, WantedLabels] | None:
         return self.wanted
 
     def warn(self, reason: str, message: str) -> None:
@@ -52,7 +52,7 @@ class World:
         self.told.append(f"{obj['metadata']['name']} {reason}: {message}")
 
     async def step(self, **wanted: str) -> dict[str, str]:
-        self.config.wanted = {"worker-1": Wanted(wanted)}
+        self.config.wanted = {"worker-1": WantedLabels(wanted)}
         _ = await self.reconciler.reconcile(KEY)
         return self.labels
 
@@ -68,7 +68,7 @@ async def test_a_label_comes_and_goes_with_the_config_map() -> None:
     world.config.wanted = None
     _ = await world.reconciler.reconcile(KEY)
     assert world.labels == {"zone": "z", RACK: "r1"}
-    world.config.wanted = {"other": Wanted({"rack": "r2"})}
+    world.config.wanted = {"other": WantedLabels({"rack": "r2"})}
     _ = await world.reconciler.reconcile(KEY)
     assert world.labels == {"zone": "z"}
     assert world.told == []
@@ -89,7 +89,7 @@ async def test_a_node_that_changed_meanwhile_is_looked_at_again() -> None:
         raise errors.Conflict(Target("patch", "nodes", None, "worker-1"), "changed", status=409)
 
     world.kube.merge_patch = changed  # type: ignore[method-assign]
-    world.config.wanted = {"worker-1": Wanted({"rack": "r1"})}
+    world.config.wanted = {"worker-1": WantedLabels({"rack": "r1"})}
     assert (await world.reconciler.reconcile(KEY)).requeue_after is not None
 
 

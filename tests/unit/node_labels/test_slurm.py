@@ -13,7 +13,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODES, PODS
 from slinky_operator.node_labels.config_format import MOST_LABELS
 from slinky_operator.node_labels.controller import NodeLabelsReconciler
-from slinky_operator.node_labels.model import Wanted
+from slinky_operator.node_labels.model import WantedLabels
 from slinky_operator.node_labels.slurm_labels import slurm_labels
 from slinky_operator.node_labels.slurm_nodes import SlurmNodes
 from slinky_operator.node_labels.triggers import NodeLabelsTriggers
@@ -47,10 +47,10 @@ class Config:
     """A ConfigMap, and the Events on it."""
 
     def __init__(self) -> None:
-        self.wanted: dict[str, Wanted] | None = {}
+        self.wanted: dict[str, WantedLabels] | None = {}
         self.told: list[tuple[str, str]] = []
 
-    async def read(self) -> dict[str, Wanted] | None:
+    async def read(self) -> dict[str, WantedLabels] | None:
         return self.wanted
 
     def warn(self, reason: str, message: str) -> None:
@@ -173,7 +173,7 @@ async def test_the_config_map_wins() -> None:
     world = World()
     world.pod()
     world.slurm.nodes["compute-0"] = Node(name="compute-0", partitions=("debug",))
-    world.config.wanted = {"worker-1": Wanted({"partition.debug": "mine", "rack": "r1"})}
+    world.config.wanted = {"worker-1": WantedLabels({"partition.debug": "mine", "rack": "r1"})}
     assert await world.step() == {"workload-manager": "slurm", "partition.debug": "mine", "rack": "r1"}
 
 
@@ -203,7 +203,7 @@ async def test_what_slurm_showed_last_counts_while_it_is_away() -> None:
 async def test_a_config_map_that_is_invalid_removes_nothing_and_holds_up_no_label_of_slurm() -> None:
     world = World()
     world.pod()
-    world.config.wanted = {"worker-1": Wanted({"rack": "r1"})}
+    world.config.wanted = {"worker-1": WantedLabels({"rack": "r1"})}
     assert await world.step() == {"rack": "r1"}
     world.config.wanted = None
     world.slurm.nodes["compute-0"] = COMPUTE

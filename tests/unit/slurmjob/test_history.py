@@ -17,7 +17,7 @@ from slurm_client.models.job import JobState
 
 BEGUN = datetime(2026, 11, 23, 12, tzinfo=UTC)
 MARK = Mark("uid-1", 0)
-WANTED = slurm_calls.Wanted(MARK, "alice", "hello", BEGUN)
+WANTED = slurm_calls.HistoryQuery(MARK, "alice", "hello", BEGUN)
 OURS = JobRecord(
     id=7,
     user="alice",

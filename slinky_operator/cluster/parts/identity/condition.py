@@ -28,7 +28,7 @@ GOES_ON: Final = "Users that SSSD knows stay known, others are not found; runnin
 class UserSource:
     """What is known of the source of users."""
 
-    trouble: users.Trouble | None = None
+    trouble: users.IdentityTrouble | None = None
     """What is wrong with it: daemons start and run without."""
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from slinky_operator.pod_programs.joblogs.follower import job_file
 from slinky_operator.pod_programs.joblogs.follower.job_file import InvalidJobFile, Job, JobState, Place
-from slinky_operator.pod_programs.joblogs.follower.sources import Outcome, Reading, Sink, Source, source_of
+from slinky_operator.pod_programs.joblogs.follower.sources import Reading, ReadResult, Sink, Source, source_of
 
 PREFIX: Final = "job-logs: "
 
@@ -144,25 +144,25 @@ class Follower:
         while True:
             reading = self._source.read(self._place, self._offset, 0.0, self._sink)
             self._offset += reading.copied
-            if reading.outcome is not Outcome.DATA:
+            if reading.outcome is not ReadResult.DATA:
                 return
 
     def _is_done(self, reading: Reading, *, ended: bool) -> bool:
         self._offset += reading.copied
         match reading.outcome:
-            case Outcome.DATA:
+            case ReadResult.DATA:
                 self._pause, self._noted = self._pace.look, ""
                 return False
-            case Outcome.END:
+            case ReadResult.END:
                 self._pause, self._noted = self._pace.look, ""
                 return ended
-            case Outcome.TRUNCATED:
+            case ReadResult.TRUNCATED:
                 self._note(f"the file was truncated or replaced ({reading.why}); it is shown from its beginning")
                 self._offset = 0
                 return False
-            case Outcome.MISSING:
+            case ReadResult.MISSING:
                 return self._give_up_or_wait(f"no output: {reading.why}", ended=ended, say=ended, most=MISSING_PAUSE)
-            case Outcome.FAILED:
+            case ReadResult.FAILED:
                 return self._give_up_or_wait(reading.why, ended=ended, say=True, most=self._pace.max_pause)
 
     def _give_up_or_wait(self, why: str, *, ended: bool, say: bool, most: float) -> bool:

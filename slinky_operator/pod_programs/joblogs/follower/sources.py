@@ -34,7 +34,7 @@ LOOK: Final = 0.2
 Sink = Callable[[memoryview], None]
 
 
-class Outcome(Enum):
+class ReadResult(Enum):
     """What came of one attempt to read."""
 
     DATA = auto()
@@ -65,7 +65,7 @@ class Reading:
         One line, except for data and its end.
     """
 
-    outcome: Outcome
+    outcome: ReadResult
     copied: int = 0
     why: str = ""
 
@@ -116,7 +116,7 @@ class _Server:
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             why = f"{self._url}: {str(error) or type(error).__name__}"
-            return Reading(Outcome.DATA if copied else Outcome.FAILED, copied, why)
+            return Reading(ReadResult.DATA if copied else ReadResult.FAILED, copied, why)
 
     def _read(self, token: str, offset: int, wait: float, sink: Sink) -> Reading:
         connection, timed = self._connected()
@@ -129,7 +129,7 @@ class _Server:
             if offset and tag != self._tag:
                 self.close()
                 self._tag = tag
-                return Reading(Outcome.TRUNCATED, why="another file has its name")
+                return Reading(ReadResult.TRUNCATED, why="another file has its name")
             self._tag = tag
             expected = answer.length
             if expected is None or expected > protocol.MAX_CHUNK:
@@ -142,12 +142,12 @@ class _Server:
             self.close()
         match answer.status:
             case HTTPStatus.NOT_FOUND:
-                return Reading(Outcome.MISSING, why=line)
+                return Reading(ReadResult.MISSING, why=line)
             case HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                return Reading(Outcome.TRUNCATED, why=line)
+                return Reading(ReadResult.TRUNCATED, why=line)
             case _:
                 self.close()
-                return Reading(Outcome.FAILED, why=f"{answer.status} {line}")
+                return Reading(ReadResult.FAILED, why=f"{answer.status} {line}")
 
     def _copied(self, answer: http.client.HTTPResponse, expected: int, sink: Sink) -> Reading:
         copied = 0
@@ -162,7 +162,7 @@ class _Server:
             raise http.client.HTTPException(f"{expected - copied} bytes are missing")
         # The connection is free for the next request.
         answer.close()
-        return Reading(Outcome.DATA if copied else Outcome.END, copied)
+        return Reading(ReadResult.DATA if copied else ReadResult.END, copied)
 
     def _connected(self) -> tuple[http.client.HTTPConnection, TimedSocket]:
         if self._connection is None or self._timed is None or self._connection.sock is not self._timed:
@@ -205,37 +205,37 @@ class _MountedFile:
         try:
             opened = os.open(place.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
-            return Reading(Outcome.MISSING, why=f"there is no file {place.file}")
+            return Reading(ReadResult.MISSING, why=f"there is no file {place.file}")
         except OSError as error:
-            return Reading(Outcome.FAILED, why=f"{place.file}: {error.strerror}")
+            return Reading(ReadResult.FAILED, why=f"{place.file}: {error.strerror}")
         tag, before = self._held.keep(opened), self._tag
         self._tag = tag
         return self._read(opened, place.file, offset, wait, sink, is_other=tag != before)
 
     def _read(self, opened: int, path: str, offset: int, wait: float, sink: Sink, *, is_other: bool) -> Reading:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
-            return Reading(Outcome.FAILED, why=f"{path} is not a regular file")
+            return Reading(ReadResult.FAILED, why=f"{path} is not a regular file")
         if offset and is_other:
-            return Reading(Outcome.TRUNCATED, why="another file has its name")
+            return Reading(ReadResult.TRUNCATED, why="another file has its name")
         until = time.monotonic() + wait
         while (size := os.fstat(opened).st_size) == offset:
             left = until - time.monotonic()
             if left <= 0:
-                return Reading(Outcome.END)
+                return Reading(ReadResult.END)
             time.sleep(min(LOOK, left))
         if size < offset:
-            return Reading(Outcome.TRUNCATED, why=f"the file has {size} bytes")
+            return Reading(ReadResult.TRUNCATED, why=f"the file has {size} bytes")
         copied = 0
         while copied < protocol.MAX_CHUNK:
             try:
                 read = os.preadv(opened, [self._buffer], offset + copied)
             except OSError as error:
-                return Reading(Outcome.DATA if copied else Outcome.FAILED, copied, f"{path}: {error.strerror}")
+                return Reading(ReadResult.DATA if copied else ReadResult.FAILED, copied, f"{path}: {error.strerror}")
             if not read:
                 break
             sink(self._buffer[:read])
             copied += read
-        return Reading(Outcome.DATA, copied)
+        return Reading(ReadResult.DATA, copied)
 
     def close(self) -> None:
         """Let go of the file."""

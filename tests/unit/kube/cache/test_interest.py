@@ -13,7 +13,7 @@ from slinky_operator.kube.cache import informer as informer_module
 from slinky_operator.kube.cache import interest as interest_module
 from slinky_operator.kube.cache.budget import Budget
 from slinky_operator.kube.cache.informer import Handler, Informer
-from slinky_operator.kube.cache.interest import Claim, Interest
+from slinky_operator.kube.cache.interest import Interest, OwnershipClaim
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, PODS, Resource
 from tests.unit.kube.fake_api import FakeApi, client_of, eventually, running
@@ -62,7 +62,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(claim: Callable[[Object], Claim] | None = None) -> AsyncIterator[World]:
+async def world(claim: Callable[[Object], OwnershipClaim] | None = None) -> AsyncIterator[World]:
     async with running() as fake, client_of(fake) as client:
         budget, owners, told = Budget(), Owners(), list[str]()
         interest = Interest([owners], budget)
@@ -154,10 +154,10 @@ async def test_what_happens_while_a_namespace_is_listed_is_not_lost() -> None:
         await eventually(lambda: w.informer.is_shown(NAMESPACE) and w.names() == sorted(w.fake.objects))
 
 
-def by_name(obj: Object) -> Claim:
+def by_name(obj: Object) -> OwnershipClaim:
     """The part of a name before the dash is the uid of an owner; `slurm` is a name that one may have, too."""
     owner = obj["metadata"]["name"].partition("-")[0]
-    return Claim(frozenset({f"uid-{owner}"}), frozenset({(CLUSTERS, "slurm")} if owner == "slurm" else ()))
+    return OwnershipClaim(frozenset({f"uid-{owner}"}), frozenset({(CLUSTERS, "slurm")} if owner == "slurm" else ()))
 
 
 async def test_junk_beside_an_owner_is_dropped_and_wakes_nobody() -> None:

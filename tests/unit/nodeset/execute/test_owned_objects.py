@@ -46,7 +46,7 @@ async def test_a_pod_that_comes_back_to_its_claim_does_so_only_if_the_claim_is_s
     owner = nodeset("Delete")
     (body,) = claims.build(owner, "a-0")
     kube = Claims(*([body] if is_there else []))
-    known = claims.Claim("data-a-0", "u", "a-0", retention=Retention.DELETE)
+    known = claims.VolumeClaim("data-a-0", "u", "a-0", retention=Retention.DELETE)
 
     why = await owned_objects.ensure_claims(cast("Kube", kube), owner, "a-0", [known])
 

@@ -10,7 +10,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import claims
-from slinky_operator.nodeset.model.claims import Claim, Retention
+from slinky_operator.nodeset.model.claims import Retention, VolumeClaim
 from slinky_operator.nodeset.model.pods import pod_names
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.pod_spec import builder, generated, validation
@@ -24,8 +24,8 @@ def nodeset(*templates: dict[str, Any], **spec: Any) -> NodeSet:
     return NodeSet.parse({"metadata": {"name": "a", "namespace": "ns", "uid": "set-uid"}, "spec": given})
 
 
-def of(number: int, **values: Any) -> Claim:
-    return Claim(**({"name": f"data-a-{number}", "uid": f"u{number}", "pod": f"a-{number}"} | values))
+def of(number: int, **values: Any) -> VolumeClaim:
+    return VolumeClaim(**({"name": f"data-a-{number}", "uid": f"u{number}", "pod": f"a-{number}"} | values))
 
 
 def build(owner: NodeSet) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def test_a_claim_is_named_like_that_of_a_stateful_set_and_has_no_owner() -> None
     assert made["metadata"]["labels"]["team"] == "x"
     assert made["metadata"]["labels"][labels.LABEL_NODESET_NAME] == "a"
     made["metadata"]["uid"] = "u"
-    assert claims.read(made) == Claim("data-a-3", "u", "a-3")
+    assert claims.read(made) == VolumeClaim("data-a-3", "u", "a-3")
 
 
 def test_a_claim_of_an_earlier_nodeset_of_that_name_is_found_again() -> None:

@@ -125,7 +125,7 @@ def marks_outlive_a_scale_out(patch: pytest.MonkeyPatch) -> None:
 def kept_claims_deleted_with_the_nodeset(patch: pytest.MonkeyPatch) -> None:
     """A NodeSet takes all claims of its name with it, those too that had been kept from every deletion."""
 
-    def goes(nodeset: NodeSet, claim: claims.Claim) -> bool:
+    def goes(nodeset: NodeSet, claim: claims.VolumeClaim) -> bool:
         return nodeset.spec.persistent_volume_claim_retention_policy.when_deleted == "Delete"
 
     patch.setattr(claim_retention, "goes_with_nodeset", goes)

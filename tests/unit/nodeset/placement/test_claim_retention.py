@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model.claims import Claim, Retention
+from slinky_operator.nodeset.model.claims import Retention, VolumeClaim
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
@@ -30,8 +30,8 @@ def nodeset(replicas: int = 1, *, deleting: bool = False, **policy: str) -> Node
     return NodeSet.parse({"metadata": metadata, "spec": spec, "status": {"scalingMode": "StatefulSet"}})
 
 
-def of(number: int, written: Retention | None = None, **values: Any) -> Claim:
-    return Claim(f"data-a-{number}", f"u{number}", f"a-{number}", retention=written, **values)
+def of(number: int, written: Retention | None = None, **values: Any) -> VolumeClaim:
+    return VolumeClaim(f"data-a-{number}", f"u{number}", f"a-{number}", retention=written, **values)
 
 
 def pod(number: int, name: str = "", **values: Any) -> Pod:
@@ -41,7 +41,7 @@ def pod(number: int, name: str = "", **values: Any) -> Pod:
 
 def settle(
     owner: NodeSet,
-    claims: Sequence[Claim],
+    claims: Sequence[VolumeClaim],
     pods: Sequence[Pod],
     causes: Mapping[str, frozenset[Cause]] = {},
     *,
@@ -149,7 +149,10 @@ def test_nothing_goes_without_a_cluster_and_nothing_is_unmarked_blindly() -> Non
 def test_a_claim_that_names_no_pod_is_left_alone() -> None:
     owner = nodeset(whenScaled="Delete")
 
-    assert settle(owner, [Claim("data", "u", "", retention=DELETE), Claim("other", "v", "")], [pod(0)]) == Keeping()
+    assert (
+        settle(owner, [VolumeClaim("data", "u", "", retention=DELETE), VolumeClaim("other", "v", "")], [pod(0)])
+        == Keeping()
+    )
 
 
 def test_with_the_nodeset_goes_what_was_not_kept_from_that_too() -> None:

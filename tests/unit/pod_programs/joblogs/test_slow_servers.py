@@ -16,7 +16,7 @@ from slinky_operator.pod_programs.joblogs.copies.orders import Copy
 from slinky_operator.pod_programs.joblogs.copies.orders import Place as CopyPlace
 from slinky_operator.pod_programs.joblogs.follower import sources
 from slinky_operator.pod_programs.joblogs.follower.job_file import Place
-from slinky_operator.pod_programs.joblogs.follower.sources import Outcome
+from slinky_operator.pod_programs.joblogs.follower.sources import ReadResult
 from slinky_operator.pod_programs.joblogs.timed_socket import TimedSocket
 
 pytestmark = pytest.mark.timeout(120)
@@ -57,7 +57,7 @@ def server(first: bytes, then: bytes = b"") -> Iterator[str]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def read(url: str) -> tuple[Outcome, str]:
+def read(url: str) -> tuple[ReadResult, str]:
     place = Place(url=url, token="t")
     source = sources.source_of(place)
     found = source.read(place, 0, 0.0, lambda _: None)
@@ -81,7 +81,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up(
     monkeypatch.setattr(sources, "ANSWER_SECONDS", 0.3)
     with server(first, then) as url:
         outcome, why = read(url)
-    assert outcome is Outcome.FAILED
+    assert outcome is ReadResult.FAILED
     assert why
 
 
@@ -104,7 +104,7 @@ def test_output_that_comes_byte_by_byte_is_given_up_and_what_came_is_printed(mon
 def test_an_answer_without_a_length_or_longer_than_one_may_be_is_refused(length: bytes) -> None:
     with server(FRAME + length, b"5\r\nhello\r\n") as url:
         outcome, why = read(url)
-    assert outcome is Outcome.FAILED
+    assert outcome is ReadResult.FAILED
     assert "an answer of " in why
 
 

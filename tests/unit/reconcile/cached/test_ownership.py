@@ -8,7 +8,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator import app
-from slinky_operator.kube.cache.interest import Claim, Name
+from slinky_operator.kube.cache.interest import Name, OwnershipClaim
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, LOGINSETS, NODESETS, SLURMJOBS
 from slinky_operator.reconcile.cached import ownership
@@ -40,9 +40,9 @@ def test_a_cluster_takes_over_each_of_its_objects_by_name(name: str) -> None:
 
 def test_labels_alone_claim_nothing_but_the_uid_that_they_name() -> None:
     found = ownership.of_child(thing("junk", STALE))
-    assert found == Claim(frozenset({"gone"}))
+    assert found == OwnershipClaim(frozenset({"gone"}))
     found = ownership.of_pod(thing("junk", {**STALE, labels.LABEL_NODESET_UID: "made-up"}))
-    assert found == Claim(frozenset({"gone", "made-up"}))
+    assert found == OwnershipClaim(frozenset({"gone", "made-up"}))
 
 
 def test_service_and_budget_of_slurmd_pods_count_without_their_cluster() -> None:

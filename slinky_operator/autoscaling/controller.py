@@ -186,7 +186,7 @@ class AutoscalingReconciler(Reconciler[Cluster]):
     @override
     async def gone(self, key: Key) -> Result:
         self._memory.pop(key, None)
-        self._parsed.keep(one["metadata"].get("uid", "") for one in self._nodesets)
+        self._parsed.keep(nodeset["metadata"].get("uid", "") for nodeset in self._nodesets)
         return Result()
 
     @override
@@ -276,7 +276,7 @@ class AutoscalingReconciler(Reconciler[Cluster]):
     def _view(self, nodesets: Sequence[NodeSet], seen: _Seen, known: dict[str, tuple[Shape, Shape]]) -> View:
         names = {nodeset.name: nodeset for nodeset in nodesets}
         for node in seen.nodes.values():
-            owner = next((names[one] for one in node.features if one in names), None)
+            owner = next((names[feature] for feature in node.features if feature in names), None)
             if owner is not None and node.is_usable and node.cpus:
                 known[owner.uid] = observation.shape_of_spec(owner), observation.shape_of_node(node)
         sets = []

@@ -101,10 +101,10 @@ def ours_of(nodeset: NodeSet) -> int | None:
 def partitions_of(nodeset: str, partitions: Iterable[Partition]) -> frozenset[str]:
     """The partitions that the nodes of a NodeSet are in, or will be."""
     found = set()
-    for one in partitions:
-        words = {*one.node_sets.split(","), *one.node_list.split(",")}
+    for partition in partitions:
+        words = {*partition.node_sets.split(","), *partition.node_list.split(",")}
         if nodeset in words or ALL in words:
-            found.add(one.name)
+            found.add(partition.name)
     return frozenset(found)
 
 
@@ -133,7 +133,9 @@ def view(
         nodes=[_standing(node, names, busy=node.is_busy or node.name in occupied) for node in nodes.values()],
         sets=sets,
         most_nodes={
-            one.name: one.max_nodes if isinstance(one.max_nodes, int) else None for one in partitions if one.is_up
+            partition.name: partition.max_nodes if isinstance(partition.max_nodes, int) else None
+            for partition in partitions
+            if partition.is_up
         },
         now=now,
     )
@@ -144,7 +146,7 @@ def _standing(node: Node, sets: frozenset[str], *, busy: bool) -> Standing:
     used = dict(gres_amounts(node.gres_used))
     return Standing(
         node=node,
-        owner=next((one for one in node.features if one in sets), ""),
+        owner=next((feature for feature in node.features if feature in sets), ""),
         leaving=node.is_drain and node.reason.startswith(SCALE_IN),
         shape=shape,
         free=(

@@ -96,7 +96,7 @@ def load(text: str, source: str) -> list[Values]:
 def dump(documents: list[Values]) -> str:
     """Documents as a stream of YAML."""
     return "---\n".join(
-        yaml.dump(one, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000) for one in documents
+        yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000) for document in documents
     )
 
 

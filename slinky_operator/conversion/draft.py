@@ -85,7 +85,7 @@ class Draft:
             owner = part if part in CONTAINERS else owner
             if part == CONTAINER and isinstance(at, dict):
                 containers = at.get("template", {}).get("spec", {}).get("containers", [])
-                at = next((one for one in containers if one.get("name") == CONTAINERS[owner]), None)
+                at = next((container for container in containers if container.get("name") == CONTAINERS[owner]), None)
             else:
                 at = at.get(part) if isinstance(at, dict) else None
         return at
@@ -198,9 +198,9 @@ def _joined_lists(old: list[Any], new: list[Any]) -> list[Any]:
 def _container(at: Values, name: str) -> Values:
     spec = at.setdefault("template", {}).setdefault("spec", {})
     containers: list[Values] = spec.setdefault("containers", [])
-    for one in containers:
-        if one.get("name") == name:
-            return one
+    for container in containers:
+        if container.get("name") == name:
+            return container
     containers.append({"name": name})
     return containers[-1]
 

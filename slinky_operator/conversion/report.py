@@ -92,7 +92,10 @@ def as_text(report: Report) -> str:
             made += ["", f"{fate} ({len(found)}):", *(f"  {_line(entry)}" for entry in found)]
     if report.differences:
         made += ["", f"defaults that differ ({len(report.differences)}):"]
-        made += [f"  {one.about}: Slinky: {one.slinky}; here: {one.here}" for one in report.differences]
+        made += [
+            f"  {difference.about}: Slinky: {difference.slinky}; here: {difference.here}"
+            for difference in report.differences
+        ]
     counts = ", ".join(f"{len(report.of(fate))} {fate}" for fate in Fate if fate is not Fate.OVERRIDDEN)
     made += ["", f"{counts}, {len(report.differences)} defaults that differ"]
     return "\n".join(made) + "\n"
@@ -106,7 +109,10 @@ def as_object(report: Report) -> dict[str, Any]:
         "form": report.form,
         "lossless": report.lossless,
         **{names.get(fate, fate.value): [_fields(entry) for entry in report.of(fate)] for fate in Fate},
-        "defaults": [{"about": one.about, "slinky": one.slinky, "here": one.here} for one in report.differences],
+        "defaults": [
+            {"about": difference.about, "slinky": difference.slinky, "here": difference.here}
+            for difference in report.differences
+        ],
     }
 
 

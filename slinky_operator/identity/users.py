@@ -158,14 +158,14 @@ def _fault_of_conf(data: bytes) -> str:
     if "nss" not in services:
         return "does not name nss in [sssd] services: no daemon could ask for users"
     domains = [one for one in parser.sections() if one.startswith("domain/")]
-    return _fault_of_domains([parser[one] for one in domains if one.count("/") == 1])
+    return _fault_of_domains([parser[domain] for domain in domains if domain.count("/") == 1])
 
 
 def _fault_of_domains(domains: Sequence[configparser.SectionProxy]) -> str:
     """Why SSSD would not start with these; trusted domains, with a second slash, are left out: SSSD makes their ids."""
     if not domains:
         return "has no section [domain/...]"
-    left = next((id_ for one in domains for id_ in _ids_left(one)), None)
+    left = next((id_ for domain in domains for id_ in _ids_left(domain)), None)
     if left is None:
         return ""
     return (

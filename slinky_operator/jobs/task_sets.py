@@ -150,7 +150,7 @@ def _masked(digits: str, room: int) -> TaskSet:
     number = int(digits, 16)
     bits = bin(number)[:1:-1]
     runs = itertools.islice(re.finditer("1+", bits), room)
-    spans = tuple((one.start(), one.end() - 1) for one in runs)
+    spans = tuple((run.start(), run.end() - 1) for run in runs)
     unlisted = number.bit_count() - sum(last - first + 1 for first, last in spans)
     return TaskSet(spans, unlisted > 0, unlisted)
 

@@ -107,5 +107,5 @@ def _is_login(obj: Object) -> bool:
 def _is_trial(obj: Object, loginset: LoginSet) -> bool:
     """Whether a pod is a trial that the operator has made for this LoginSet, by its name and its owner."""
     about = obj["metadata"]
-    owned = any(one.get("uid") == loginset.uid for one in about.get("ownerReferences") or ())
+    owned = any(reference.get("uid") == loginset.uid for reference in about.get("ownerReferences") or ())
     return owned and about["name"].startswith(names.trial(loginset.name, ""))

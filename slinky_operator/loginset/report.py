@@ -129,7 +129,7 @@ def _of_pods(snapshot: Snapshot, wall: datetime) -> list[LoginTrouble]:
             found.append(LoginTrouble(Reason.POD_REFUSED, f"login pods cannot be created: {why}"))
     for pod in sorted(snapshot.pods, key=lambda one: str(one["metadata"]["name"])):
         troubles = pod_trouble.of_pod("the login set", pod, wall)
-        found += [LoginTrouble(_reason(one.reason), one.message) for one in troubles]
+        found += [LoginTrouble(_reason(trouble.reason), trouble.message) for trouble in troubles]
     return found
 
 

@@ -119,8 +119,10 @@ def _conditions(shown: Mapping[Resource, Sequence[Object]]) -> Metric:
     )
     for resource, objects in shown.items():
         for obj in objects:
-            for one in _status(obj).get("conditions") or ():
-                family.add_metric([resource.kind, *_where(obj), one["type"]], TRUTH.get(one["status"], -1.0))
+            for condition in _status(obj).get("conditions") or ():
+                family.add_metric(
+                    [resource.kind, *_where(obj), condition["type"]], TRUTH.get(condition["status"], -1.0)
+                )
     return family
 
 

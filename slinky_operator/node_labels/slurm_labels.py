@@ -50,9 +50,9 @@ def slurm_labels(nodes: Sequence[Node]) -> SlurmLabels:
             amounts[name] = amounts.get(name, 0) + count
     # Partitions first: what exceeds the limit is the last.
     wanted = {
-        **{f"partition.{name}": YES for name in sorted({one for node in nodes for one in node.partitions})},
+        **{f"partition.{name}": YES for name in sorted({partition for node in nodes for partition in node.partitions})},
         **{f"gres.{name.replace(':', '.')}": str(count) for name, count in sorted(amounts.items())},
-        **{f"feature.{name}": YES for name in sorted({one for node in nodes for one in node.features})},
+        **{f"feature.{name}": YES for name in sorted({feature for node in nodes for feature in node.features})},
     }
     found, left_out = {WORKLOAD_MANAGER: "slurm"}, []
     for name, value in wanted.items():

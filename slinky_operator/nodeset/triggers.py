@@ -199,7 +199,11 @@ def _relevant(cluster: Mapping[str, Any]) -> tuple[Any, ...]:
         tuple((one.get("name"), one.get("message")) for one in config.get("refused") or ()),
         status.get("slurmVersion"),
         status.get("slurmKeyFile"),
-        tuple(one.get("message") for one in status.get("conditions") or () if one.get("reason") == Reason.UPGRADING),
+        tuple(
+            condition.get("message")
+            for condition in status.get("conditions") or ()
+            if condition.get("reason") == Reason.UPGRADING
+        ),
     )
 
 

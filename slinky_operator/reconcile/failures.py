@@ -249,7 +249,7 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
     metadata = obj["metadata"]
     stored: Mapping[str, Any] = obj.get("status") or {}
     try:
-        before = [Condition.model_validate(one) for one in stored.get("conditions") or ()]
+        before = [Condition.model_validate(condition) for condition in stored.get("conditions") or ()]
     except ValidationError:
         before = []
     ready, degraded = str(ClusterCondition.READY), str(ClusterCondition.DEGRADED)

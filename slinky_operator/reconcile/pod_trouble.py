@@ -82,7 +82,7 @@ def _why(pod: Object, wall: datetime) -> tuple[str, str] | None:
         reason = status.get("reason") or "Failed"
         return reason, cut(": ".join(filter(None, (reason, status.get("message")))), LONGEST)
     containers = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
-    found = (_of_container(one, pod, wall) for one in containers)
+    found = (_of_container(container, pod, wall) for container in containers)
     known = next((one for one in found if one is not None), None)
     return known or _slow(pod, containers, wall)
 
@@ -140,7 +140,7 @@ def _end(ended: Mapping[str, Any], name: str, pod: Object) -> str:
 
 def _slow(pod: Object, containers: Iterable[Mapping[str, Any]], wall: datetime) -> tuple[str, str] | None:
     """Containers that the kubelet has not created for a long time: it shows the cause only in Events."""
-    names = [one["name"] for one in containers if (one.get("state") or {}).get("waiting")]
+    names = [container["name"] for container in containers if (container.get("state") or {}).get("waiting")]
     created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
     if not names or wall - created <= SLOW:
         return None

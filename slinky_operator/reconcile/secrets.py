@@ -212,10 +212,10 @@ class SecretReader:
 def _is_of_operator(metadata: Mapping[str, Any]) -> bool:
     """Whether an owner or a label of an object belongs to the operator's API group, or the operator manages it."""
     marks: Mapping[str, str] = metadata.get("labels") or {}
-    owners = (str(one.get("apiVersion")) for one in metadata.get("ownerReferences") or ())
+    owners = (str(reference.get("apiVersion")) for reference in metadata.get("ownerReferences") or ())
     domains = (text.partition("/")[0] for text in (*owners, *marks))
     return marks.get(labels.LABEL_APP_MANAGED_BY) == labels.MANAGED_BY or any(
-        one == SLINKY_GROUP or one.endswith(f".{SLINKY_GROUP}") for one in domains
+        domain == SLINKY_GROUP or domain.endswith(f".{SLINKY_GROUP}") for domain in domains
     )
 
 

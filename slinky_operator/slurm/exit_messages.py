@@ -89,11 +89,11 @@ def ended(pod: Object) -> dict[str, Mapping[str, Any]]:
 
 def last_words(statuses: Iterable[Object], container: str) -> str:
     """The last output of a container that is not ready; empty if it has not ended."""
-    for one in statuses:
-        if one.get("name") == container and not one.get("ready"):
+    for statuse in statuses:
+        if statuse.get("name") == container and not statuse.get("ready"):
             states: tuple[Any, ...] = (
-                (one.get("state") or {}).get("terminated"),
-                (one.get("lastState") or {}).get("terminated"),
+                (statuse.get("state") or {}).get("terminated"),
+                (statuse.get("lastState") or {}).get("terminated"),
             )
             return short(next((state.get("message") or "" for state in states if state), ""))
     return ""
@@ -107,7 +107,7 @@ def stuck(pod: Object) -> str:
             return f"not scheduled: {one.get('message') or one.get('reason') or 'no word'}"[:LONGEST]
     containers = status.get("containerStatuses") or ()
     # A sidecar that waits to be restarted holds up no pod whose containers run.
-    runs = any("running" in (one.get("state") or {}) for one in containers)
+    runs = any("running" in (container.get("state") or {}) for container in containers)
     for one in (*(() if runs else status.get("initContainerStatuses") or ()), *containers):
         words = held_up(one)
         if words:

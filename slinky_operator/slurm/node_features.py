@@ -41,10 +41,10 @@ def clash(nodeset: str, features: Iterable[Feature], others: Iterable[str]) -> l
     """Why features may not be called so, with their fields; none for the NodeSet's own name."""
     names = frozenset(others) - {nodeset}
     return [
-        f"{one.field}: feature {one.word} is the name of a NodeSet of this Cluster, and Slurm puts every node that has "
-        "it into that NodeSet; call the feature something else"
-        for one in features
-        if one.word in names
+        f"{feature.field}: feature {feature.word} is the name of a NodeSet of this Cluster, and Slurm puts every node "
+        "that has it into that NodeSet; call the feature something else"
+        for feature in features
+        if feature.word in names
     ]
 
 

@@ -29,7 +29,7 @@ _OF_DAEMONS: Final = frozenset({"StatefulSet", "ReplicaSet"})
 
 def owners(obj: Mapping[str, Any]) -> frozenset[str]:
     """Kinds of a pod's owners."""
-    return frozenset(str(one.get("kind")) for one in obj["metadata"].get("ownerReferences") or ())
+    return frozenset(str(reference.get("kind")) for reference in obj["metadata"].get("ownerReferences") or ())
 
 
 def is_slurmd(obj: Mapping[str, Any]) -> bool:

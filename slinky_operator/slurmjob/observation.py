@@ -222,7 +222,7 @@ class Observer:
             wanted = submission.job
             if isinstance(granted, tenants.Grant):
                 wanted = tenants.restrict(wanted, granted)
-            shown = job.spec.logs or (JobLogPod() if any(one.path is None for one in job.spec.results) else None)
+            shown = job.spec.logs or (JobLogPod() if any(result.path is None for result in job.spec.results) else None)
             if shown is not None:
                 not_served = self._not_served(cluster, wanted.partition)
                 name = secrets.token_hex(output_path.NAME_BYTES)

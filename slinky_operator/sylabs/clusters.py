@@ -143,7 +143,10 @@ def site_of(sylabs: Sylabs, cluster: str) -> Site:
     """What the administrator has said, for the translation."""
     shared = sylabs.shared_volume
     return Site(
-        labels={f"{one.name}={one.value}": Placement(one.partition or "", one.features or "") for one in sylabs.labels},
+        labels={
+            f"{label.name}={label.value}": Placement(label.partition or "", label.features or "")
+            for label in sylabs.labels
+        },
         runtime=Runtime(sylabs.runtime),
         folder=sylabs.folder,
         is_folder_shared=sylabs.shared_folder,

@@ -213,5 +213,5 @@ def _files(name: str, translation: Translation) -> Object:
     return {
         **({"sharedVolume": dict(shared)} if shared is not None else {}),
         **({"prepare": [one.to_dict() for one in prepare]} if prepare else {}),
-        **({"results": [{**one.to_dict(), "to": name} for one in results]} if results else {}),
+        **({"results": [{**result.to_dict(), "to": name} for result in results]} if results else {}),
     }

@@ -60,7 +60,7 @@ def _of_token(obj: Object) -> tuple[Any, ...]:
 def _of_interest(obj: Object) -> tuple[Any, ...]:
     """Spec, and what the status says of keys: other parts of it change all the time."""
     metadata, status = obj["metadata"], obj.get("status") or {}
-    reasons = {one.get("reason") for one in status.get("conditions") or () if isinstance(one, dict)}
+    reasons = {condition.get("reason") for condition in status.get("conditions") or () if isinstance(condition, dict)}
     return (
         metadata.get("uid"),
         metadata.get("generation"),

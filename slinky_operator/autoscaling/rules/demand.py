@@ -32,7 +32,7 @@ def count(view: View, effort: Effort) -> dict[str, NodeDemand]:
         What it may cost. Jobs beyond that are in `NodeDemand.unseen` of the NodeSets that they might use.
     """
     found = {one.name: NodeDemand() for one in view.sets}
-    shapes = [*(one.shape for one in view.nodes), *(one.shape for one in view.sets)]
+    shapes = [*(node.shape for node in view.nodes), *(one.shape for one in view.sets)]
     constraints = Constraints((shape.features for shape in shapes), effort)
     reading = Reading(view, found, constraints, effort)
     units = reading.units()

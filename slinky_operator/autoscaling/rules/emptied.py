@@ -28,7 +28,7 @@ class Emptied:
         self._could: dict[tuple[Need, ...], frozenset[str]] = {}
         self._kinds: dict[str, Counter[tuple[str, Shape]]] | None = None
         """By partition, how many nodes there may be of each kind."""
-        self._others = {one.node.name: one for one in view.nodes if not one.owner}
+        self._others = {node.node.name: node for node in view.nodes if not node.owner}
 
     def fits(self, unit: tuple[Need, ...]) -> bool:
         """Whether it could run; not to be relied on once the effort is exhausted."""

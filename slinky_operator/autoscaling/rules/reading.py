@@ -53,7 +53,7 @@ class Reading:
             constraints,
             effort,
             started=needs.arrays_started(view.jobs),
-            nodes=(one.node.name for one in view.nodes),
+            nodes=(node.node.name for node in view.nodes),
         )
 
     def units(self) -> list[Unit]:
@@ -85,7 +85,7 @@ class Reading:
         self._effort.release()
         for number, asks in components.items():
             if number not in broken:
-                single.append(Unit(str(number), _user(asks[0].job), tuple(one.need for one in asks)))
+                single.append(Unit(str(number), _user(asks[0].job), tuple(ask.need for ask in asks)))
         return single
 
     def _limit(self, user: str) -> str:

@@ -7,9 +7,9 @@ no rule may take what is missing for absent. A namespace without owners counts o
 what a deleted owner has left is tidied up.
 
 In a namespace that counts, an object is kept if its `OwnershipClaim` names an owner that exists, by uid or by name.
-All owners are known before anything is listed. One that appears later may be named by objects that were dropped: what these
-named is remembered, and the namespace is not shown until it has been listed again. So an object that is seen before
-its owner is never lost. What was once kept stays until it is deleted.
+All owners are known before anything is listed. One that appears later may be named by objects that were dropped: what
+these named is remembered, and the namespace is not shown until it has been listed again. So an object that is seen
+before its owner is never lost. What was once kept stays until it is deleted.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ class Interest:
         """Owners that exist, by namespace."""
         self._refused: dict[str, set[Mark]] = {}
         """Owners that dropped objects of a namespace have named."""
-        for one in owners:
-            one.add_handler(partial(self._changed, one.resource))
+        for owner in owners:
+            owner.add_handler(partial(self._changed, owner.resource))
 
     def counts(self, namespace: str, claim: OwnershipClaim | None) -> bool:
         """Whether an object of a namespace can belong to an owner; None for one that is not asked whose it is."""
@@ -144,8 +144,8 @@ class Interest:
 
     async def known(self) -> None:
         """Wait until all owners are known."""
-        for one in self._owners:
-            await one.synced.wait()
+        for owner in self._owners:
+            await owner.synced.wait()
 
     async def run(self) -> None:
         """List the namespaces that begin to count, one after the other, until cancelled."""
@@ -153,7 +153,7 @@ class Interest:
             namespace = await self._new.get()
             while namespace in self.namespaces and not self._is_shown(namespace):
                 try:
-                    _ = await asyncio.gather(*(one.show(namespace) for one in self.followers))
+                    _ = await asyncio.gather(*(follower.show(namespace) for follower in self.followers))
                 except errors.KubeError as error:
                     logger.log(errors.level_of(error), "namespace %s: %s", namespace, error)
                     await asyncio.sleep(max(RETRY_S, error.retry_after or 0.0))
@@ -163,7 +163,7 @@ class Interest:
                         await asyncio.sleep(RETRY_S)
 
     def _is_shown(self, namespace: str) -> bool:
-        return all(one.is_shown(namespace) for one in self.followers)
+        return all(follower.is_shown(namespace) for follower in self.followers)
 
     def _changed(self, resource: Resource, old: Object | None, new: Object | None, /) -> None:
         obj = new if new is not None else old
@@ -180,8 +180,8 @@ class Interest:
         if namespace in self.namespaces and self._may_be_refused(namespace, appeared):
             logger.info("namespace %s is listed again: objects of %s came before it", namespace, name)
             self._refused.pop(namespace, None)
-            for one in self.followers:
-                one.doubt(namespace)
+            for follower in self.followers:
+                follower.doubt(namespace)
             self._new.put_nowait(namespace)
         if now is None:
             del self._known[owner]
@@ -206,7 +206,7 @@ class Interest:
             return set()
         namespace, name = owner
         marks: set[Mark] = {uid, name}
-        appeared = {one for one in marks if more > 0 and (namespace, one) not in self._marks}
+        appeared = {mark for mark in marks if more > 0 and (namespace, mark) not in self._marks}
         for one in marks:
             self._marks[namespace, one] += more
             if self._marks[namespace, one] <= 0:

@@ -249,7 +249,7 @@ class Store:
         listed = {key_of(obj): obj for obj in objects}
         changes = [self.put(obj, restored=restored) for obj in listed.values()]
         gone = self.retain(listed, version, lambda one: namespace in {None, one}, restored=restored)
-        return [*(one for one in changes if one is not None), *gone]
+        return [*(change for change in changes if change is not None), *gone]
 
     def missing(self, namespace: str) -> int:
         """How many objects of a namespace exist of which the store has nothing, not even a stub."""

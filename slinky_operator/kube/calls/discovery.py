@@ -31,7 +31,7 @@ _TIMEOUT: Final = aiohttp.ClientTimeout(total=30.0)
 
 async def until_shown(connection: Connection, resources: Iterable[Resource], pause: float = LOOK_EVERY) -> None:
     """Return once the API server's lists have all these kinds; until then, ask again and again."""
-    wanted = {(one.api_version, one.plural) for one in resources}
+    wanted = {(resource.api_version, resource.plural) for resource in resources}
     last = ""
     for attempt in itertools.count():
         try:

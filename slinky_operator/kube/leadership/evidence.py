@@ -84,7 +84,9 @@ class Evidence:
         user = f"system:serviceaccount:{other.namespace}:{other.service_account}"
         if not claim.namespaces:
             return Shared(everything=await self._may(user, other.namespace, ""))
-        found = {one for one in sorted(claim.namespaces) if await self._may(user, other.namespace, one)}
+        found = {
+            namespace for namespace in sorted(claim.namespaces) if await self._may(user, other.namespace, namespace)
+        }
         return Shared(everything=claim.everything and found == claim.namespaces, namespaces=frozenset(found))
 
     async def _may(self, user: str, of: str, where: str) -> bool:

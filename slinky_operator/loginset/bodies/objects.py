@@ -74,7 +74,7 @@ def image_of(loginset: LoginSet, cluster: Cluster, live: Object | None, default:
         default = f"{place}:{tag}"
     if live is not None and (about.get("annotations") or {}).get(ANNOTATION_IMAGE_FROM) == "default":
         containers = live["spec"]["template"]["spec"].get("containers") or ()
-        runs = next((one["image"] for one in containers if one["name"] == names.LOGIN), default)
+        runs = next((container["image"] for container in containers if container["name"] == names.LOGIN), default)
         if not (is_newer_patch(default, runs) and is_within(default, cluster.status.slurm_version or "")):
             default = runs
     return {"image": default, **({"imagePullPolicy": policy} if policy else {})}

@@ -129,7 +129,7 @@ def template(
         if (given.get("spec") or {}).get(field) not in {None, False}:
             raise RefusedFragment(f"spec.{field}", advice)
     merged = fitted(generated, given, names.LOGIN)
-    sidecars = {one["name"]: one for one in merged["spec"].get("initContainers") or ()}
+    sidecars = {container["name"]: container for container in merged["spec"].get("initContainers") or ()}
     for wanted in generated["spec"]["initContainers"]:
         name, found = wanted["name"], sidecars.get(wanted["name"], {})
         if name not in _OWN or all(found.get(field) == wanted[field] for field in ("command", "restartPolicy")):

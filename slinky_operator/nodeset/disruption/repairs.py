@@ -148,7 +148,7 @@ def _differ(written: datetime | None, until: datetime) -> bool:
 
 def needs_jobs(snapshot: Snapshot, waits: Iterable[UnregisteredPod], now: datetime) -> bool:
     """Whether jobs must be queried before pods are chosen."""
-    return snapshot.slurm.readable and snapshot.slurm.jobs is None and any(one.until <= now for one in waits)
+    return snapshot.slurm.readable and snapshot.slurm.jobs is None and any(wait.until <= now for wait in waits)
 
 
 def choose(
@@ -177,7 +177,7 @@ def choose(
     now
         The time.
     """
-    over = [one for one in waits if one.is_over(now)]
+    over = [wait for wait in waits if wait.is_over(now)]
     names = {one.pod.name for one in over}
     begun = {member.name for member in live if Cause.REPAIR in member.drained_for}
     coming = sum(1 for member in live if member.name not in names and _is_young(member.pod, snapshot, now))

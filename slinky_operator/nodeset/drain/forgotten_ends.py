@@ -54,9 +54,9 @@ def questions(states: Iterable[pod_state.State], recorded: RecordedEnds, now: da
 
 def late_jobs(states: Iterable[pod_state.State], now: datetime) -> Iterator[Job]:
     """The jobs that have delayed a drain for minutes and are not ending; one on several nodes comes with each."""
-    for one in states:
-        if isinstance(one, pod_state.Draining) and one.since is not None and now - one.since >= ASK_AFTER:
-            yield from (job for job in one.jobs if not deadline.is_ending(job))
+    for state in states:
+        if isinstance(state, pod_state.Draining) and state.since is not None and now - state.since >= ASK_AFTER:
+            yield from (job for job in state.jobs if not deadline.is_ending(job))
 
 
 def forgotten(jobs: Iterable[Job], recorded: RecordedEnds, now: datetime) -> dict[int, RecordedEnd]:
@@ -118,7 +118,7 @@ def to_cancel(
 
 def jobs_of(states: Iterable[pod_state.State]) -> dict[int, Job]:
     """The jobs that delay drains, by id."""
-    return {job.id: job for one in states if isinstance(one, pod_state.Draining) for job in one.jobs}
+    return {job.id: job for state in states if isinstance(state, pod_state.Draining) for job in state.jobs}
 
 
 def told(over: Mapping[int, str]) -> str:

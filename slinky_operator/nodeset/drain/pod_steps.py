@@ -93,7 +93,7 @@ def showings(
         return []
     going = {pod.name for action in actions if isinstance(action, DeletePods | Repair) for pod in action.pods}
     changes = [pod_condition.change(member, states[member.name]) for member in live if member.name not in going]
-    found = tuple(one for one in changes if one is not None)
+    found = tuple(change for change in changes if change is not None)
     return [Show(found)] if found else []
 
 

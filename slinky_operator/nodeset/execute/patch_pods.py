@@ -87,14 +87,14 @@ class Marks:
     async def show(self, showings: Sequence[PodStatusPatch]) -> list[Exception]:
         """Write what nodes show on their pods; returns the errors."""
         conditions = (
-            self._condition(one.pod, PodCondition.SLURM_DRAINED, one.told, DRAIN_MANAGER)
-            for one in showings
-            if one.told is not None
+            self._condition(showing.pod, PodCondition.SLURM_DRAINED, showing.told, DRAIN_MANAGER)
+            for showing in showings
+            if showing.told is not None
         )
         deadlines = (
-            self._metadata(one.pod, {"annotations": {labels.ANNOTATION_POD_DEADLINE: one.deadline or None}})
-            for one in showings
-            if one.deadline is not None
+            self._metadata(showing.pod, {"annotations": {labels.ANNOTATION_POD_DEADLINE: showing.deadline or None}})
+            for showing in showings
+            if showing.deadline is not None
         )
         return await self._all(chain(conditions, deadlines))
 

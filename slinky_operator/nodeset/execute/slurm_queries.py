@@ -143,7 +143,7 @@ async def recorded_ends(slurm: Slurm, jobs: Iterable[Job], before: RecordedEnds,
             # A Cluster without accounting has none, and a drain needs no slurmdbd: it is asked again later.
             logger.info("slurmdbd was not asked for the end of job %d: %s", job.id, error)
             return RecordedEnds(now, {**before.ends, **found})
-        ends = [end for one in records if one.id == job.id and (end := of_record(one)) is not None]
+        ends = [end for record in records if record.id == job.id and (end := of_record(record)) is not None]
         if ends:
             found[job.id] = max(ends, key=lambda end: end.started_at)
     return RecordedEnds(now, found)

@@ -172,5 +172,5 @@ def next_ordinals(nodeset: NodeSet, claims: Iterable[VolumeClaim], held: Collect
 
 def why_blocked(claims: Sequence[VolumeClaim], pod: str) -> str | None:
     """Why a pod cannot be created because of its claims, or None if it can."""
-    going = [one.name for one in claims if one.pod == pod and one.deleting]
+    going = [claim.name for claim in claims if claim.pod == pod and claim.deleting]
     return f"claim {going[0]} of an earlier pod is still being deleted" if going else None

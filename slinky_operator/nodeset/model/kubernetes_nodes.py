@@ -100,14 +100,14 @@ def read(obj: Mapping[str, Any]) -> KubernetesNode:
         weight=_integer(labels.read(annotations, labels.ANNOTATION_NODE_WEIGHT)),
         labels=metadata.get("labels") or {},
         taints=tuple(
-            Taint(str(one.get("key") or ""), str(one.get("value") or ""), str(one.get("effect") or ""))
-            for one in spec.get("taints") or ()
+            Taint(str(taint.get("key") or ""), str(taint.get("value") or ""), str(taint.get("effect") or ""))
+            for taint in spec.get("taints") or ()
         ),
         features=_features(annotations),
         topology=_one_line(str(annotations.get(labels.ANNOTATION_TOPOLOGY_SPEC) or "")),
         disk_pressure=any(
-            one.get("type") == "DiskPressure" and one.get("status") == "True"
-            for one in (obj.get("status") or {}).get("conditions") or ()
+            condition.get("type") == "DiskPressure" and condition.get("status") == "True"
+            for condition in (obj.get("status") or {}).get("conditions") or ()
         ),
         cordoned=cordoned,
         why_cordoned=_why_cordoned(obj) if cordoned else "",
@@ -142,13 +142,13 @@ def _why_cordoned(obj: Mapping[str, Any]) -> str:
 def _bad_conditions(status: Mapping[str, Any]) -> list[str]:
     """Conditions that are True, and Ready if it is not; with the messages of the component that set them."""
     found = []
-    for one in status.get("conditions") or ():
-        kind, holds = str(one.get("type") or ""), one.get("status") == "True"
+    for condition in status.get("conditions") or ():
+        kind, holds = str(condition.get("type") or ""), condition.get("status") == "True"
         is_wanted = kind == "Ready"
         if holds == is_wanted:
             continue
         name = f"not {kind}" if is_wanted else kind
-        words = one.get("message") or one.get("reason") or ""
+        words = condition.get("message") or condition.get("reason") or ""
         found.append(f"{name}: {words}" if words else name)
     return found
 

@@ -111,7 +111,7 @@ def is_known(member: Member, owner: str) -> bool:
 
 def known(members: Iterable[Member], owner: str) -> frozenset[str]:
     """Names of the pods that Slurm knows although it is not recorded on them yet."""
-    return frozenset(one.name for one in members if not one.pod.registered and is_known(one, owner))
+    return frozenset(member.name for member in members if not member.pod.registered and is_known(member, owner))
 
 
 def classify(member: Member, slurm: SlurmFacts, causes: Collection[Cause]) -> State:  # noqa: PLR0911 - one for each

@@ -32,7 +32,10 @@ def is_theirs(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
     metadata = obj["metadata"]
     if labels.LABEL_NODESET_UID in (metadata.get("labels") or {}):
         return False
-    return any(one.get("uid") == nodeset.uid and one.get("controller") for one in metadata.get("ownerReferences") or ())
+    return any(
+        reference.get("uid") == nodeset.uid and reference.get("controller")
+        for reference in metadata.get("ownerReferences") or ()
+    )
 
 
 def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid: str) -> dict[str, Any]:
@@ -55,7 +58,7 @@ def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid:
     if nodeset.spec.workload_disruption_protection:
         own[labels.LABEL_POD_PROTECT] = "true"
     second = guard.reference(nodeset, guard_uid)
-    owners = [one for one in metadata.get("ownerReferences") or () if one.get("uid") != guard_uid]
+    owners = [reference for reference in metadata.get("ownerReferences") or () if reference.get("uid") != guard_uid]
     return {"metadata": {"labels": own, "ownerReferences": [*owners, second]}}
 
 

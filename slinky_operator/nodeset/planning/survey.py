@@ -65,7 +65,9 @@ def survey(snapshot: Snapshot, now: datetime) -> Survey:
     now
         The time; timezone-aware.
     """
-    live = tuple(one for one in snapshot.members if not one.pod.deleting and one.pod.slurmd is not Slurmd.ENDED)
+    live = tuple(
+        member for member in snapshot.members if not member.pod.deleting and member.pod.slurmd is not Slurmd.ENDED
+    )
     layout = lay_out(snapshot, live)
     found = _orphans(snapshot)
     if not layout.missing and more_to_come(snapshot.pods, now) is not None:

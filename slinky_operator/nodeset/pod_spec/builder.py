@@ -139,7 +139,10 @@ def _pin(pod_spec: dict[str, Any], host: str) -> None:
 def _tolerate(pod_spec: dict[str, Any], tolerations: Iterable[Mapping[str, str]]) -> None:
     """Add tolerations to those of the template."""
     given = list(pod_spec.get("tolerations") or ())
-    pod_spec["tolerations"] = [*given, *(dict(one) for one in tolerations if dict(one) not in given)]
+    pod_spec["tolerations"] = [
+        *given,
+        *(dict(toleration) for toleration in tolerations if dict(toleration) not in given),
+    ]
 
 
 def _return_to(pod_spec: dict[str, Any], host: str) -> None:

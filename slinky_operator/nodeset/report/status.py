@@ -168,16 +168,16 @@ def selector(nodeset: NodeSet) -> str:
 
 def _terms(given: LabelSelector) -> Iterable[str]:
     yield from (f"{key}={value}" for key, value in sorted(given.match_labels.items()))
-    for one in given.match_expressions:
-        match one.operator:
+    for expression in given.match_expressions:
+        match expression.operator:
             case "In":
-                yield f"{one.key} in ({','.join(one.values)})"
+                yield f"{expression.key} in ({','.join(expression.values)})"
             case "NotIn":
-                yield f"{one.key} notin ({','.join(one.values)})"
+                yield f"{expression.key} notin ({','.join(expression.values)})"
             case "Exists":
-                yield one.key
+                yield expression.key
             case "DoesNotExist":
-                yield f"!{one.key}"
+                yield f"!{expression.key}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,10 +264,10 @@ def _unregistered(snapshot: Snapshot, found: Decisions, now: datetime) -> Iterab
     )
     told_before = _was_told(snapshot)
     on_the_way = any(isinstance(state, pod_state.Starting | pod_state.Deleting) for state in found.states.values())
-    if any(one.until <= now for one in waits) or (told_before and (waits or on_the_way or found.creation.blocked)):
+    if any(wait.until <= now for wait in waits) or (told_before and (waits or on_the_way or found.creation.blocked)):
         again = {name for name, causes in found.causes.items() if drains.Cause.REPAIR in causes}
-        told = [repairs.told(one, again, now) for one in waits] or ["recreated pods have yet to register"]
-        late = [one.pod.name for one in waits if one.until <= now]
+        told = [repairs.told(wait, again, now) for wait in waits] or ["recreated pods have yet to register"]
+        late = [wait.pod.name for wait in waits if wait.until <= now]
         brief = f"{named(late)} not registered with Slurm" if late else "recreated pods have yet to register"
         text = f"{joined(told)}. Probably {repairs.LIKELY}"
         yield Trouble(Reason.NOT_REGISTERED, text, brief, frozenset(late))

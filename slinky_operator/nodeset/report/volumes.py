@@ -88,7 +88,11 @@ def _by_reason(found: Sequence[Told]) -> list[Told]:
 
 def _spools(snapshot: Snapshot) -> Iterable[Told]:
     """Nodes whose spool was full when a job was to start there, as Slurm has noticed."""
-    full = [one.pod for one in snapshot.members if one.record is not None and out_of_service.is_spool_full(one.record)]
+    full = [
+        member.pod
+        for member in snapshot.members
+        if member.record is not None and out_of_service.is_spool_full(member.record)
+    ]
     if not full:
         return
     names = named([pod.name for pod in full])

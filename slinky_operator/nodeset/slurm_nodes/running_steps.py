@@ -108,8 +108,8 @@ def gone(job: Job, slurmds: Collection[StepsSeen | None], now: datetime) -> date
     if not may_be_proven(job, now) or not slurmds:
         return None
     found = []
-    for one in slurmds:
-        since = one.absent_since.get(job.id) if one is not None and _is_fresh(one, now) else None
+    for slurmd in slurmds:
+        since = slurmd.absent_since.get(job.id) if slurmd is not None and _is_fresh(slurmd, now) else None
         if since is None or not _is_settled(since, now) or (job.start_time is not None and since < job.start_time):
             return None
         found.append(since)

@@ -68,8 +68,8 @@ def prune_node(obj: Object) -> None:
     }
     obj["spec"] = {key: spec[key] for key in ("unschedulable", "taints") if key in spec}
     conditions = [
-        {key: one[key] for key in ("type", "status", "reason", "message") if key in one}
-        for one in status.get("conditions") or ()
+        {key: condition[key] for key in ("type", "status", "reason", "message") if key in condition}
+        for condition in status.get("conditions") or ()
     ]
     capacity = {
         key: value

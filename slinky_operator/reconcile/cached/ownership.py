@@ -56,7 +56,7 @@ def of_pod(obj: Object) -> OwnershipClaim:
 
 
 def of_claim(obj: Object) -> OwnershipClaim:
-    """The claim of a PersistentVolumeClaim: a label hands it to the NodeSet of a name, also by an administrator's hand."""
+    """The claim of a PersistentVolumeClaim: its label names the NodeSet, also if an administrator has set it."""
     nodeset = _label(obj, labels.LABEL_NODESET_NAME)
     return OwnershipClaim(_uids(obj), frozenset({(NODESETS, nodeset)} if nodeset else ()))
 
@@ -86,8 +86,8 @@ def _names_of_pod(obj: Object) -> Iterator[Name]:
     name = _name(obj)
     cluster, loginset = _label(obj, labels.LABEL_CLUSTER_NAME), _label(obj, labels.LABEL_LOGINSET_NAME)
     references = _references(obj)
-    for one in references:
-        kind, owner = one.get("kind"), str(one.get("name"))
+    for reference in references:
+        kind, owner = reference.get("kind"), str(reference.get("name"))
         if kind == NODESETS.kind:
             yield NODESETS, owner
         # Its jobs may run: the Cluster that it names keeps its daemons for it.

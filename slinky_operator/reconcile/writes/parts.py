@@ -53,7 +53,7 @@ def owner_reference(resource: Resource, owner: ApiObject, *, blocks: bool | None
 def controller_of(obj: Object) -> Mapping[str, Any]:
     """The owner reference of an object's controller; empty without one."""
     references = obj["metadata"].get("ownerReferences") or ()
-    return next((one for one in references if one.get("controller")), {})
+    return next((reference for reference in references if reference.get("controller")), {})
 
 
 def stored_status(model: type[S], obj: Object) -> S:

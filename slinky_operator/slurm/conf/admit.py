@@ -46,7 +46,7 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Nod
     """
     admitted: list[NodeSetConf] = []
     refused: list[Refused] = []
-    taken = {one.name.lower() for one in inputs.partitions} | {ALL_PARTITION}
+    taken = {partition.name.lower() for partition in inputs.partitions} | {ALL_PARTITION}
     default = _default_owner(inputs, running)
     problems = _problems(inputs, outside, running, taken, default)
     for one in inputs.node_sets:

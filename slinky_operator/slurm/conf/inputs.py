@@ -180,9 +180,10 @@ class ConfInputs:
             controller_address=naming.controller_host(cluster.name, cluster.namespace),
             node_sets=tuple(sorted(node_sets, key=lambda one: one.name)),
             partitions=tuple(
-                PartitionConf(one.name, tuple(one.node_sets), tuple(one.nodes), one.config) for one in spec.partitions
+                PartitionConf(partition.name, tuple(partition.node_sets), tuple(partition.nodes), partition.config)
+                for partition in spec.partitions
             ),
-            nodes=tuple(StaticNodeConf(one.name, one.config) for one in spec.nodes),
+            nodes=tuple(StaticNodeConf(node.name, node.config) for node in spec.nodes),
             extra_conf=spec.extra_conf,
             max_node_count=spec.max_node_count or MAX_NODE_COUNT,
             metrics=spec.metrics.enabled,

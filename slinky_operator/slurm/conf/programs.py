@@ -55,13 +55,13 @@ def programs(files: Mapping[str, str], running: Mapping[str, str]) -> Programs:
 
 def not_below(found: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
     """Those of the programs that are not below one of these folders, where volumes are mounted."""
-    roots = [f"{one.rstrip('/')}/" for one in folders]
+    roots = [f"{folder.rstrip('/')}/" for folder in folders]
     return tuple(one for one in found if not any(one.partition("=")[2].startswith(root) for root in roots))
 
 
 def _of(wanted: Parsed, live: Parsed, always: Iterable[str], if_new: Iterable[str]) -> Iterator[str]:
     for key, values in (
-        *((one, wanted.keys.get(one, ())) for one in always),
+        *((alway, wanted.keys.get(alway, ())) for alway in always),
         *(
             (one, [value for value in wanted.keys.get(one, ()) if value not in live.keys.get(one, ())])
             for one in if_new

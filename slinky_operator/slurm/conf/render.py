@@ -121,7 +121,9 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
             lines.append(_partition_line(one.name, one.name, words))
             shown[one.name] = one.name
     known = {one.name for one in node_sets}
-    undefined = sorted({name for one in inputs.partitions for name in one.node_sets if name not in known | {"ALL"}})
+    undefined = sorted(
+        {name for partition in inputs.partitions for name in partition.node_sets if name not in known | {"ALL"}}
+    )
     declared = {*undefined, *inputs.kept_node_sets} - known
     lines += [f"NodeSet={name} Feature={name}" for name in sorted(declared)]
     files = _files(inputs, problems)
@@ -146,7 +148,7 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
         _Section("States that an administrator has set", states.marks(by_hand)),
         _Section("No longer wanted, but in use", tuple(map(str, kept.values()))),
     ]
-    files[SLURM_CONF] = _template(SLURM_CONF).render(sections=[one for one in sections if one.lines])
+    files[SLURM_CONF] = _template(SLURM_CONF).render(sections=[section for section in sections if section.lines])
     if CGROUP_CONF not in files:
         files[CGROUP_CONF] = _template(CGROUP_CONF).render(plugin="disabled")
     problems += check_size(files, inputs.texts)

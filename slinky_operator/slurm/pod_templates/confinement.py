@@ -150,7 +150,7 @@ def volume(name: str, cluster: str) -> dict[str, Any]:
 
 def is_confined(container: Mapping[str, Any]) -> bool:
     """Whether a slurmd container confines its jobs."""
-    return any(one.get("mountPath") == GIVEN_FOLDER for one in container.get("volumeMounts") or ())
+    return any(mount.get("mountPath") == GIVEN_FOLDER for mount in container.get("volumeMounts") or ())
 
 
 def environment(key: naming.KeySource | None) -> list[dict[str, str]]:

@@ -207,7 +207,7 @@ def _fits(record: JobRecord, wanted: HistoryQuery) -> bool:
 
 def _is_timely(runs: Sequence[JobRecord], wanted: HistoryQuery) -> bool:
     """Whether a job was submitted while a call was under way; what was requeued has later runs too."""
-    first = min((one.submit_time for one in runs if one.submit_time is not None), default=None)
+    first = min((run.submit_time for run in runs if run.submit_time is not None), default=None)
     return first is not None and wanted.since - TOLERANCE <= first <= wanted.since + wanted.settled + TOLERANCE
 
 

@@ -27,7 +27,7 @@ def needs_preparation(job: SlurmJob) -> bool:
     known = job.status.files
     done = known.prepare if known is not None else None
     return bool(job.spec.prepare) and (
-        done is None or not done.is_complete or not all(one.is_copied for one in done.copies)
+        done is None or not done.is_complete or not all(copy.is_copied for copy in done.copies)
     )
 
 

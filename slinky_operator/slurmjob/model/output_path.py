@@ -49,7 +49,7 @@ def why_not_served(cluster: Cluster, partitions: str | None, nodesets: Sequence[
     where = f"Cluster {cluster.namespace}/{cluster.name}"
     if cluster.spec.external:
         return f"{where} is external"
-    chosen = node_sets_of(cluster, partitions, [one["metadata"]["name"] for one in nodesets])
+    chosen = node_sets_of(cluster, partitions, [nodeset["metadata"]["name"] for nodeset in nodesets])
     if chosen is None:
         return f"nodes of {where} outside Kubernetes may run the job"
     if not chosen:

@@ -114,7 +114,7 @@ def plan(snapshot: CopySnapshot) -> CopyPlan:
 
 
 def _pending(items: Sequence[Item], done: JobCopies) -> list[Item]:
-    known = {one.name for one in done.copies}
+    known = {copy.name for copy in done.copies}
     return [one for one in items if one.name not in known]
 
 
@@ -151,7 +151,7 @@ def _while(snapshot: CopySnapshot, pod: Object, pending: Sequence[Item]) -> Copy
     if waits is None:
         return CopyPlan(("Unknown", Reason.COPYING, f"pod {name} copies"), snapshot.before, wake=wake)
     # A pod that waits long needs newer tokens.
-    is_same = set(items_of(pod)) == {one.name for one in copies}
+    is_same = set(items_of(pod)) == {copy.name for copy in copies}
     orders = copies if is_same else None
     if snapshot.lacking:
         words = f"{snapshot.lacking}; pod {name} waits: create what is missing"

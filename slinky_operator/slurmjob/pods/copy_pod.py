@@ -120,7 +120,7 @@ def _mounted(
     A source is one volume, in however many folders it is mounted: of two volumes with one claim the kubelet mounts one,
     and waits for the other for ever. Only mounts are read-only, since a claim may be read here and written there.
     """
-    written = {one.target.folder for one in copies}
+    written = {copy.target.folder for copy in copies}
     made: list[Object] = []
     mounts: list[Object] = []
     for own, folder, source in sources:

@@ -69,7 +69,7 @@ def of(records: Sequence[Job], task: int | None) -> Facts | None:
     task
         Of an array; None for a job that is none.
     """
-    fitting = [one for one in records if one.array_task_id == task and not one.het_job_offset]
+    fitting = [record for record in records if record.array_task_id == task and not record.het_job_offset]
     if not fitting:
         return None
     job = fitting[0]

@@ -155,9 +155,9 @@ def waiting_for(pod: Object, now: datetime) -> str | None:
     status: dict[str, Any] = pod.get("status") or {}
     if not _is_pending(pod):
         return None
-    for one in status.get("conditions") or ():
-        if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            return cut(str(one.get("message") or one.get("reason") or "it is not scheduled"), LONGEST)
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return cut(str(condition.get("message") or condition.get("reason") or "it is not scheduled"), LONGEST)
     waiting = _state(status).get("waiting") or {}
     reason = str(waiting.get("reason") or "")
     if reason in _STARTING:
@@ -166,8 +166,8 @@ def waiting_for(pod: Object, now: datetime) -> str | None:
 
 
 def _state(status: dict[str, Any]) -> dict[str, Any]:
-    for one in status.get("containerStatuses") or ():
-        if one.get("name") == CONTAINER:
-            state: dict[str, Any] = one.get("state") or {}
+    for statuse in status.get("containerStatuses") or ():
+        if statuse.get("name") == CONTAINER:
+            state: dict[str, Any] = statuse.get("state") or {}
             return state
     return {}

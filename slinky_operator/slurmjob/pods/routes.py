@@ -225,17 +225,19 @@ def shared_server(
     why = output_path.why_not_served(cluster, partitions, nodesets, pods)
     if why:
         return Route(why=why, may_come=True)
-    chosen = output_path.node_sets_of(cluster, partitions, [one["metadata"]["name"] for one in nodesets]) or set()
+    chosen = (
+        output_path.node_sets_of(cluster, partitions, [nodeset["metadata"]["name"] for nodeset in nodesets]) or set()
+    )
     fitting = [
-        one
-        for one in pods
-        if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME) in chosen
-        and pod_ownership.is_slurmd(one)
+        pod
+        for pod in pods
+        if (pod["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME) in chosen
+        and pod_ownership.is_slurmd(pod)
     ]
     volumes = [_output_volume(one) for one in fitting]
     if not fitting:
         return Route(why=f"Cluster {cluster.name} has no node on which the job may run", may_come=True)
-    if any(one != volumes[0] or not SHARED_SOURCES & one.keys() for one in volumes):
+    if any(volume != volumes[0] or not SHARED_SOURCES & volume.keys() for volume in volumes):
         words = (
             f"nodes of the job do not share {naming.JOB_OUTPUT_FOLDER}: give the templates of their NodeSets the same "
             "volume job-output, or use spec.sharedVolume"

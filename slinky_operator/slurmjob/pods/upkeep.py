@@ -392,7 +392,7 @@ def _volumes(job: SlurmJob) -> list[tuple[Resource, str]]:
             found.append((CONFIGMAPS, volume.config_map.name))
         if volume.secret is not None:
             found.append((SECRETS, volume.secret.secret_name))
-    wanted = [one.volume for one in job.spec.results if one.when != "Never"]
+    wanted = [result.volume for result in job.spec.results if result.when != "Never"]
     return [*found, *((PERSISTENTVOLUMECLAIMS, one.persistent_volume_claim.claim_name) for one in wanted)]
 
 
@@ -408,7 +408,7 @@ def _claims(job: SlurmJob) -> dict[int, dict[str, Any]]:
 
 def _of(copies: Iterable[Copy], volumes: Mapping[int, dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
     """The volumes that copies use, by the numbers of their folders."""
-    used = {folder for one in copies for folder in (one.source.folder, one.target.folder)}
+    used = {folder for copy in copies for folder in (copy.source.folder, copy.target.folder)}
     return [(index, source) for index, source in volumes.items() if copy_pod.volume_folder(index) in used]
 
 

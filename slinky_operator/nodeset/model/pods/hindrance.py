@@ -97,9 +97,9 @@ def read(obj: Mapping[str, Any], time: datetime | None) -> Hindrance | None:
         When its condition PodScheduled last changed.
     """
     status: Mapping[str, Any] = obj.get("status") or {}
-    for one in status.get("conditions") or ():
-        if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            words = cut(str(one.get("message") or "the scheduler does not say why"), LONGEST)
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            words = cut(str(condition.get("message") or "the scheduler does not say why"), LONGEST)
             # What follows the first sentence is about preemption.
             few = words.partition(". ")[0].removesuffix(".")
             return Hindrance(Reason.UNSCHEDULABLE, f"not scheduled: {words}", time, f"not scheduled: {few}")

@@ -92,4 +92,4 @@ def least(seen_of: Mapping[str, RoomSeen]) -> tuple[float, float] | None:
     rooms = [one.room for one in seen_of.values() if one.room is not None]
     if not rooms:
         return None
-    return min(one.share_of_bytes for one in rooms), min(one.share_of_inodes for one in rooms)
+    return min(room.share_of_bytes for room in rooms), min(room.share_of_inodes for room in rooms)

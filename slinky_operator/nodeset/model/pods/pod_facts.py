@@ -251,7 +251,7 @@ def _told(condition: Mapping[str, Any] | None) -> DrainCondition | None:
 
 
 def _output_claim(spec: Mapping[str, Any]) -> str | None:
-    if all(one.get("name") != naming.JOB_LOGS_CONTAINER for one in spec.get("initContainers") or ()):
+    if all(container.get("name") != naming.JOB_LOGS_CONTAINER for container in spec.get("initContainers") or ()):
         return None
     volume: Mapping[str, Any] = next((one for one in spec.get("volumes") or () if one.get("name") == JOB_OUTPUT), {})
     return str((volume.get("persistentVolumeClaim") or {}).get("claimName") or "")

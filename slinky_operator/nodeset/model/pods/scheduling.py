@@ -110,7 +110,7 @@ def _matches(term: Mapping[str, Any], host: KubernetesNode) -> bool:
     if not on_labels and not on_fields:
         return False
     fields = {NAME_FIELD: host.name}
-    return all(_holds(one, host.labels) for one in on_labels) and all(_holds(one, fields) for one in on_fields)
+    return all(_holds(label, host.labels) for label in on_labels) and all(_holds(field, fields) for field in on_fields)
 
 
 def _holds(expression: Mapping[str, Any], values: Mapping[str, str]) -> bool:
@@ -140,7 +140,7 @@ def _compare(word: str, value: str, wanted: str) -> bool:
 
 
 def _is_tolerated(taint: Taint, tolerations: Iterable[Mapping[str, Any]]) -> bool:
-    return any(_tolerates(one, taint) for one in tolerations)
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
 def _tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:

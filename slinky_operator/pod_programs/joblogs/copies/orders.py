@@ -98,7 +98,7 @@ class Report:
 
 def text(copies: Sequence[Copy]) -> str:
     """Write what is to be copied."""
-    return json.dumps([_body(one) for one in copies], separators=(",", ":"))
+    return json.dumps([_body(copy) for copy in copies], separators=(",", ":"))
 
 
 def _body(copy: Copy) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _place(body: Mapping[str, Any]) -> Place:
 
 def message(reports: Sequence[Report]) -> str:
     """Write what became of the copies."""
-    return json.dumps([_said(one) for one in reports], separators=(",", ":"))
+    return json.dumps([_said(report) for report in reports], separators=(",", ":"))
 
 
 def _said(report: Report) -> list[Any]:

@@ -91,7 +91,7 @@ def run(path: Path, said: Path, *, pauses: tuple[float, ...] = PAUSES, passing: 
         _ = said.write_text(orders.message(reports))
     except OSError as error:
         _say(f"{said}: {error.strerror}")
-    return FAILED if any(one.why for one in reports) else 0
+    return FAILED if any(report.why for report in reports) else 0
 
 
 def _reported(copy: Copy, pauses: tuple[float, ...], passing: Time) -> Report:

@@ -156,4 +156,4 @@ def check_size(files: Mapping[str, str], texts: Gathered) -> list[Problem]:
 
 def _named(texts: Gathered) -> Iterator[tuple[str, FileConf]]:
     yield from ((one.name, one) for one in texts.files)
-    yield from ((one.file_name, one.file) for one in texts.scripts)
+    yield from ((script.file_name, script.file) for script in texts.scripts)

@@ -101,7 +101,7 @@ def in_order(scripts: Iterable[ScriptConf]) -> tuple[ScriptConf, ...]:
 
 def check_scripts(scripts: Sequence[ScriptConf]) -> list[Problem]:
     """Find what is wrong with each script; whether two have the same name is looked at where all files are."""
-    return [one.file.problem(reason) for one in scripts if (reason := _problem(one)) is not None]
+    return [script.file.problem(reason) for script in scripts if (reason := _problem(script)) is not None]
 
 
 def check_named(words: Iterable[Directive], files: Iterable[str]) -> str | None:

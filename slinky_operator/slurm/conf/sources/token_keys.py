@@ -63,7 +63,7 @@ def _read(source: TextSource, key: str, own: Sequence[PublicKey]) -> tuple[Publi
         raise UnusableKeySet(f"there is no such text (keys of the ConfigMap: {has})")
     ours = {one.kid: one for one in own}
     others = key_set.read(source.texts[key])
-    clash = next((one.kid for one in others if one.kid in ours and one != ours[one.kid]), None)
+    clash = next((other.kid for other in others if other.kid in ours and other != ours[other.kid]), None)
     if clash is not None:
         raise UnusableKeySet(f"the id {clash} is that of a key that the operator signs with")
-    return tuple(one for one in others if one.kid not in ours)
+    return tuple(other for other in others if other.kid not in ours)

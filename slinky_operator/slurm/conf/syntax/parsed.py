@@ -71,7 +71,7 @@ class Parsed:
 
     def node_sets_of(self, lines: Iterable[Line]) -> tuple[str, ...]:
         """NodeSets of this file that partitions name, in order of name."""
-        return tuple(sorted({one for line in lines for one in line.nodes if one in self.node_sets}))
+        return tuple(sorted({node for line in lines for node in line.nodes if node in self.node_sets}))
 
 
 def parse(text: str) -> Parsed:

@@ -217,7 +217,7 @@ def _whole(parts: Sequence[Shown], leader: Shown, counts: ArrayCounts) -> Shown:
     """The state of an array: that of its liveliest task, or that of the first which failed once all have ended."""
     if not leader.is_finished:
         return leader
-    failed = [one for one in parts if one.phase is Phase.FAILED]
+    failed = [part for part in parts if part.phase is Phase.FAILED]
     if failed:
         worst = max(failed, key=lambda one: one.exit_code or 0)
         return replace(worst, message=f"{worst.message}; tasks of the array have failed")

@@ -214,7 +214,7 @@ def unknown(name: str, started: datetime, candidates: Sequence[int] = ()) -> str
         "forgotten the job; the operator does not repeat it. "
     )
     if candidates:
-        numbers = named([str(one) for one in candidates])
+        numbers = named([str(candidate) for candidate in candidates])
         words += (
             f"slurmdbd has jobs that may be it, without the mark of this SlurmJob (AccountingStoreFlags has no "
             f"job_extra, or their end has not been recorded yet): {numbers}. Look with sacct whether one of them is it"

@@ -47,7 +47,7 @@ def variables_of(spec: SlurmJobSpec) -> dict[str, str]:
     size = 0
     for index, variable in enumerate(spec.env):
         if variable.name in found:
-            raise InvalidJob(f"spec.env[{index}].name", f"{variable.name[:60]} is there twice")
+            raise InvalidJob(f"spec.env[{index}].name", f"{variable.name[:60]} is set twice")
         found[variable.name] = variable.value
         size += len(variable.name) + len(variable.value) + 2
     if size > LARGEST:

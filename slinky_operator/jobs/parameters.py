@@ -228,7 +228,7 @@ def wishes(given: Mapping[str, Any]) -> Iterator[Wish]:
         field = f"spec.parameters.{key[:60]}"
         parameter = PARAMETERS.get(key)
         if parameter is None:
-            reason = REFUSED.get(key, "slurmrestd has no such field of a job that is submitted")
+            reason = REFUSED.get(key, "slurmrestd has no such field for the submission of a job")
             raise InvalidJob(field, reason)
         if id(parameter) in done:
             continue

@@ -165,11 +165,11 @@ def script_of(spec: SlurmJobSpec) -> str:
         For neither or both of script and command, and for a command that no shell can start.
     """
     if spec.script is not None and spec.command:
-        raise InvalidJob("spec.command", "excludes spec.script: give one of both")
+        raise InvalidJob("spec.command", "cannot be set together with spec.script")
     if spec.script is not None:
         return spec.script
     if not spec.command:
-        reason = "needs spec.command, or write spec.script" if spec.args else "is missing, and so is spec.command"
+        reason = "requires spec.command or spec.script" if spec.args else "is required, unless spec.command is set"
         raise InvalidJob("spec.args" if spec.args else "spec.script", reason)
     program = spec.command[0]
     if not program or program.startswith("-"):

@@ -72,7 +72,7 @@ async def _make_host_keys(name: str, loginset: LoginSet, kube: Kube) -> None:
 
 
 async def _write(action: Write, loginset: LoginSet, kube: Kube) -> None:
-    """Apply an object, unless one of its name belongs to somebody else: the next pass reports that one."""
+    """Apply an object, unless one of its name has another owner: the next pass reports that one."""
     child = action.child
     live = action.live
     if live is None:
@@ -81,7 +81,7 @@ async def _write(action: Write, loginset: LoginSet, kube: Kube) -> None:
         except errors.NotFound:
             live = None
     if live is not None and not needs.is_ours(live, loginset.name):
-        logger.info("%s %s belongs to somebody else", child.resource.kind, child.name)
+        logger.info("%s %s has another owner", child.resource.kind, child.name)
         return
     body = child.body
     if live is not None:

@@ -92,11 +92,11 @@ def ssh_host_keys(snapshot: Snapshot) -> HostKeys:
 
 
 def taken(snapshot: Snapshot) -> LoginTrouble | None:
-    """Say if an object of a name that is needed belongs to somebody else."""
+    """Say if an object of a name that is needed has another owner."""
     for obj in (snapshot.deployment, snapshot.service, snapshot.config_map, snapshot.budget):
         if obj is not None and not is_ours(obj, snapshot.loginset.name):
             message = (
-                f"{obj['kind']} {names.workload(snapshot.loginset.name)} belongs to somebody else and stays as it is; "
+                f"{obj['kind']} {names.workload(snapshot.loginset.name)} has another owner and is not changed; "
                 "create the LoginSet under another name"
             )
             return LoginTrouble(Reason.NAME_CONFLICT, message)
@@ -130,6 +130,6 @@ def _of_cluster(snapshot: Snapshot, cluster: Cluster) -> Slurm | LoginTrouble:
         return LoginTrouble(Reason.SECRET_NOT_FOUND, f"{what}; {_NO_SECRET}")
     config = cluster.status.config
     if not cluster.spec.external and (config is None or not config.applied_hash) and snapshot.deployment is None:
-        message = f"waits for the first configuration of Cluster {name}; the Cluster's conditions say how far it is"
+        message = f"waits for the first configuration of Cluster {name}; see the Cluster's conditions"
         return LoginTrouble(Reason.CLUSTER_NOT_READY, message, waits=True)
     return Slurm(key, server)

@@ -212,7 +212,7 @@ def _refusal(
     snapshot: Snapshot, found: Object | None, config: sshd_config.SshdConfig, progress: _Progress, wall: datetime
 ) -> LoginTrouble | None:
     """Why the configuration cannot be applied, or not yet; None if its trial has accepted it."""
-    under_way = LoginTrouble(Reason.SSHD_CONFIG_UNTRIED, "the configuration of sshd is being tried", waits=True)
+    under_way = LoginTrouble(Reason.SSHD_CONFIG_UNTRIED, "the sshd configuration is being tested", waits=True)
     if found is None:
         return under_way
     verdict = trial.verdict(found, wall)
@@ -221,8 +221,8 @@ def _refusal(
             return None
         case TrialResult.REFUSED:
             said = sshd_config.explained(verdict.words, config, snapshot.loginset.spec.extra_sshd_config)
-            kept = "running pods keep the one they have" if snapshot.deployment is not None else "no pod is created"
-            message = f"sshd refuses the configuration, and {kept}. spec.extraSshdConfig: {said}"
+            kept = "running pods keep their configuration" if snapshot.deployment is not None else "no pod is created"
+            message = f"sshd rejects the configuration, and {kept}. spec.extraSshdConfig: {said}"
             return LoginTrouble(Reason.SSHD_CONFIG_REFUSED, message)
         case TrialResult.LOST:
             progress.actions.append(Remove(PODS, found["metadata"]["name"], found["metadata"]["uid"]))

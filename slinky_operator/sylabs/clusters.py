@@ -134,7 +134,7 @@ def _unread(candidates: Iterable[Candidate], namespace: str, about: NamespaceFac
     by_labels = any(one.cluster is not None and tenants.needs_labels(one.cluster) for one in candidates)
     what = "labels and annotations" if by_labels else "annotations"
     return (
-        f"; the {what} of namespace {namespace} could not be read: the operator may lack the right, and its "
+        f"; the {what} of namespace {namespace} could not be read: the operator may lack the right. Its "
         "administrator can name the Cluster in --sylabs-clusters instead"
     )
 

@@ -87,6 +87,6 @@ class PartitionReader:
 def _unasked(chosen: Chosen, why: str) -> Unasked:
     words = (
         f"spec.nodeSelector may name a partition, and Slurm of Cluster {chosen.namespace}/{chosen.name} "
-        "cannot be asked for its partitions yet"
+        "cannot list its partitions yet"
     )
     return Unasked(f"{words}: {why}" if why else words)

@@ -141,7 +141,7 @@ def _of_child(snapshot: Snapshot, child: Child) -> JobStatus:
     if child.of_namesake:
         words = f"SlurmJob {name} of a deleted object of this name is still there: it goes once its job has ended"
         return _shown(snapshot, "Pending", Reason.PREDECESSOR_ENDING, words)
-    words = f"SlurmJob {name} belongs to somebody else: delete it, or create this object with another name"
+    words = f"SlurmJob {name} has another owner: delete it, or create this object under another name"
     return _failed(snapshot, Reason.NAME_TAKEN, words)
 
 
@@ -150,7 +150,7 @@ def _without_child(snapshot: Snapshot) -> JobStatus:
     stored = snapshot.job.status
     if is_of_another(stored) and stored.status not in {"Succeeded", "Failed"}:
         words = (
-            "another operator has run this object, and how its job has ended is not known; to run it again, create "
+            "another operator has run this object, and the result of its job is unknown; to run it again, create "
             "another object"
         )
         return _shown(snapshot, "Unknown", Reason.OTHER_OPERATOR, words)

@@ -130,7 +130,7 @@ def _refused(snapshot: Snapshot) -> Problem | None:
     if token.secret_name.endswith(_RESERVED) and not _is_of_exporter(token):
         return Problem(
             Reason.SECRET_NAME_RESERVED,
-            f"Secret {token.secret_name}: names that end in {', '.join(_RESERVED)} are kept for Clusters and "
+            f"Secret {token.secret_name}: names that end in {', '.join(_RESERVED)} are reserved for Clusters and "
             "LoginSets; name another one in spec.secretRef of a new Token",
         )
     if cluster is None:
@@ -181,7 +181,7 @@ def _unseen(snapshot: Snapshot) -> Problem | None:
     if snapshot.is_surplus:
         return Problem(
             Reason.TOO_MANY_TOKENS,
-            f"namespace {token.namespace} has {MOST} older Tokens of this Cluster, and no more are served; delete some",
+            f"namespace {token.namespace} has {MOST} older Tokens of this Cluster, which is the maximum; delete some",
         )
     if secret is not None and not secret.is_ours:
         owned = f"it belongs to {secret.owner}" if secret.owner else "it was not made for this Token"

@@ -85,13 +85,13 @@ class TokenSpec(ApiModel):
             "x-kubernetes-validations": [
                 cel(
                     "self.clusterRef == oldSelf.clusterRef",
-                    "clusterRef is immutable; make another Token",
+                    "clusterRef is immutable; create another Token",
                     field=".clusterRef",
                 ),
                 cel(
                     "has(self.secretRef) == has(oldSelf.secretRef)"
                     " && (!has(self.secretRef) || self.secretRef == oldSelf.secretRef)",
-                    "secretRef is immutable, so that no Secret with a token is left over; make another Token",
+                    "secretRef is immutable, so that no Secret with a token is left over; create another Token",
                     field=".secretRef",
                 ),
             ]

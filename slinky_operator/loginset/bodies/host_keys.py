@@ -81,6 +81,6 @@ def _fingerprint(name: str, private: bytes) -> str:
     except (ValueError, TypeError, binascii.Error, IndexError) as error:
         raise UnusableKeyError(f"{name} is not an OpenSSH private key without a passphrase") from error
     except Exception as error:
-        raise UnusableKeyError(f"{name} is of a kind that is not known here") from error
+        raise UnusableKeyError(f"{name} has an unsupported key type") from error
     digest = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
     return f"SHA256:{digest}"

@@ -91,7 +91,7 @@ def nodes(snapshot: Snapshot, names: Sequence[str], now: datetime) -> list[str]:
         first = " ".join(list(silent)[:5])
         why = joined([f"{name}: {why}" for name, why in silent.items()])
         texts.append(
-            f"jobs may run there, and slurmd does not say ({why}), so the pods are kept. If none runs: "
+            f"jobs may run there, and slurmd does not answer ({why}), so the pods are kept. If none runs: "
             f"kubectl delete pod {first}"
         )
     return [f"Slurm does not know the nodes of pods {named(names)}, which had registered: {'; '.join(texts)}"]

@@ -128,9 +128,8 @@ def rejected(snapshot: Snapshot, found: Decisions) -> list[str]:
 def advised(nodes: str) -> str:
     """The same as one text, with what a person can do."""
     return (
-        f"Slurm rejects what these nodes registered with, and gives them no jobs: {nodes}. Correct what the spec "
-        "says of their memory, CPUs and GRES: the update replaces them. A pod that no update "
-        "reaches: kubectl delete pod"
+        f"Slurm rejects what these nodes registered with, and gives them no jobs: {nodes}. Correct memory, CPUs "
+        "and GRES in the spec: the update replaces them. Delete a pod that no update reaches: kubectl delete pod"
     )
 
 

@@ -115,8 +115,9 @@ def cluster_gone(snapshot: Snapshot) -> tuple[Reason, str] | None:
     if snapshot.cluster.exists or not snapshot.cluster.gone or not snapshot.pods:
         return None
     return Reason.CLUSTER_GONE, (
-        f"there is no Cluster {nodeset.spec.cluster_name} in this namespace, so nobody can say what its nodes hold, "
-        f"and no pod is deleted. To give up their jobs: kubectl delete nodeset {nodeset.name} --wait=false; "
+        f"there is no Cluster {nodeset.spec.cluster_name} in this namespace, so it is unknown whether jobs run "
+        "on its nodes, and no pod is deleted. To give up these jobs: "
+        f"kubectl delete nodeset {nodeset.name} --wait=false; "
         f"kubectl annotate nodeset {nodeset.name} {labels.ANNOTATION_SKIP_DRAIN}=true"
     )
 

@@ -67,7 +67,7 @@ def conditions(snapshot: Snapshot, found: Sequence[Told]) -> Iterable[Condition]
         yield _condition("True", Reason.AS_EXPECTED, "")
     else:
         stored = find(snapshot.nodeset.status.conditions, KIND)
-        yield stored or _condition("Unknown", Reason.CONNECTING, "no job log server has said how much room there is")
+        yield stored or _condition("Unknown", Reason.CONNECTING, "no job log server has reported its free space")
 
 
 def _by_reason(found: Sequence[Told]) -> list[Told]:

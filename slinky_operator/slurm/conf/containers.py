@@ -25,7 +25,7 @@ from typing import Final
 
 OCI_CONF: Final = "oci.conf"
 
-TWICE: Final = f"{OCI_CONF} is given by configFiles or configFileRefs already: leave one of both"
+TWICE: Final = f"{OCI_CONF} is given by configFiles or configFileRefs already: remove one of them"
 
 _CONFIG: Final = """\
 (.process.user.uid // 0) as $u | (.process.user.gid // 0) as $g

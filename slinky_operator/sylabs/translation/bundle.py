@@ -42,7 +42,7 @@ def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
     """
     for name, field in ContainerOptions.model_fields.items():
         if name not in _TAKEN and getattr(options, name) != field.default:
-            reason = "needs Apptainer; images run by srun --container here. Leave it out, or ask the administrator"
+            reason = "needs Apptainer; images run by srun --container here. Remove it, or ask the administrator"
             raise InvalidJob(f"spec.options.{field.alias or name}", reason)
     if not image.startswith(_TRANSPORT) or image == _TRANSPORT:
         raise InvalidJob("spec.image", f"must begin with {_TRANSPORT}: images run by srun --container here")

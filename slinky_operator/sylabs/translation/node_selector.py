@@ -94,7 +94,7 @@ def selected(
     for name, value in selector.items():
         placement = _placement(name, value, labels, partitions, cluster)
         if placement.partition and partition not in {"", placement.partition}:
-            reason = f"chooses the partitions {partition[:60]} and {placement.partition[:60]}: leave one of both"
+            reason = f"chooses the partitions {partition[:60]} and {placement.partition[:60]}: remove one of them"
             raise InvalidJob(_path(name), reason)
         partition = placement.partition or partition
         if placement.features and placement.features not in features:
@@ -136,7 +136,7 @@ def _placement(
     if name in _LIMITS:
         reason = f"names a partition by its limits, which may change: write {_PARTITION}"
     elif name == "slurm.sylabs.io/integration-type":
-        reason = "there is no submission by ssh: leave the label out"
+        reason = "jobs are not submitted by ssh: remove the label"
     else:
         looked = f"Slurm has no partition {possible[-1][:60]}, and " if possible else ""
         whose = f" of Cluster {cluster}" if cluster else ""

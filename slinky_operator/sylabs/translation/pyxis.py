@@ -46,7 +46,7 @@ def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
     """
     for name, field in ContainerOptions.model_fields.items():
         if name not in _MEANT and getattr(options, name) != field.default:
-            reason = "needs Apptainer; images run by pyxis here. Leave it out, or ask the administrator"
+            reason = "needs Apptainer; images run by pyxis here. Remove it, or ask the administrator"
             raise InvalidJob(f"spec.options.{field.alias or name}", reason)
     words = [f"--container-image={_image(image, options)}"]
     words.append("--container-writable" if options.writable else "--container-readonly")

@@ -43,7 +43,7 @@ _OF_IMAGE: Final = {
     "spec.time": "spec.resources.wallTime",
 }
 _INSTEAD: Final = {
-    "ssh": "there is no submission by ssh: a job belongs to the Slurm user that the Cluster's administrator has chosen"
+    "ssh": "jobs are not submitted by ssh: a job belongs to the Slurm user that the Cluster's administrator has chosen"
     " for the namespace. Leave it out",
     "resources": "no pod submits the job: ask Slurm for what it needs, in #SBATCH lines such as --cpus-per-task, --mem"
     " and --gres",
@@ -156,7 +156,7 @@ def _refuse_pod(spec: slurm.SlurmJobSpec) -> None:
 def _refuse_second_constraint(script: str) -> None:
     """Refuse features of labels beside those of the script: the one would take the place of the other."""
     if "--constraint" in _options(script):
-        reason = "asks for features beside --constraint of the script: write all of them there"
+        reason = "requests features in addition to --constraint in the script: list all of them there"
         raise InvalidJob(node_selector.FIELD, reason)
 
 

@@ -162,7 +162,7 @@ def test_values_may_be_written_in_short(given: dict[str, Any], wanted: dict[str,
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"bogus": 1}, "spec.parameters.bogus: slurmrestd has no such field of a job that is submitted"),
+        ({"bogus": 1}, "spec.parameters.bogus: slurmrestd has no such field for the submission of a job"),
         ({"memory_per_node": 1}, "spec.parameters.memory_per_node: write spec.memory"),
         ({"user_id": "0"}, "spec.parameters.user_id: a job belongs to the user"),
         ({"extra": "x"}, "spec.parameters.extra: the operator marks there"),

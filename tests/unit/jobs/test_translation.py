@@ -189,9 +189,9 @@ def test_a_script_gets_its_arguments() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "spec.script: is missing, and so is spec.command"),
-        ({"args": ("x",)}, "spec.args: needs spec.command, or write spec.script"),
-        ({"script": "#!/bin/sh\n", "command": ("true",)}, "spec.command: excludes spec.script: give one of both"),
+        ({}, "spec.script: is required, unless spec.command is set"),
+        ({"args": ("x",)}, "spec.args: requires spec.command or spec.script"),
+        ({"script": "#!/bin/sh\n", "command": ("true",)}, "spec.command: cannot be set together with spec.script"),
         ({"command": ("",)}, "spec.command[0]: must be the name or the path of a program"),
         ({"command": ("-c", "true")}, "spec.command[0]: must be the name or the path of a program"),
         ({"command": ("true",), "args": ("x" * 32_768,) * 200}, "spec.script: the script has more than 4194304 bytes"),
@@ -250,7 +250,7 @@ def test_export_takes_variables_of_the_spec_and_loses_against_them() -> None:
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ([{"name": "A"}, {"name": "A"}], "spec.env[1].name: A is there twice"),
+        ([{"name": "A"}, {"name": "A"}], "spec.env[1].name: A is set twice"),
         (
             [{"name": "SLURM_NTASKS", "value": "9"}],
             "spec.env[SLURM_NTASKS]: follows from the job's options, and is '2'",

@@ -238,7 +238,7 @@ async def test_a_slurmjob_of_somebody_else_is_left_alone(world: OldWorld, kind: 
     world.old(kind)
     await world.look(kind)
     assert (world.shown(kind)["status"], world.shown(kind)["reason"]) == ("Failed", "NameTaken")
-    assert f"SlurmJob {kind.child('hello')} belongs to somebody else" in world.shown(kind)["message"]
+    assert f"SlurmJob {kind.child('hello')} has another owner" in world.shown(kind)["message"]
     assert world.child(kind) == before
     world.delete(kind.child("hello"))
     await world.runs(kind)

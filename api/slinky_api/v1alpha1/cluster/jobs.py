@@ -11,7 +11,7 @@ from slinky_api.v1alpha1.slurmjob.files import JobVolume
 from slinky_api.v1alpha1.token import NO_NUMBER
 
 _NOT_PRIVILEGED = Rule(
-    "must not be root or slurm, who rule the cluster",
+    "must not be root or slurm, which have full rights in the cluster",
     lambda text: text.lower() not in {"root", "slurm"},
     "!(self.lowerAscii() in ['root', 'slurm'])",
 )

@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.token import NOBODY, TokenUser
 _PRIVILEGED: Final = ("root", "slurm")
 
 _NOT_PRIVILEGED: Final = Rule(
-    "must not be root or slurm: anyone who gets hold of their token rules the cluster",
+    "must not be root or slurm: their tokens have full rights in the cluster",
     lambda text: text.lower() not in _PRIVILEGED,
     "!(self.lowerAscii() in ['root', 'slurm'])",
 )
@@ -61,7 +61,8 @@ INCOMPATIBLE_NAMES: Final = (
 
 
 def _names_message(pair: tuple[str, str]) -> str:
-    return f"{pair[0]} and {pair[1]} cannot be served together: they give one name other labels or another meaning"
+    why = "both have metrics of one name, with different labels or meanings"
+    return f"{pair[0]} and {pair[1]} cannot be enabled together: {why}"
 
 
 def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:

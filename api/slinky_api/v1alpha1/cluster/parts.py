@@ -85,7 +85,7 @@ class MariaDb(Component):
 
 
 _OF_OWN_SLURMDBD: Final = ("image", "resources", "template", "extraConf", "service")
-_OF_OWN_SLURMDBD_MESSAGE: Final = "belongs to a slurmdbd that the operator runs, but external names one elsewhere"
+_OF_OWN_SLURMDBD_MESSAGE: Final = "cannot be set with external: it is only for a slurmdbd that the operator runs"
 
 
 class Accounting(Component):

@@ -61,13 +61,11 @@ _MANAGED_ONLY_PARTS: Final[tuple[tuple[str, str], ...]] = (
 )
 """The same in sections that both forms of a Cluster have."""
 _EXTERNAL_ONLY: Final[tuple[str, ...]] = ("token", "caBundle")
-_MANAGED_ONLY_MESSAGE: Final = "belongs to a cluster that the operator runs, but server names one that runs elsewhere"
-_EXTERNAL_ONLY_MESSAGE: Final = "belongs to a cluster that runs elsewhere, which server must name"
-_TOKEN_MESSAGE: Final = "is required with server, unless auth.jwtKeyRef gives a key to mint tokens from"  # noqa: S105
-_EXPORTER_TOKEN_MESSAGE: Final = (
-    "is required with server: the operator's own token rules that Slurm, and belongs into no pod that serves pages"  # noqa: S105
-)
-_FORM_MESSAGE: Final = "can be neither added nor removed: it decides who runs Slurm"
+_MANAGED_ONLY_MESSAGE: Final = "cannot be set with server: it is only for a cluster that the operator runs"
+_EXTERNAL_ONLY_MESSAGE: Final = "requires server: it is only for a cluster that runs elsewhere"
+_TOKEN_MESSAGE: Final = "is required with server, unless auth.jwtKeyRef names a key to sign tokens with"  # noqa: S105
+_EXPORTER_TOKEN_MESSAGE: Final = "is required with server: the operator's own token has too many rights for an exporter"  # noqa: S105
+_FORM_MESSAGE: Final = "cannot be added or removed later: it decides whether the operator runs Slurm"
 _CONF_FILES: Final = ("slurm.conf", "slurmdbd.conf")
 _CONF_FILES_MESSAGE: Final = "slurm.conf and slurmdbd.conf are written by the operator; use extraConf"
 _REFS = Annotated[tuple[ConfigMapRef, ...], Field(max_length=64)]

@@ -36,7 +36,7 @@ NOT_COVERED: Final = ("/opt", "/run", "/usr", "/usr/local", "/var")
 
 _PLAIN: Final = matching(r"[^\x00-\x1f\x7f]+", "must be one line, without control characters")
 _NOT_UP: Final = Rule(
-    "must not lead out of its folder: leave out '..'",
+    "must not contain '..': the path must stay inside its folder",
     lambda text: "/../" not in f"/{text}/",
     "!('/' + self + '/').contains('/../')",
 )

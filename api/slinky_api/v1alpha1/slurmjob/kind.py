@@ -79,7 +79,7 @@ def _frozen(fields: dict[str, Any]) -> list[dict[str, JsonValue]]:
     return [
         cel(
             f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
-            f"{name} is immutable: what was submitted does not change; make another SlurmJob",
+            f"{name} is immutable: a submitted job cannot be changed; create another SlurmJob",
             field=f".{name}",
         )
         for name in sorted(fields)

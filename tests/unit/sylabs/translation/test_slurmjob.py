@@ -81,7 +81,7 @@ def test_a_label_that_all_nodes_have_changes_nothing_and_is_reported(name: str, 
         ({CUDA: 11}, "Slurm has no partition 11, and the administrator has not said what 11 means to Slurm"),
         ({"disk": "ssd"}, "spec.nodeSelector[disk]"),
         ({"wlm.sylabs.io/wall-time": 60}, "by its limits"),
-        ({"slurm.sylabs.io/integration-type": "ssh"}, "no submission by ssh"),
+        ({"slurm.sylabs.io/integration-type": "ssh"}, "not submitted by ssh"),
         ({"slurm.sylabs.io/workload-manager": "other"}, "has not said"),
         (
             {"wlm.sylabs.io/partition": "night", "kubernetes.io/hostname": "slurm-a-cpu"},
@@ -96,7 +96,7 @@ def test_a_label_that_means_nothing_here_is_refused(selector: dict[str, Any], wo
 def test_features_of_labels_do_not_replace_those_of_the_script() -> None:
     script = "#!/bin/sh\n#SBATCH -C a100\nhostname\n"
     assert refusal(wlm.SLURMJOB, batch=script, nodeSelector={CUDA: 10}) == (
-        "spec.nodeSelector: asks for features beside --constraint of the script: write all of them there"
+        "spec.nodeSelector: requests features in addition to --constraint in the script: list all of them there"
     )
     assert translated(wlm.SLURMJOB, batch=script).spec.features is None
     wrong = "#!/bin/sh\n#SBATCH --no-such-option\n"
@@ -191,7 +191,7 @@ def test_a_path_that_nothing_can_be_written_to_is_refused(to: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"ssh": {"user": "me"}}, "spec.ssh: there is no submission by ssh: a job belongs to the Slurm user"),
+        ({"ssh": {"user": "me"}}, "spec.ssh: jobs are not submitted by ssh: a job belongs to the Slurm user"),
         ({"resources": {"slurm.sylabs.io/cpu": 2}}, "spec.resources: no pod submits the job: ask Slurm"),
         ({"podSecurityContext": {"runAsUser": 0}}, "spec.podSecurityContext: no pod submits the job"),
     ],

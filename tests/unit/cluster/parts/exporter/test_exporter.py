@@ -271,9 +271,9 @@ def test_a_secret_that_may_not_be_sent_there_is_told_and_not_mounted(
     ("raw", "words"),
     [
         ({**elsewhere(), **spec()}, "metrics.exporter.tokenRef is required with server"),
-        (elsewhere(username="metrics"), "metrics.exporter.username belongs to a cluster that the operator runs"),
-        ({**elsewhere(), "metrics": {"enabled": True}}, "metrics.enabled belongs to a cluster that the operator runs"),
-        (spec(tokenRef={"name": "reader"}), "metrics.exporter.tokenRef belongs to a cluster that runs elsewhere"),
+        (elsewhere(username="metrics"), "metrics.exporter.username cannot be set with server"),
+        ({**elsewhere(), "metrics": {"enabled": True}}, "metrics.enabled cannot be set with server"),
+        (spec(tokenRef={"name": "reader"}), "metrics.exporter.tokenRef requires server"),
         (spec(interval="500ms"), "must be between 1s and 1h"),
     ],
 )

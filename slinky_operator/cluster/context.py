@@ -1,4 +1,4 @@
-"""The tools for the actions of a plan: clients, watches, the recorder of Events, and the clock."""
+"""The context for the actions of a plan: clients, watches, the recorder of Events, and the clock."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ async def ask_daemon(holder: Holder, key: SharedKey) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
-    """The tools for carrying out actions; one set for all Clusters."""
+class PassContext:
+    """The context for carrying out actions; one set for all Clusters."""
 
     kube: KubeClient
     sources: SecretReader

@@ -20,7 +20,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import SetFinalizer
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.executor import act
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import Caches, Snapshot, observe
@@ -79,7 +79,7 @@ class ClusterReconciler(Reconciler[Cluster]):
     ----------
     caches
         Read only.
-    tools
+    context
         Clients and writers.
     environment
         From the settings.
@@ -92,15 +92,15 @@ class ClusterReconciler(Reconciler[Cluster]):
     def __init__(
         self,
         caches: Caches,
-        tools: Tools,
+        context: PassContext,
         environment: Environment,
         *,
         server_of: ServerOf = server_of,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        super().__init__(CLUSTERS, caches.clusters, tools.kube, tools.recorder, clock=tools.clock, now=wall)
+        super().__init__(CLUSTERS, caches.clusters, context.kube, context.recorder, clock=context.clock, now=wall)
         self._caches = caches
-        self._tools = tools
+        self._context = context
         self._environment = environment
         self._server_of = server_of
         self._wall = wall
@@ -134,7 +134,7 @@ class ClusterReconciler(Reconciler[Cluster]):
             if cached is None:
                 return await self.gone(key)
             memory = await self._memory(key, cached["metadata"]["uid"])
-            raw = memory.newest(CLUSTERS.kind, key[1], cached, self._tools.clock()) or cached
+            raw = memory.newest(CLUSTERS.kind, key[1], cached, self._context.clock()) or cached
             cluster = await self.parse(raw)
             if cluster is None:
                 return Result()
@@ -145,18 +145,18 @@ class ClusterReconciler(Reconciler[Cluster]):
         return Result(0.0, rest)
 
     async def _round(self, cluster: Cluster, raw: Object, memory: Memory) -> tuple[bool, float | None]:
-        tools = self._tools
-        client = tools.clients.get(cluster.uid)
+        context = self._context
+        client = context.clients.get(cluster.uid)
         trouble = client is None or client.contact.state is not ContactState.READY or memory.keys_troubled
         found = self._caches.node_sets.find(CLUSTER_INDEX, f"{cluster.namespace}/{cluster.name}")
-        sources = await tools.sources.read(
+        sources = await context.sources.read(
             cluster.namespace,
             secrets_of(cluster, found),
             older_than=secrets.OLD_IN_TROUBLE if trouble else secrets.OLD,
         )
         sources_of_texts = (*names_of_sources(cluster.spec), *users.config_maps(cluster.spec.identity))
-        texts = await tools.texts.read((cluster.namespace, cluster.name), sources_of_texts)
-        now = tools.clock()
+        texts = await context.texts.read((cluster.namespace, cluster.name), sources_of_texts)
+        now = context.clock()
         server = self._server_of(cluster, self._caches)
         await memory.node_sets.prepare(*found)
         memory.node_sets.keep(one["metadata"]["uid"] for one in found)
@@ -166,13 +166,13 @@ class ClusterReconciler(Reconciler[Cluster]):
         memory.key_seen = made.keys.seen or memory.key_seen
         memory.key_staged = made.keys.staged or memory.key_staged
         try:
-            again = await act(made.actions, cluster, memory, tools)
+            again = await act(made.actions, cluster, memory, context)
         except adoption.SupersededError as error:
             logger.info("%s: the cache is late", error)
             return False, LATE
         if made.status is not None and made.status.config is not None:
-            tools.changes.configuration(
-                cluster.uid, made.status.config.hash, made.status.config.applied_hash, tools.clock()
+            context.changes.configuration(
+                cluster.uid, made.status.config.hash, made.status.config.applied_hash, context.clock()
             )
         if not again and made.status is not None and not made.counts_only:
             await self._write_status(raw, memory, made.status)
@@ -180,7 +180,7 @@ class ClusterReconciler(Reconciler[Cluster]):
 
     async def _plan(self, snapshot: Snapshot, memory: Memory) -> Plan:
         """Plan, in a thread if texts are long or there are many lines."""
-        arguments = snapshot, self._environment, self._tools.clock(), self._wall()
+        arguments = snapshot, self._environment, self._context.clock(), self._wall()
         if not _is_long(snapshot):
             memory.rules_took = 0.0
             return plan(*arguments)
@@ -195,9 +195,9 @@ class ClusterReconciler(Reconciler[Cluster]):
         written = await self.status.write(raw, raw.get("status") or {}, status.to_dict())
         if written is None:
             return
-        memory.note(written.answer, self._tools.clock())
+        memory.note(written.answer, self._context.clock())
         if not written.patch.keys().isdisjoint(COUNTS):
-            memory.counts_written_at = self._tools.clock()
+            memory.counts_written_at = self._context.clock()
 
     async def _memory(self, key: Key, uid: str) -> Memory:
         """What is remembered of the Cluster with this key, and of no earlier one with its name."""
@@ -212,9 +212,9 @@ class ClusterReconciler(Reconciler[Cluster]):
         known = self._memories.get(key)
         if known is None:
             return
-        await self._tools.clients.close(known.uid)
-        await self._tools.texts.forget(key)
-        agent_questions.forget(self._tools.http, key[0], known.uid)
+        await self._context.clients.close(known.uid)
+        await self._context.texts.forget(key)
+        agent_questions.forget(self._context.http, key[0], known.uid)
         self.failures.passed(known.uid)
         del self._memories[key]
         self._read.forget(known.uid)
@@ -222,7 +222,7 @@ class ClusterReconciler(Reconciler[Cluster]):
     async def _tidy_up(self, key: Key) -> Result:
         """Clean up after a Cluster that is gone for good, and release NodeSets that wait for it."""
         namespace, name = key
-        await adoption.sweep(self._tools.kube, self._caches, key)
+        await adoption.sweep(self._context.kube, self._caches, key)
         waiting = [
             obj
             for obj in self._caches.node_sets.find(CLUSTER_INDEX, f"{namespace}/{name}")
@@ -234,11 +234,11 @@ class ClusterReconciler(Reconciler[Cluster]):
             return Result()
         try:
             # The cache may be outdated.
-            _ = await self._tools.kube.get(CLUSTERS, name, namespace)
+            _ = await self._context.kube.get(CLUSTERS, name, namespace)
         except errors.NotFound:
             for obj in waiting:
                 action = SetFinalizer(NODESETS, obj, labels.FINALIZER_NODESET_CONFIG, present=False)
-                _ = await act((action,), _nobody(namespace, name), Memory(""), self._tools)
+                _ = await act((action,), _nobody(namespace, name), Memory(""), self._context)
         return Result()
 
 

@@ -36,7 +36,7 @@ from slinky_operator.cluster.actions import (
     UseSlurmKey,
     Write,
 )
-from slinky_operator.cluster.context import Tools, reference
+from slinky_operator.cluster.context import PassContext, reference
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.parts.claims import writes as claim_writes
 from slinky_operator.cluster.parts.deletion import writes as deletion
@@ -54,7 +54,7 @@ from slinky_operator.slurm.connection.clients import OwnTokens
 from slurm_client import StaticToken, TokenProvider
 
 
-async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, context: PassContext) -> bool:
     """Carry out actions in order, until one fails.
 
     Returns
@@ -73,32 +73,32 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, too
             if again and isinstance(action, EmitEvent) and action.with_status:
                 # The status is not written in this round, and the next one plans it again.
                 continue
-            again = await _carry_out(action, cluster, memory, tools) or again
+            again = await _carry_out(action, cluster, memory, context) or again
     finally:
         if memory.adopted:
-            tools.recorder.event(reference(cluster), EventType.NORMAL, "Adopted", adoption.told(memory.adopted))
+            context.recorder.event(reference(cluster), EventType.NORMAL, "Adopted", adoption.told(memory.adopted))
             memory.adopted = ()
     return again
 
 
-async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -> bool:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one each
+async def _carry_out(action: Action, cluster: Cluster, memory: Memory, context: PassContext) -> bool:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one each
     match action:
         case SetFinalizer():
-            await kubernetes_writes.set_finalizer(action, memory, tools)
+            await kubernetes_writes.set_finalizer(action, memory, context)
         case MakeKey() | MakePassword() | PutKeyBack() | SealKey() | KeepKeys() | ReadKeys():
-            return await key_writes.carry_out(action, cluster, memory, tools)
+            return await key_writes.carry_out(action, cluster, memory, context)
         case AdoptKey():
-            await kubernetes_writes.adopt_key(action, cluster, memory, tools)
+            await kubernetes_writes.adopt_key(action, cluster, memory, context)
             return True
         case Write():
-            return await kubernetes_writes.write(action, cluster, memory, tools)
+            return await kubernetes_writes.write(action, cluster, memory, context)
         case KeepMonitor():
-            return await monitors.keep(action, cluster, memory, tools)
+            return await monitors.keep(action, cluster, memory, context)
         case Connect():
             token: TokenProvider = StaticToken(action.token)
             if action.keys:
                 token = OwnTokens(action.keys, action.lifetime)
-            entry = await tools.clients.put(
+            entry = await context.clients.put(
                 cluster.uid,
                 cluster.namespace,
                 cluster.name,
@@ -110,55 +110,55 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
             entry.slurm_key = action.slurm_key
             return True
         case UseReplicas():
-            client = tools.clients.get(cluster.uid)
+            client = context.clients.get(cluster.uid)
             if client is not None:
                 client.replicas.use(action.urls)
         case UseSlurmKey():
-            client = tools.clients.get(cluster.uid)
+            client = context.clients.get(cluster.uid)
             if client is not None:
                 client.slurm_key = action.key
         case Disconnect():
-            await tools.clients.close(cluster.uid)
+            await context.clients.close(cluster.uid)
         case Hurry():
-            client = tools.clients.get(cluster.uid)
+            client = context.clients.get(cluster.uid)
             if client is not None:
                 client.hurry()
         case TouchPod():
-            await kubernetes_writes.touch(action, tools)
-            memory.touched = action.hash, tools.clock()
+            await kubernetes_writes.touch(action, context)
+            memory.touched = action.hash, context.clock()
         case ReplacePod():
             pod = action.pod["metadata"]
-            await kubernetes_writes.remove(PODS, pod["name"], pod["namespace"], pod["uid"], tools)
+            await kubernetes_writes.remove(PODS, pod["name"], pod["namespace"], pod["uid"], context)
             memory.replaced |= {(action.component, action.hash)}
         case StartPreflight():
-            tools.changes.preflight_started(cluster.uid, action.preflight.name, tools.clock())
-            return await kubernetes_writes.start_preflight(action, cluster, memory, tools)
+            context.changes.preflight_started(cluster.uid, action.preflight.name, context.clock())
+            return await kubernetes_writes.start_preflight(action, cluster, memory, context)
         case EndPreflight():
             memory.judge(action.name, action.verdict)
             outcome = action.verdict.outcome.name.lower()
-            tools.changes.preflight_ended(cluster.uid, action.name, outcome, tools.clock())
+            context.changes.preflight_ended(cluster.uid, action.name, outcome, context.clock())
             return True
         case ExcludeSlurmdKinds():
             memory.left_out = dict(action.left_out)
             return True
         case Remove():
-            await kubernetes_writes.remove(action.resource, action.name, cluster.namespace, action.uid, tools)
+            await kubernetes_writes.remove(action.resource, action.name, cluster.namespace, action.uid, context)
         case HoldBackNodeSets():
             memory.held, memory.held_for = dict(action.held), action.held_for
             return True
         case GrowClaim():
             known = memory.claims.get(action.name)
-            memory.claims[action.name] = size = await claim_writes.grow(action, cluster.namespace, tools)
+            memory.claims[action.name] = size = await claim_writes.grow(action, cluster.namespace, context)
             return size.shows_other_than(known)
         case Reload():
-            memory.loaded = await reload.reload(tools.clients.get(cluster.uid), action, tools.clock)
+            memory.loaded = await reload.reload(context.clients.get(cluster.uid), action, context.clock)
             return True
         case TearDown():
-            return await deletion.tear_down(action, cluster, memory, tools)
+            return await deletion.tear_down(action, cluster, memory, context)
         case Ask():
-            return await _ask(action.question, cluster, memory, tools)
+            return await _ask(action.question, cluster, memory, context)
         case EmitEvent():
-            tools.recorder.event(action.obj, action.type, action.reason, action.message)
+            context.recorder.event(action.obj, action.type, action.reason, action.message)
             if action.obj["kind"] == NODESETS.kind:
                 memory.reported_nodesets |= {(action.obj["metadata"]["name"], action.message)}
             else:
@@ -168,10 +168,10 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
     return False
 
 
-async def _ask(question: Question[A], cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+async def _ask(question: Question[A], cluster: Cluster, memory: Memory, context: PassContext) -> bool:
     """Ask a question and remember its answer; whether that is news."""
     kind, about = type(question), question.about
     before = memory.answers.of(kind, about)
-    answer = await question.ask(cluster, memory.answers, tools)
+    answer = await question.ask(cluster, memory.answers, context)
     memory.answers.note(kind, answer, about)
     return question.is_news(before, answer)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 
 A = TypeVar("A")
 
@@ -23,7 +23,7 @@ class Question(Generic[A]):
         """What it is about, if answers about several things are remembered: the name of a pod."""
         return ""
 
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> A | None:
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> A | None:
         """Ask it.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.controller import ClusterReconciler
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
@@ -52,7 +52,7 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
 def _build(services: Services) -> Built:
     settings, store = services.settings, services.caches.store
     texts = ConfigMapWatcher(services.kube, services.supervisor, services.caches.of_operator)
-    tools = Tools(
+    context = PassContext(
         kube=services.kube,
         sources=SecretReader(services.kube),
         texts=texts,
@@ -80,7 +80,7 @@ def _build(services: Services) -> Built:
     )
     caches = Caches(store(CLUSTERS), store(NODESETS), store(PODS), *(store(resource) for resource in CHILDREN))
     triggers = ClusterTriggers(services.slurm).table(texts.subscribe)
-    return Built(ClusterReconciler(caches, tools, Environment(images, pace, switched_off(settings))), triggers)
+    return Built(ClusterReconciler(caches, context, Environment(images, pace, switched_off(settings))), triggers)
 
 
 def switched_off(settings: Settings) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import httpx
 from typing_extensions import override
 
 from slinky_operator.cluster import observe as cluster_observe
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.controller import ClusterReconciler
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.plan import Environment
@@ -163,7 +163,7 @@ async def operator(ask_volumes: AskVolumes = unasked) -> AsyncIterator[Operator]
         children = (kube.cache(resource, cluster_observe.INDEXERS) for resource in cluster_observe.CHILDREN)
         clusters = kube.cache(resources.CLUSTERS)
         caches = cluster_observe.Caches(clusters, nodesets, pods, *children)
-        tools = Tools(
+        context = PassContext(
             client,
             SecretReader(client),
             ConfigMapWatcher(client, supervisor),
@@ -175,7 +175,7 @@ async def operator(ask_volumes: AskVolumes = unasked) -> AsyncIterator[Operator]
             kube,
             ClusterReconciler(
                 caches,
-                tools,
+                context,
                 Environment(Images(slurmctld="slurmctld", slurmrestd="slurmrestd", agent="agent", slurmd="slurmd")),
             ),
             NodeSetReconciler(

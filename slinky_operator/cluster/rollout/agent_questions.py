@@ -13,7 +13,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.connection.pod_reader import NoAnswer, PodReader
@@ -88,9 +88,9 @@ class Names:
     """Why the last query had no answer."""
 
 
-def agent_of(pod: Object, cluster: Cluster, tools: Tools) -> Agent:
+def agent_of(pod: Object, cluster: Cluster, context: PassContext) -> Agent:
     """The agent in slurmctld's pod."""
-    return Agent(tools.agent_url(pod), pod["metadata"]["uid"], cluster.namespace, cluster.uid)
+    return Agent(context.agent_url(pod), pod["metadata"]["uid"], cluster.namespace, cluster.uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class FilesQuestion(Question[Mounted]):
     pod: Object
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Mounted:
-        return await ask_files(tools.http, agent_of(self.pod, cluster, tools), tools.clock)
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Mounted:
+        return await ask_files(context.http, agent_of(self.pod, cluster, context), context.clock)
 
     @override
     def is_news(self, before: Mounted | None, answer: Mounted | None) -> bool:
@@ -117,9 +117,9 @@ class NamesQuestion(Question[Names]):
     """Names that slurmctld looks up when it reads its files."""
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Names:
-        agent, before = agent_of(self.pod, cluster, tools), answers.of(NamesQuestion)
-        return await ask_names(tools.http, agent, self.names, before, tools.clock)
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Names:
+        agent, before = agent_of(self.pod, cluster, context), answers.of(NamesQuestion)
+        return await ask_names(context.http, agent, self.names, before, context.clock)
 
     @override
     def is_news(self, before: Names | None, answer: Names | None) -> bool:

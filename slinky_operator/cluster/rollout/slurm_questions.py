@@ -12,7 +12,7 @@ from typing import Final
 from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.cluster.rollout.in_use.parameters import tasks_in
 from slinky_operator.cluster.rollout.in_use.removals import JobUse, ReservationUse, Use
@@ -49,8 +49,8 @@ class UseQuestion(Question[Use]):
     """Of the configuration that is live."""
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Use:
-        return await ask_use(tools.clients.get(cluster.uid), self.hash, tools.clock)
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Use:
+        return await ask_use(context.clients.get(cluster.uid), self.hash, context.clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class StatesQuestion(Question[PartitionStates]):
     """Of the configuration that is live."""
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> PartitionStates:
-        return await ask_states(tools.clients.get(cluster.uid), self.hash, tools.clock)
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> PartitionStates:
+        return await ask_states(context.clients.get(cluster.uid), self.hash, context.clock)
 
 
 async def ask_use(client: ClusterClient | None, digest: str, clock: Clock) -> Use:

@@ -8,7 +8,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import AdoptKey, SetFinalizer, StartPreflight, TouchPod, Write
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.memory import Denied, Memory, left_out_again
 from slinky_operator.cluster.writes.admission import refused_parts
 from slinky_operator.kube import errors
@@ -19,54 +19,54 @@ from slinky_operator.reconcile.writes.children import Settled, is_current
 logger = logging.getLogger(__name__)
 
 
-async def set_finalizer(action: SetFinalizer, memory: Memory, tools: Tools) -> None:
+async def set_finalizer(action: SetFinalizer, memory: Memory, context: PassContext) -> None:
     """Add or remove a finalizer; nothing is removed from an object that is gone."""
     resource, obj, finalizer = action.resource, action.obj, action.finalizer
     try:
-        answer = await finalizers.set_finalizer(tools.kube, resource, obj, finalizer, present=action.present)
+        answer = await finalizers.set_finalizer(context.kube, resource, obj, finalizer, present=action.present)
     except errors.NotFound:
         if action.present:
             raise
     else:
-        memory.note(answer, tools.clock())
+        memory.note(answer, context.clock())
 
 
-async def adopt_key(action: AdoptKey, cluster: Cluster, memory: Memory, tools: Tools) -> None:
+async def adopt_key(action: AdoptKey, cluster: Cluster, memory: Memory, context: PassContext) -> None:
     """Assign a Secret left by a former Cluster to this one, once that is proven to be gone."""
-    await adoption.prove(tools.kube, cluster)
+    await adoption.prove(context.kube, cluster)
     patch = {"metadata": {"labels": {labels.LABEL_CLUSTER_UID: cluster.uid}}}
     try:
-        await tools.kube.merge_patch(SECRETS, action.name, patch, cluster.namespace, uid=action.uid)
+        await context.kube.merge_patch(SECRETS, action.name, patch, cluster.namespace, uid=action.uid)
         memory.adopted += (f"Secret {action.name}",)
     except (errors.NotFound, errors.Conflict):
         logger.info("Secret %s/%s has gone, or has been replaced, already", cluster.namespace, action.name)
-    tools.sources.forget(cluster.namespace, action.name)
+    context.sources.forget(cluster.namespace, action.name)
 
 
-async def write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+async def write(action: Write, cluster: Cluster, memory: Memory, context: PassContext) -> bool:
     """Apply an object; a rejection, or an object that belongs to somebody else, is remembered and reported."""
     child = action.child
     body = child.body
-    found = action.live or await tools.live(child.resource, child.name, cluster.namespace)
+    found = action.live or await context.live(child.resource, child.name, cluster.namespace)
     left = found is not None and adoption.is_left(found, cluster)
     if found is not None and not left and not adoption.is_ours(found, cluster):
         why = adoption.not_ours(child.resource, child.name, cluster)
-        memory.denied[child.key] = Denied("", why, tools.clock())
+        memory.denied[child.key] = Denied("", why, context.clock())
         return True
     if left:
-        await adoption.prove(tools.kube, cluster)
+        await adoption.prove(context.kube, cluster)
     uid = None if found is None else found["metadata"]["uid"]
     if uid is not None:
         body = {**body, "metadata": {**body["metadata"], "uid": uid}}
     try:
         # Force is not used to create an object: one that somebody has created meanwhile is not taken over.
-        answer = await tools.kube.apply(child.resource, body, force=uid is not None)
+        answer = await context.kube.apply(child.resource, body, force=uid is not None)
     except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
-        memory.denied[child.key] = Denied(child.digest, error.message, tools.clock())
+        memory.denied[child.key] = Denied(child.digest, error.message, context.clock())
         return True
     if left:
         memory.adopted += (f"{child.resource.kind} {child.name}",)
-    memory.note(answer, tools.clock())
+    memory.note(answer, context.clock())
     if is_current(child.body, answer):
         memory.settled.pop(child.key, None)
     else:
@@ -74,11 +74,11 @@ async def write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) -
     return memory.denied.pop(child.key, None) is not None
 
 
-async def touch(action: TouchPod, tools: Tools) -> None:
+async def touch(action: TouchPod, context: PassContext) -> None:
     """Change the annotation of a pod, so that its kubelet refreshes volumes."""
     metadata = action.pod["metadata"]
     try:
-        await tools.kube.merge_patch(
+        await context.kube.merge_patch(
             PODS,
             metadata["name"],
             {"metadata": {"annotations": {labels.ANNOTATION_CONFIG_TOUCH: action.value}}},
@@ -89,28 +89,30 @@ async def touch(action: TouchPod, tools: Tools) -> None:
         logger.info("slurmctld's pod %s/%s has been replaced", metadata["namespace"], metadata["name"])
 
 
-async def remove(resource: Resource, name: str, namespace: str, uid: str, tools: Tools) -> None:
+async def remove(resource: Resource, name: str, namespace: str, uid: str, context: PassContext) -> None:
     """Delete an object by its uid; one that is gone or replaced is no error."""
     try:
-        await tools.kube.delete(resource, name, namespace, uid=uid)
+        await context.kube.delete(resource, name, namespace, uid=uid)
     except (errors.NotFound, errors.Conflict):
         logger.info("%s %s/%s has gone, or has been replaced, already", resource.kind, namespace, name)
 
 
-async def start_preflight(action: StartPreflight, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+async def start_preflight(action: StartPreflight, cluster: Cluster, memory: Memory, context: PassContext) -> bool:
     """Create the ConfigMap if there is one, then the pod; existing ones are used, since names identify contents."""
     wanted = action.preflight
     for child in filter(None, (wanted.config_map, wanted.pod)):
         try:
-            await tools.kube.create(child.resource, dict(child.body), cluster.namespace)
+            await context.kube.create(child.resource, dict(child.body), cluster.namespace)
         except errors.AlreadyExists:
             logger.info("%s %s/%s is there already", child.resource.kind, cluster.namespace, child.name)
         except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
-            whose = await refused_parts(action, cluster.namespace, tools.kube) if child is wanted.pod else {}
+            whose = await refused_parts(action, cluster.namespace, context.kube) if child is wanted.pod else {}
             if whose:
-                memory.left_out |= left_out_again(memory.left_out, whose, tools.clock(), on_its_node=bool(wanted.node))
+                memory.left_out |= left_out_again(
+                    memory.left_out, whose, context.clock(), on_its_node=bool(wanted.node)
+                )
             else:
-                memory.denied[child.key] = Denied(child.digest, error.message, tools.clock())
+                memory.denied[child.key] = Denied(child.digest, error.message, context.clock())
             return True
         memory.denied.pop(child.key, None)
     return False

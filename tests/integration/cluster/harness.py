@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools, agent_url
+from slinky_operator.cluster.context import PassContext, agent_url
 from slinky_operator.cluster.controller import ClusterReconciler, server_of
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
@@ -133,11 +133,11 @@ async def running(
         recorder = Recorder(kube, component="slurm-operator", instance="test")
         texts = ConfigMapWatcher(kube, supervisor)
         metrics = CollectorRegistry()
-        tools = Tools(
+        context = PassContext(
             kube, SecretReader(kube), texts, clients, recorder, http, agent_url=agent, changes=Changes(metrics)
         )
         reconciler = ClusterReconciler(
-            caches, tools, Environment(images, Pace(timeout=5.0, poll_interval=0.2)), server_of=server
+            caches, context, Environment(images, Pace(timeout=5.0, poll_interval=0.2)), server_of=server
         )
         everything = [clusters, node_sets, pods, *children]
         controller = Controller(

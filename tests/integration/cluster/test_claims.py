@@ -10,7 +10,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.cluster.actions import GrowClaim
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.parts.claims import writes as claim_writes
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
@@ -23,14 +23,14 @@ OURS = {"app.kubernetes.io/component": "controller"}
 LARGER = GrowClaim(CLAIM, "2Gi", OURS)
 
 
-def tools(kube: KubeClient) -> Tools:
+def tools(kube: KubeClient) -> PassContext:
     async def live(resource: Resource, name: str, namespace: str) -> Object | None:
         try:
             return await kube.get(resource, name, namespace)
         except errors.NotFound:
             return None
 
-    return cast("Tools", SimpleNamespace(kube=kube, live=live, clock=lambda: 0.0))
+    return cast("PassContext", SimpleNamespace(kube=kube, live=live, clock=lambda: 0.0))
 
 
 async def claim(kube: KubeClient, namespace: str, *, grows: bool, bound: bool = True) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
@@ -50,14 +50,14 @@ class AccountingQuestion(Question[AccountingAnswer]):
     """Whether slurmdbd answers, and which slurmctld it knows."""
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> AccountingAnswer:
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> AccountingAnswer:
         known, before = answers.of(AccountingQuestion), last_answer(answers)
-        answer = await ask_accounting(tools.clients.get(cluster.uid), cluster.slurm_name, tools.clock, before)
+        answer = await ask_accounting(context.clients.get(cluster.uid), cluster.slurm_name, context.clock, before)
         doubted_at = known.doubted_at if known is not None else float("-inf")
         if before is not None and before.why:
-            doubted_at = tools.clock()
+            doubted_at = context.clock()
         if answer is None:
-            return AccountingAnswer(tools.clock(), is_asked=False, doubted_at=doubted_at)
+            return AccountingAnswer(context.clock(), is_asked=False, doubted_at=doubted_at)
         return replace(answer, doubted_at=doubted_at)
 
     @override

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from slinky_api.events import EventReason
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools, reference
+from slinky_operator.cluster.context import PassContext, reference
 from slinky_operator.cluster.parts.accounting.question import doubted_at
 from slinky_operator.cluster.parts.accounts.apply import AccountsRequest, apply_accounts
 from slinky_operator.cluster.parts.accounts.comparison import Comparison
@@ -28,9 +28,9 @@ class AccountsQuestion(Question[Comparison]):
     request: AccountsRequest
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Comparison:
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Comparison:
         before = answers.of(AccountsQuestion)
-        applied = await apply_accounts(tools.clients.get(cluster.uid), self.request, before, tools.clock)
+        applied = await apply_accounts(context.clients.get(cluster.uid), self.request, before, context.clock)
         if applied.done:
             same = before is not None and before.settled and before.version == self.request.version
             foreign = same and before is not None and doubted_at(answers) <= before.at
@@ -38,7 +38,7 @@ class AccountsQuestion(Question[Comparison]):
             changes = joined(applied.done)
             told = f"changed by somebody else, and put back: {changes}" if foreign else changes
             kind = EventType.WARNING if foreign else EventType.NORMAL
-            tools.recorder.event(reference(cluster), kind, reason, cut(told, LONGEST_EVENT))
+            context.recorder.event(reference(cluster), kind, reason, cut(told, LONGEST_EVENT))
         return applied.outcome
 
     @override

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_operator.cluster.actions import GrowClaim
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.memory import ClaimSize
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
@@ -26,12 +26,12 @@ _FAILED: Final = ("ControllerResizeError", "NodeResizeError")
 _UNDER_WAY: Final = ("Resizing", "FileSystemResizePending")
 
 
-async def grow(action: GrowClaim, namespace: str, tools: Tools) -> ClaimSize:
+async def grow(action: GrowClaim, namespace: str, context: PassContext) -> ClaimSize:
     """Raise what a claim requests; one that is larger already, or that is somebody else's, stays as it is."""
-    found = await tools.live(PERSISTENTVOLUMECLAIMS, action.name, namespace)
+    found = await context.live(PERSISTENTVOLUMECLAIMS, action.name, namespace)
     if found is None:
-        return ClaimSize(action.size, "", tools.clock())
-    seen = _seen(action, found, tools.clock())
+        return ClaimSize(action.size, "", context.clock())
+    seen = _seen(action, found, context.clock())
     wanted, has = quantity(action.size), quantity(seen.size)
     if wanted is None or has is None or wanted <= has:
         return seen
@@ -44,21 +44,21 @@ async def grow(action: GrowClaim, namespace: str, tools: Tools) -> ClaimSize:
     }
     uid = found["metadata"]["uid"]
     try:
-        answer = await tools.kube.merge_patch(PERSISTENTVOLUMECLAIMS, action.name, patch, namespace, uid=uid)
+        answer = await context.kube.merge_patch(PERSISTENTVOLUMECLAIMS, action.name, patch, namespace, uid=uid)
     except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
         return _refused(seen, error.message)
     except (errors.NotFound, errors.Conflict):
         return _refused(seen, "it has been replaced meanwhile")
-    return _seen(action, answer, tools.clock())
+    return _seen(action, answer, context.clock())
 
 
-async def delete(name: str, wanted: Mapping[str, str], namespace: str, tools: Tools) -> None:
+async def delete(name: str, wanted: Mapping[str, str], namespace: str, context: PassContext) -> None:
     """Delete a claim if it is the daemon's; Kubernetes waits until no pod uses it."""
-    found = await tools.live(PERSISTENTVOLUMECLAIMS, name, namespace)
+    found = await context.live(PERSISTENTVOLUMECLAIMS, name, namespace)
     if found is None or not _is_theirs(found, wanted):
         return
     try:
-        await tools.kube.delete(PERSISTENTVOLUMECLAIMS, name, namespace, uid=found["metadata"]["uid"])
+        await context.kube.delete(PERSISTENTVOLUMECLAIMS, name, namespace, uid=found["metadata"]["uid"])
     except (errors.NotFound, errors.Conflict):
         logger.info("claim %s/%s has gone, or has been replaced, already", namespace, name)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.cluster.rollout.agent_questions import Agent, agent_of, keep
 from slinky_operator.kube.objects import Object
@@ -52,8 +52,8 @@ class DirectoryQuestion(Question[Directory]):
     pod: Object
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Directory:
-        return await ask_directory(tools.http, agent_of(self.pod, cluster, tools), tools.clock)
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Directory:
+        return await ask_directory(context.http, agent_of(self.pod, cluster, context), context.clock)
 
     @override
     def is_news(self, before: Directory | None, answer: Directory | None) -> bool:

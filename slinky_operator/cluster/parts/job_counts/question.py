@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import JobCounts
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.parts.job_counts import unopened_files
 from slinky_operator.cluster.parts.job_counts.counting import count_jobs
 from slinky_operator.cluster.question import Answers, Question
@@ -55,9 +55,9 @@ class JobsQuestion(Question[Jobs]):
     """The states of all jobs."""
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Jobs | None:
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Jobs | None:
         before = answers.of(JobsQuestion)
-        return await count(tools.clients.get(cluster.uid), before, tools.clock) or before
+        return await count(context.clients.get(cluster.uid), before, context.clock) or before
 
     @override
     def is_news(self, before: Jobs | None, answer: Jobs | None) -> bool:

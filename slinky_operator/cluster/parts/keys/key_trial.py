@@ -9,7 +9,7 @@ from typing import Final
 from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.reconcile.text import cut
 from slurm_client import MintedToken
@@ -40,12 +40,12 @@ class KeyQuestion(Question[KeyTrial]):
     lifetime: timedelta
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> KeyTrial:
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> KeyTrial:
         token = MintedToken(self.key, lifetime=self.lifetime)
-        why = cut(await tools.clients.why_refused(cluster.uid, token), WORDS)
+        why = cut(await context.clients.why_refused(cluster.uid, token), WORDS)
         before = answers.of(KeyQuestion)
         attempts = before.attempts if before is not None and before.key == self.key else 0
-        return KeyTrial(self.key, tools.clock(), not why, attempts + 1, why)
+        return KeyTrial(self.key, context.clock(), not why, attempts + 1, why)
 
     @override
     def is_news(self, before: KeyTrial | None, answer: KeyTrial | None) -> bool:

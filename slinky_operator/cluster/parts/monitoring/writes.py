@@ -6,7 +6,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import KeepMonitor, Write
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.memory import Denied, Memory
 from slinky_operator.cluster.writes import kubernetes_writes
 from slinky_operator.kube import errors
@@ -20,22 +20,22 @@ NOT_SERVED: Final = (
 NOT_ALLOWED: Final = "the operator's chart gives this right with rbac.serviceMonitors=true"
 
 
-async def keep(action: KeepMonitor, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+async def keep(action: KeepMonitor, cluster: Cluster, memory: Memory, context: PassContext) -> bool:
     """Write a ServiceMonitor unless it is as it should be; return whether there is news of its success."""
     child = action.child
-    memory.monitors[child.name] = child.digest, tools.clock()
+    memory.monitors[child.name] = child.digest, context.clock()
     before = memory.denied.get(child.key)
     try:
-        live = await tools.live(child.resource, child.name, cluster.namespace)
+        live = await context.live(child.resource, child.name, cluster.namespace)
         if live is None or not (
             is_current(child.body, live) or has_settled(child, live, memory.settled.get(child.key))
         ):
-            _ = await kubernetes_writes.write(Write(child, live), cluster, memory, tools)
+            _ = await kubernetes_writes.write(Write(child, live), cluster, memory, context)
         else:
             memory.denied.pop(child.key, None)
     except errors.Forbidden as error:
-        memory.denied[child.key] = Denied(child.digest, f"{error.message}; {NOT_ALLOWED}", tools.clock())
+        memory.denied[child.key] = Denied(child.digest, f"{error.message}; {NOT_ALLOWED}", context.clock())
     except errors.NotFound:
-        memory.denied[child.key] = Denied(child.digest, NOT_SERVED, tools.clock())
+        memory.denied[child.key] = Denied(child.digest, NOT_SERVED, context.clock())
     after = memory.denied.get(child.key)
     return (before and before.why) != (after and after.why)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS
 
@@ -31,10 +31,10 @@ class ClaimQuestion(Question[Claim]):
     name: str
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Claim:
-        found = await tools.live(PERSISTENTVOLUMECLAIMS, self.name, cluster.namespace)
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Claim:
+        found = await context.live(PERSISTENTVOLUMECLAIMS, self.name, cluster.namespace)
         deleted = found["metadata"].get("deletionTimestamp") if found is not None else None
-        return Claim(self.name, tools.clock(), deleted or "")
+        return Claim(self.name, context.clock(), deleted or "")
 
     @override
     def is_news(self, before: Claim | None, answer: Claim | None) -> bool:

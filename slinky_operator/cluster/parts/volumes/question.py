@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.daemons import volumes
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.kube.objects import Object
@@ -28,10 +28,10 @@ class VolumesQuestion(Question[Volumes]):
         return name
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> Volumes:
-        looker = Looker(tools.agent_url(self.pod), self.pod["metadata"]["uid"], cluster.namespace)
-        found = await ask_volumes(tools.http, looker, volumes.NAMES, tools.clock)
-        client = tools.clients.get(cluster.uid)
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Volumes:
+        looker = Looker(context.agent_url(self.pod), self.pod["metadata"]["uid"], cluster.namespace)
+        found = await ask_volumes(context.http, looker, volumes.NAMES, context.clock)
+        client = context.clients.get(cluster.uid)
         if client is not None:
             client.volumes = {
                 volume: (room.share_of_bytes, room.share_of_inodes)

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from slinky_api import labels
 from slinky_operator.cluster import observe
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.controller import ClusterReconciler
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.plan import Environment
@@ -385,7 +385,7 @@ class Site:
         """A new process."""
         kube = cast("KubeClient", self.kube)
         connections = Connections(self.slurm, lambda line: self.telling.say(f" {line}"), self._wall)
-        tools = Tools(
+        context = PassContext(
             kube,
             SecretReader(kube, clock=lambda: self.now),
             cast("ConfigMapWatcher", _Texts(self.kube)),
@@ -396,7 +396,7 @@ class Site:
             random_bytes=self._random,
             ask_daemon=self.slurm.key,
         )
-        self._operator = ClusterReconciler(self.caches, tools, Environment(IMAGES, off=self.off), wall=self._wall)
+        self._operator = ClusterReconciler(self.caches, context, Environment(IMAGES, off=self.off), wall=self._wall)
 
     def _spend(self, seconds: float) -> None:
         self.now += seconds

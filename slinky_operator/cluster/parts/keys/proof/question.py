@@ -12,7 +12,7 @@ from typing import Final
 from typing_extensions import override
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.context import AskDaemon, Tools
+from slinky_operator.cluster.context import AskDaemon, PassContext
 from slinky_operator.cluster.parts.keys.proof.answers import NOT_ASKED, KeyFinding, KeyProof, finding
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.slurm.connection.key_proof import Holder, KeySet
@@ -40,8 +40,8 @@ class KeySetQuestion(Question[KeyProof]):
     """The time of day."""
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, tools: Tools) -> KeyProof:
-        return await ask_for_keys(self, answers.of(KeySetQuestion), tools.ask_daemon, tools.clock)
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> KeyProof:
+        return await ask_for_keys(self, answers.of(KeySetQuestion), context.ask_daemon, context.clock)
 
     @override
     def is_news(self, before: KeyProof | None, answer: KeyProof | None) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.cluster.actions import GrowClaim
-from slinky_operator.cluster.context import Tools
+from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.parts.claims import writes as claim_writes
 from slinky_operator.kube import errors
 from slinky_operator.kube.errors import Target
@@ -54,13 +54,13 @@ class Kube:
             raise self.refusal
 
     @property
-    def tools(self) -> Tools:
-        return cast("Tools", SimpleNamespace(kube=self, live=self.live, clock=lambda: 7.0))
+    def context(self) -> PassContext:
+        return cast("PassContext", SimpleNamespace(kube=self, live=self.live, clock=lambda: 7.0))
 
 
 async def test_a_smaller_claim_is_made_larger_by_its_uid_and_once() -> None:
     kube = Kube()
-    first, second = [await claim_writes.grow(GROW, "here", kube.tools) for _ in range(2)]
+    first, second = [await claim_writes.grow(GROW, "here", kube.context) for _ in range(2)]
     assert kube.calls == [("8Gi", "u")]
     assert first == second
     assert (first.wanted, first.size, first.capacity, first.at, first.why) == ("8Gi", "8Gi", "4Gi", 7.0, "")
@@ -72,15 +72,15 @@ async def test_a_smaller_claim_is_made_larger_by_its_uid_and_once() -> None:
 @pytest.mark.parametrize("size", ["8Gi", "8192Mi", "1Ti"])
 async def test_one_that_is_large_enough_stays(size: str) -> None:
     kube = Kube(size)
-    done = await claim_writes.grow(GROW, "here", kube.tools)
+    done = await claim_writes.grow(GROW, "here", kube.context)
     assert kube.calls == []
     assert (done.size, done.why, done.is_growing) == (size, "", False)
 
 
 async def test_one_of_somebody_else_stays() -> None:
     kube = Kube(of={})
-    done = await claim_writes.grow(GROW, "here", kube.tools)
-    await claim_writes.delete("state", OURS, "here", kube.tools)
+    done = await claim_writes.grow(GROW, "here", kube.context)
+    await claim_writes.delete("state", OURS, "here", kube.context)
     assert kube.calls == []
     assert "does not have the labels of this daemon" in done.why
 
@@ -89,27 +89,27 @@ async def test_one_that_is_being_deleted_stays() -> None:
     kube = Kube()
     assert kube.claim is not None
     kube.claim["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    done = await claim_writes.grow(GROW, "here", kube.tools)
+    done = await claim_writes.grow(GROW, "here", kube.context)
     assert (kube.calls, done.why) == ([], "it is being deleted")
 
 
 async def test_one_that_is_gone_is_nobodys_fault() -> None:
     kube = Kube()
     kube.claim = None
-    done = await claim_writes.grow(GROW, "here", kube.tools)
-    await claim_writes.delete("state", OURS, "here", kube.tools)
+    done = await claim_writes.grow(GROW, "here", kube.context)
+    await claim_writes.delete("state", OURS, "here", kube.context)
     assert (kube.calls, done.why, done.size) == ([], "", "")
 
 
 async def test_one_without_a_volume_does_not_grow_yet() -> None:
     kube = Kube(phase="Pending", capacity={})
-    done = await claim_writes.grow(GROW, "here", kube.tools)
+    done = await claim_writes.grow(GROW, "here", kube.context)
     assert (done.size, done.capacity, done.is_growing) == ("8Gi", "", False)
 
 
 async def test_a_claim_is_deleted_by_its_uid() -> None:
     kube = Kube()
-    await claim_writes.delete("state", OURS, "here", kube.tools)
+    await claim_writes.delete("state", OURS, "here", kube.context)
     assert kube.calls == [("delete", "u")]
 
 
@@ -117,7 +117,7 @@ async def test_a_claim_is_deleted_by_its_uid() -> None:
 async def test_what_the_api_server_says_against_it_is_kept_and_bounded(error: type[errors.KubeError]) -> None:
     kube = Kube()
     kube.refusal = error(TARGET, "no expansion " * 100)
-    done = await claim_writes.grow(GROW, "here", kube.tools)
+    done = await claim_writes.grow(GROW, "here", kube.context)
     assert done.size == "4Gi"
     assert done.why.startswith("no expansion")
     assert len(done.why) <= claim_writes.LONGEST_WHY
@@ -126,8 +126,8 @@ async def test_what_the_api_server_says_against_it_is_kept_and_bounded(error: ty
 async def test_one_that_was_replaced_meanwhile_is_tried_again() -> None:
     kube = Kube()
     kube.refusal = errors.Conflict(TARGET, "uid")
-    assert (await claim_writes.grow(GROW, "here", kube.tools)).why
-    await claim_writes.delete("state", OURS, "here", kube.tools)
+    assert (await claim_writes.grow(GROW, "here", kube.context)).why
+    await claim_writes.delete("state", OURS, "here", kube.context)
 
 
 @pytest.mark.parametrize(
@@ -141,5 +141,5 @@ async def test_one_that_was_replaced_meanwhile_is_tried_again() -> None:
 )
 async def test_what_the_volume_plugin_says_is_told(kind: str, why: str, said: str) -> None:
     kube = Kube("8Gi", conditions=[{"type": kind, "status": "True", "message": "the disk is full"}])
-    done = await claim_writes.grow(GROW, "here", kube.tools)
+    done = await claim_writes.grow(GROW, "here", kube.context)
     assert (done.why, done.said) == (why, said)

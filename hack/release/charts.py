@@ -21,13 +21,14 @@ from typing import Any, Final
 import yaml
 
 from hack.images.names import REGISTRY
+from hack.packaging import values_table
 from hack.packaging.errors import RenderFailed
 from hack.packaging.render import helm
 from hack.release import artifacthub
 from hack.release.parameters import ROOT, Parameters
 
-TAG: Final = re.compile(r"(?m)^(  tag: )dev$")
-"""The tag of the operator's image in values.yaml."""
+TAG: Final = re.compile(r"(?m)^(  tag: |.*/slurm-operator:)dev$")
+"""The tag of the operator's image in values.yaml, on a line of its own or after the name."""
 
 MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 CONFIG: Final = "application/vnd.cncf.helm.config.v1+json"
@@ -59,6 +60,11 @@ def stage(chart: Path, scratch: Path, parameters: Parameters) -> Path:
     values = staged / "values.yaml"
     text = values.read_text(encoding="utf-8").replace(REGISTRY, parameters.registry)
     values.write_text(TAG.sub(rf"\g<1>{parameters.version}", text), encoding="utf-8")
+    readme = staged / "README.md"
+    if readme.exists():
+        # Its table has the defaults.
+        (page,) = values_table.readmes((staged,)).values()
+        readme.write_text(page, encoding="utf-8")
     return staged
 
 

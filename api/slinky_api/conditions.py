@@ -4,10 +4,14 @@ A controller builds its wanted conditions and merges them with `merge`; the resu
 where something is different, so that a status is not written for nothing. The time is passed in.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
+
+from typing_extensions import override
 
 from slinky_api.v1alpha1.common import Condition
 
@@ -356,6 +360,16 @@ class Reason(StrEnum):
     PREDECESSOR_ENDING = "PredecessorEnding"
     SLURMJOB_DELETED = "SlurmJobDeleted"
     OTHER_OPERATOR = "OtherOperator"
+
+    @classmethod
+    @override
+    def _missing_(cls, value: object) -> Reason | None:
+        """Keep a reason that a later release has stored: after a downgrade it is shown as it is, and ends no pass."""
+        if not isinstance(value, str):
+            return None
+        unknown = str.__new__(cls, value)
+        unknown._name_ = unknown._value_ = value
+        return unknown
 
 
 def find(conditions: Iterable[Condition], kind: str) -> Condition | None:

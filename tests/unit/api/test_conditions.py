@@ -3,7 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+import pytest
+
 from slinky_api import conditions, labels
+from slinky_api.conditions import Reason
 from slinky_api.v1alpha1 import Condition
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,3 +69,12 @@ def test_every_name_is_one_that_kubernetes_takes() -> None:
     assert len(names) == len(set(names))
     for name in names:
         assert len(name.rpartition("/")[2]) <= 63
+
+
+def test_a_reason_of_a_later_release_is_kept_as_it_is() -> None:
+    later = Reason("FromALaterRelease")
+    assert later == "FromALaterRelease"
+    assert later not in set(Reason)
+    assert Reason("AsExpected") is Reason.AS_EXPECTED
+    with pytest.raises(ValueError, match="3 is not a valid Reason"):
+        Reason(3)  # type: ignore[arg-type]

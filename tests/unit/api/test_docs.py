@@ -38,7 +38,7 @@ def test_the_same_is_said_of_many_fields_in_one_line() -> None:
         said = [line.partition(" ")[2] for line in block.split("\n|")[0].splitlines() if line.startswith("- ")]
         assert all(said.count(each) < 3 for each in said), said
     assert any(rule.startswith("each of `restapi`, `accounting`, ") for rule in rules)
-    assert sum("belongs to a cluster" in rule for rule in rules) == 2
+    assert sum("it is only for a cluster that" in rule for rule in rules) == 2
 
 
 def test_numbers_and_times_have_a_default_a_unit_and_an_example() -> None:

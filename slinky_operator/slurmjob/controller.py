@@ -154,12 +154,13 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         before, self._uids[key] = self._uids.get(key, uid), uid
         if before != uid:
             self._forget(before)
+        if not self._own_writes.satisfied(uid):
+            # Asked of the cache before anything else happens: this object is the one that it shows now.
+            return Postponed(OVERTAKEN_S)
         job = await self.parse(obj)
         if job is None:
             return Result()
         memory = self._memory.setdefault(job.uid, Memory())
-        if not self._own_writes.satisfied(job.uid):
-            return Postponed(OVERTAKEN_S)
         try:
             snapshot = await self._observe(obj, job, memory)
         except (kube_errors.Conflict, kube_errors.NotFound):

@@ -261,7 +261,7 @@ def test_sets_that_give_a_name_other_labels_are_not_served_together() -> None:
     # The API knows the same.
     assert {frozenset(pair) for pair in INCOMPATIBLE_NAMES} == set(INCOMPATIBLE)
     for pair in INCOMPATIBLE_NAMES:
-        with pytest.raises(ValidationError, match="cannot be served together"):
+        with pytest.raises(ValidationError, match="cannot be enabled together"):
             Exporter.model_validate({"names": [*pair]})
         with pytest.raises(SettingsError, match=f"{pair[0]} and {pair[1]}"):
             load([f"--names={name}" for name in pair], {"SLURMRESTD_URL": "http://slurm"})

@@ -25,7 +25,7 @@ ASK_EVERY_WHILE_SILENT: Final = 60.0
 
 
 def ask_volumes(state: PassState) -> Iterator[Action]:
-    """Ask each agent whose last answer is old enough; forget what pods said that are gone."""
+    """Ask each agent whose last answer is old enough."""
     snapshot = state.snapshot
     for pod in pods(snapshot):
         last, due = snapshot.memory.answers.of(VolumesQuestion, pod["metadata"]["name"]), 0.0

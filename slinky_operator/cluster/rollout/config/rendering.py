@@ -87,6 +87,7 @@ def _running(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tu
     if load.stage is not loading.Stage.LOADED or status.applied_hash == digest:
         return load, status
     # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
-    shown = (one.name for one in members if lines_of(one.name, stored.lines) is not None)
+    lines = stored.lines
+    shown = (one.name for one in members if lines_of(one.name, lines) is not None)
     known = (*status.node_sets, *shown)
     return load, status.model_copy(update={"applied_hash": digest, "node_sets": tuple(sorted(set(known)))})

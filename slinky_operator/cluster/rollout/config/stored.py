@@ -58,7 +58,7 @@ class StoredConfig:
 
     @property
     def lines(self) -> Parsed:
-        """The lines of `slurm_conf`."""
+        """The lines of `slurm_conf`, parsed each time: a loop asks once, before it."""
         return parse(self.slurm_conf)
 
     @property

@@ -16,13 +16,14 @@ from types import TracebackType
 from typing import Final, Self
 
 from hack.images import build as images
+from hack.images.names import SLURM_SUITES, slurm_set, slurmd_oci_set
 from hack.localkube.programs import build, debian
 from hack.progress import say
 
 NICENESS = 10
 
-SLURM_SETS = ("slurm-24.11", "slurm-26.05")
-SLURMD_OCI_SETS = ("slurmd-oci-24.11", "slurmd-oci-26.05")
+SLURM_SETS = tuple(slurm_set(one).name for one in SLURM_SUITES)
+SLURMD_OCI_SETS = tuple(slurmd_oci_set(one).name for one in SLURM_SUITES)
 
 Build = Callable[[], object]
 

@@ -26,7 +26,7 @@ _SILENT: Final = frozenset(
 _TOLD_ELSEWHERE: Final = frozenset({Reason.CONFIG_REFUSED, Reason.CONFIG_UNTRIED, Reason.NODES_WITHOUT_ADDRESS})
 """Reasons of `Degraded` that are reported on NodeSets, or in Events of their own."""
 
-_ORDER: Final = (
+ORDER: Final = (
     ClusterCondition.READY,
     ClusterCondition.CONFIG_APPLIED,
     ClusterCondition.ACCOUNTING_READY,
@@ -48,7 +48,7 @@ def of_conditions(snapshot: Snapshot, wanted: ClusterStatus) -> list[EmitEvent]:
     new = {one.type: one for one in wanted.conditions}
     told: list[EmitEvent] = []
     said: set[str] = set()
-    for kind in _ORDER:
+    for kind in ORDER:
         one, old = new.get(kind), before.get(kind)
         if one is None or one.reason in _SILENT:
             continue

@@ -21,7 +21,7 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
-_GONE_FOR_GOOD: Final = frozenset({Cause.SCALE_IN, Cause.NODE_MISMATCH})
+GONE_FOR_GOOD: Final = frozenset({Cause.SCALE_IN, Cause.NODE_MISMATCH})
 """Causes for which a pod is removed and not recreated."""
 
 
@@ -73,7 +73,7 @@ def settle(
     leaving = {
         _place(nodeset, name)
         for name, pod in named
-        if pod.name in live and causes.get(pod.name, frozenset()) & _GONE_FOR_GOOD
+        if pod.name in live and causes.get(pod.name, frozenset()) & GONE_FOR_GOOD
     }
     awaited = {_place(nodeset, name) for name in layout.awaited}
     # The claims decide which ordinals are used again, and their cache may be outdated: a seemingly surplus claim may be

@@ -34,6 +34,7 @@ from slinky_operator.reconcile.text import joined, named, stamp
 
 EVENTFUL: Final = frozenset(
     {
+        Reason.CLUSTER_GONE,
         Reason.CONTAINER_NOT_CREATED,
         Reason.CRASH_LOOP_BACK_OFF,
         Reason.DRAIN_TIMED_OUT,
@@ -42,9 +43,11 @@ EVENTFUL: Final = frozenset(
         Reason.INVALID_SPEC,
         Reason.JOB_END_FORGOTTEN,
         Reason.LABELS_LOST,
+        Reason.NODES_NOT_WATCHED,
         Reason.NODE_DOWN,
         Reason.NODE_UNKNOWN,
         Reason.NOT_REGISTERED,
+        Reason.SCALING_MODE_FIXED,
         Reason.UNSCHEDULABLE,
         *volumes.REASONS,
     }

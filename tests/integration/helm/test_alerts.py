@@ -1,4 +1,4 @@
-"""Alerts of the chart: promtool reads each, each fires when it should and rests when it should, and has a runbook."""
+"""Alerts of the chart: promtool reads each, and each fires when it should and rests when it should."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 import yaml
 
-from tests.support.prometheus import ALERTS, promtool, rendered, rules
+from tests.support.prometheus import ALERTS, EARLIER, promtool, rendered, rules
 
-DOCS = Path(__file__).parents[3] / "docs"
 OPERATOR = "slurm_operator_"
-EARLIER = {"SlurmOperatorIsDeaf": "SlurmOperatorWatchSilent", "SlurmExporterBlind": "SlurmExporterStale"}
-"""Names that fire for one release more, with those of today."""
 
 
 @dataclass(frozen=True)
@@ -266,19 +262,3 @@ def test_every_alert_fires_when_it_should_and_rests_when_it_should(tmp_path: Pat
     (tmp_path / "tests.yaml").write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "tests": tests}))
     promtool("check", "rules", str(ALERTS))
     promtool("test", "rules", str(tmp_path / "tests.yaml"))
-
-
-def test_every_alert_has_its_runbook() -> None:
-    page = (DOCS / "alerts.md").read_text()
-    for name, rule in rules().items():
-        if name in EARLIER:
-            continue
-        assert rule["annotations"]["runbook"] == f"docs/alerts.md#{name.lower()}"
-        assert f"\n## {name}\n" in page, name
-
-
-@pytest.mark.parametrize(("earlier", "today"), EARLIER.items())
-def test_an_earlier_name_is_the_same_alert(earlier: str, today: str) -> None:
-    known = rules()
-    assert {**known[earlier], "alert": today} == known[today]
-    assert f"as {earlier} for one release" in (DOCS / "alerts.md").read_text()

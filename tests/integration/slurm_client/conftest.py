@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from hack.images.names import SLURM_SUITES
 from hack.images.rootfs import ensure
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.testing.server import PARSERS_OF_RELEASE
@@ -16,7 +17,7 @@ from tests.support.slurm_host import SlurmHost
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-PARSERS = {series: PARSERS_OF_RELEASE[series] for series in ("24.11", "26.05")}
+PARSERS = {series: PARSERS_OF_RELEASE[series] for series in SLURM_SUITES}
 """Data parsers that each Slurm in the test images serves."""
 
 CASES = [

@@ -10,10 +10,19 @@ import pytest
 from kubectl_slurm.facts.objects import Condition, KeyFacts, TokenFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.rules import endings, queue, service
-from kubectl_slurm.rules.status import WANTED_FALSE, Overview, screen, unwanted
+from kubectl_slurm.rules.status import ACTIVITY, WANTED_FALSE, Overview, screen, unwanted
 from slinky_api.conditions import ClusterCondition, NodeSetCondition
 from tests.unit.kubectl_slurm.samples import CLUSTER, NODESETS, NOW, OVERVIEW, PICTURE, before, job, node
 from tests.unit.kubectl_slurm.screens import text
+
+WANTED_TRUE = frozenset(
+    {
+        *("AccountingReady", "AccountsApplied", "ApiReachable", "Autoscaling", "Available", "ConfigApplied"),
+        *("ControllerUp", "DirectoryReachable", "ExporterReady", "NodesWatched", "Ready", "SlurmReachable"),
+        *("TokenValid", "VolumesHaveRoom"),
+    }
+)
+"""Types of conditions that are as wanted when they are True."""
 
 QUIET = Overview(
     now=NOW, cluster=replace(CLUSTER, conditions=(Condition("Ready", "True"),)), slurm=SlurmPicture(now=NOW)
@@ -31,12 +40,11 @@ def test_what_is_wrong_is_before_what_is_going_on() -> None:
     assert [one.type for one in unwanted(CLUSTER.conditions)] == ["NodesOutOfService", "Progressing"]
 
 
-def test_each_type_that_is_wanted_false_is_one_of_the_operators() -> None:
+def test_each_type_of_the_operators_is_wanted_true_or_false() -> None:
     known = {str(one) for one in (*ClusterCondition, *NodeSetCondition)}
-    assert known >= WANTED_FALSE
-    assert {one for one in known if one.endswith(("Ready", "Reachable", "Up", "Applied", "Room"))}.isdisjoint(
-        WANTED_FALSE
-    )
+    assert known == WANTED_FALSE | WANTED_TRUE
+    assert WANTED_FALSE.isdisjoint(WANTED_TRUE)
+    assert known >= ACTIVITY
 
 
 def test_a_cluster_that_nobody_has_looked_at_says_so() -> None:

@@ -13,6 +13,7 @@ import pytest
 import slurm_client
 from hack.generate_slurm_client.__main__ import SOURCES, main
 from hack.generate_slurm_client.slim import KEPT_OF_SLURMDBD, KEPT_OPERATIONS
+from hack.images.names import SLURM_SUITES
 from slurm_client import errors, wire
 from slurm_client.decode import job_details, resources, service
 from slurm_client.decode import nodes as decode_nodes
@@ -119,6 +120,10 @@ def test_all_state_words_of_the_parsers_are_known(version: str) -> None:
 def test_every_data_parser_has_a_specification_and_a_release() -> None:
     assert tuple(sorted(SOURCES)) == wire.PARSERS
     assert {*wire.PARSERS} == {parser for parsers in PARSERS_OF_RELEASE.values() for parser in parsers}
+
+
+def test_each_parser_is_spoken_with_a_real_slurm_of_the_test_images() -> None:
+    assert {*wire.PARSERS} == {parser for series in SLURM_SUITES for parser in PARSERS_OF_RELEASE[series]}
 
 
 def test_the_generated_modules_are_what_the_specifications_give() -> None:

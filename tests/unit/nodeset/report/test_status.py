@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_api.conditions import Reason
+from slinky_api.conditions import NodeSetCondition, Reason
 from slinky_api.v1alpha1.common import Condition
+from slinky_api.v1alpha1.nodeset.autoscaling import AutoscalingStatus
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.model.pod_state import Doubt, Ready, State, Unknown
@@ -89,6 +90,15 @@ def test_all_is_well() -> None:
         "NodesWatched",
     }
     assert found["Ready"].message == "3 of 3 nodes are ready"
+
+
+def test_each_type_of_condition_is_reported() -> None:
+    shown = NodeSetStatus(autoscaling=AutoscalingStatus(active=True, reason=Reason.NODES_WANTED))
+    owner = nodeset(autoscaling={"maxReplicas": 3}).model_copy(update={"status": shown})
+    pod = replace(a_pod(0), address="10.0.0.1", output_claim="")
+    found = Decisions(Layout(1), states={pod.name: Ready()}, named={"a-1": ("required by job 7",)})
+    conditions = status.build(seen(pod, owner=owner), found, NOW).conditions
+    assert sorted(one.type for one in conditions) == sorted(NodeSetCondition)
 
 
 @pytest.mark.parametrize(("missing", "holds"), [(1, "True"), (2, "False")])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -24,7 +26,7 @@ from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Sna
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.planning import requeue
 from slinky_operator.nodeset.planning.decisions import Decisions
-from slinky_operator.nodeset.report import status, trouble_events
+from slinky_operator.nodeset.report import forgotten, status, trouble_events, troubles, volumes
 from slinky_operator.nodeset.report.status import Report
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
@@ -36,6 +38,16 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SINCE = datetime(2026, 1, 1, 11, 30, tzinfo=UTC)
 SCHEDULER = "not scheduled: 0/2 nodes are available: 2 Insufficient cpu. preemption: none"
 PULL = "container slurmd cannot get image nosuch:1 (ImagePullBackOff): not found"
+
+SILENT: Final = {
+    Reason.CLUSTER_NOT_FOUND: "the Cluster may be applied after its NodeSets",
+    Reason.CONFIG_REFUSED: "the Cluster controller reports it on the NodeSet",
+    Reason.POD_REFUSED: "what refuses a pod is reported when it does",
+}
+"""Reasons of troubles without an Event, and why; those of a Slurm that does not answer are the Cluster's."""
+
+ELSEWHERE: Final = {Reason.VOLUME_SILENT, Reason.CONNECTING, Reason.AS_EXPECTED}
+"""Reasons of conditions that are no trouble."""
 
 
 def nodeset(replicas: int = 3, conditions: tuple[Condition, ...] = (), **spec: Any) -> NodeSet:
@@ -378,6 +390,42 @@ def test_after_a_start_only_what_is_new_is_told() -> None:
     now = report(seen(a_pod(0), a_pod(1), nodes=(down(0), down(1)))).troubles
 
     assert trouble_events.due(Memory(), stored, now) == list(now)
+
+
+def test_each_reason_of_a_trouble_is_reported_in_events_or_is_silent_for_a_reason() -> None:
+    sources = (ast.parse(inspect.getsource(module)) for module in (troubles, forgotten, volumes))
+    named = {
+        Reason[node.attr]
+        for source in sources
+        for node in ast.walk(source)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Reason"
+    }
+    assert named - ELSEWHERE == troubles.EVENTFUL | SILENT.keys()
+    assert troubles.EVENTFUL.isdisjoint(SILENT)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "reason"),
+    [
+        (seen(of=nodeset(scalingMode="DaemonSet")), Reason.SCALING_MODE_FIXED),
+        (seen(a_pod(0), uid="", gone=True), Reason.CLUSTER_GONE),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_what_stops_a_nodeset_until_somebody_acts_is_told_once_in_an_event(snapshot: Snapshot, reason: Reason) -> None:
+    memory, found = Memory(), report(snapshot)
+    assert [one.reason for one in trouble_events.due(memory, NodeSetStatus(), found.troubles)] == [reason]
+    assert trouble_events.due(memory, found.status, found.troubles) == []
+    assert trouble_events.due(Memory(), found.status, found.troubles) == []
+
+
+def test_a_nodeset_that_needs_nodes_nobody_watches_is_told_once_in_an_event() -> None:
+    found = status.report(seen(of=nodeset(scalingMode="StatefulSet")), Decisions(Layout(None)), NOW)
+    memory = Memory()
+    assert [one.reason for one in trouble_events.due(memory, NodeSetStatus(), found.troubles)] == [
+        Reason.NODES_NOT_WATCHED
+    ]
+    assert trouble_events.due(memory, found.status, found.troubles) == []
 
 
 def test_what_the_cluster_is_in_trouble_for_is_no_event_of_the_nodeset() -> None:

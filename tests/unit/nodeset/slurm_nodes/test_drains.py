@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Final
+
 import pytest
 
+from slinky_operator.nodeset.placement import claim_retention
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from tests.unit.nodeset.builders import OURS, OWNER, job, node
+
+UNTIMED: Final = {
+    Cause.REPAIR: "the pod is deleted once its node is drained, and jobs have no deadline",
+    Cause.NO_POD: "there is no pod to delete",
+}
+"""Causes that no spec gives a time, and that no administrator reverts."""
+
+KEEPING_CLAIMS: Final = {
+    Cause.UPDATE: "the next pod of the ordinal uses them",
+    Cause.REPAIR: "the next pod of the ordinal uses them",
+    Cause.DELETION: "whenDeleted decides, after the last pod",
+    Cause.CLUSTER_DELETION: "the NodeSet stays",
+}
+"""Causes for which a pod is deleted and its claims stay, and why."""
+
+
+def test_each_cause_is_timed_or_a_cordon_or_neither_for_a_reason() -> None:
+    assert Counter([*drains.TIMED, *drains.CORDONS, *UNTIMED]) == Counter(Cause)
+
+
+def test_claims_go_or_stay_with_each_pod_that_is_deleted() -> None:
+    assert Counter([*claim_retention.GONE_FOR_GOOD, *KEEPING_CLAIMS]) == Counter(drains.REMOVAL)
 
 
 @pytest.mark.parametrize("words", ["ALLOCATED", "MIXED", "IDLE+COMPLETING", "DOWN+COMPLETING", "MIXED+COMPLETING"])

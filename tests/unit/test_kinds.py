@@ -1,0 +1,78 @@
+"""Each kind of the API is in every list of kinds that is written by hand.
+
+The lists of CRD files are compared elsewhere (`tests/unit/api/test_crd_files.py`, `tests/unit/helm`), and the
+controllers with their rights (`tests/unit/helm/test_rights.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from hack.packaging.render import OPERATOR_CHART, ROOT, render
+from kubectl_slurm.access import kinds
+from slinky_api.crd.__main__ import JOB_KINDS, KINDS, OLD_JOB_KINDS
+from slinky_api.resource import Resource
+from slinky_operator.kube import resources
+from slinky_operator.metrics import objects
+from tests.unit.helm.test_rights import grants
+
+READ: Final = {"get", "list", "watch"}
+CHANGE: Final = {"create", "update", "patch", "delete", "deletecollection"}
+CHARTS: Final = (
+    (OPERATOR_CHART, KINDS),
+    (ROOT / "helm" / "slurm-jobs", JOB_KINDS),
+    (ROOT / "helm" / "slurm-sylabs-jobs", OLD_JOB_KINDS),
+)
+
+
+def of(listed: tuple[tuple[Resource, Any], ...]) -> list[Resource]:
+    return [resource for resource, _ in listed]
+
+
+def operators(resource: Resource) -> resources.Resource:
+    """The kind as the operator has it."""
+    return resources.Resource(resource.group, resource.version, resource.plural, resource.kind)
+
+
+OURS: Final = of((*KINDS, *JOB_KINDS))
+ALL: Final = [*OURS, *of(OLD_JOB_KINDS)]
+
+
+@pytest.mark.parametrize("resource", ALL, ids=lambda one: one.full_name)
+def test_the_operator_knows_the_kind(resource: Resource) -> None:
+    assert operators(resource) in vars(resources).values()
+
+
+def test_each_kind_has_samples_of_each_object_or_is_counted() -> None:
+    assert [*objects.KINDS] == [operators(resource) for resource in of(KINDS)]
+    assert {*objects.JOB_KINDS} == {operators(resource) for resource in of((*JOB_KINDS, *OLD_JOB_KINDS))}
+
+
+def test_the_plugin_knows_the_kinds_of_this_project() -> None:
+    known = {
+        (one.group, one.version, one.plural, one.name) for one in vars(kinds).values() if isinstance(one, kinds.Kind)
+    }
+    assert {one for one in known if one[0] == "slinky.slurm.net"} == {
+        (one.group, one.version, one.plural, one.kind) for one in OURS
+    }
+
+
+def test_make_uninstall_looks_for_objects_of_each_kind() -> None:
+    (listed,) = re.findall(r"^KINDS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert listed.split() == [one.plural for one in OURS]
+
+
+@pytest.mark.parametrize(("chart", "listed"), CHARTS, ids=lambda one: one.name if isinstance(one, Path) else "")
+def test_users_of_a_namespace_may_read_and_change_objects_of_each_kind(
+    chart: Path, listed: tuple[tuple[Resource, Any], ...]
+) -> None:
+    roles = [one for one in render(chart) if "aggregate" in str(one["metadata"].get("labels"))]
+    granted = {pair for role in roles for pair in grants(role)}
+    wanted = {(one.full_name, verb) for one in of(listed) for verb in READ | CHANGE}
+    scaled = [f"{one.plural}/scale.{one.group}" for one in of(listed) if one.scale is not None]
+    wanted |= {(name, verb) for name in scaled for verb in READ | {"update", "patch"}}
+    assert granted == wanted

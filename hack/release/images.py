@@ -111,7 +111,10 @@ def write(one: Shipped, source: tarfile.TarFile, archive: tarfile.TarFile, param
     manifest["annotations"] = said
     entry = {"mediaType": "application/vnd.oci.image.manifest.v1+json", **_put(blobs, manifest)}
     names = [f"{parameters.registry}/{one.name}:{tag}" for tag in one.tags]
-    index = [{**entry, "annotations": {CONTAINERD_NAME: name, LAYOUT_NAME: name.rpartition(":")[2]}} for name in names]
+    # One entry: skopeo takes an archive with several only by the name of one. Charts name the series.
+    tag = min(one.tags, key=len)
+    named = {CONTAINERD_NAME: f"{parameters.registry}/{one.name}:{tag}", LAYOUT_NAME: tag}
+    index = [{**entry, "annotations": named}]
     paths = [f"blobs/{digest.replace(':', '/')}" for digest in one.image.layers]
     docker = [{"Config": _path(manifest["config"]["digest"]), "RepoTags": names, "Layers": paths}]
     for name, content in (

@@ -71,7 +71,12 @@ def test_a_release_writes_names_and_labels_and_keeps_layers(tmp_path: Path) -> N
     with contents.opened(tmp_path / "new.tar") as opened:
         (made,) = opened.images()
         assert opened.files(made) == {"etc/a": 5, "etc/c": 2}
-    assert made.names == tuple(f"registry.example.com/slurm/slurm-operator:{tag}" for tag in one.tags)
+    with tarfile.open(tmp_path / "new.tar") as new:
+        (docker,) = json.load(new.extractfile("manifest.json") or io.BytesIO())
+        (entry,) = json.load(new.extractfile("index.json") or io.BytesIO())["manifests"]
+    assert docker["RepoTags"] == [f"registry.example.com/slurm/slurm-operator:{tag}" for tag in one.tags]
+    assert entry["annotations"]["org.opencontainers.image.ref.name"] == "1.2"
+    assert made.names == ("registry.example.com/slurm/slurm-operator:1.2",)
     assert made.layers == image.layers
     assert made.labels == {
         "x": "y",

@@ -93,9 +93,11 @@ $(DOCS)/mermaid-$(MERMAID).js:
 
 RELEASE_BIN := build/release/venv/bin
 
-.PHONY: release release-check pyxis-check version
+.PHONY: release release-assets release-check pyxis-check version
 release: venv build/release/venv/.complete ## Images, charts, manifests, wheels, SBOMs, checksums and provenance into dist/VERSION (REGISTRY=, SOURCE=)
-	$(RUN) hack.release make $(if $(PARTS),--parts $(PARTS)) $(if $(BUILDER),--builder $(BUILDER))
+	$(RUN) hack.release make $(if $(DIRTY),--allow-dirty) $(if $(PARTS),--parts $(PARTS)) $(if $(BUILDER),--builder $(BUILDER))
+release-assets: venv ## Put the files of dist/VERSION side by side into dist/VERSION-assets, to be attached to a release
+	$(RUN) hack.release assets
 release-check: venv ## Install each thing that dist/VERSION has into something empty, and use it
 	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest -v tests/release/test_images.py tests/integration/release
 pyxis-check: venv ## Build slurmd with pyxis and enroot from folders with their sources (PYXIS=, ENROOT=), and run jobs with it
@@ -203,8 +205,8 @@ manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/h
 generate: venv ## Generate the wire code of slurm_client from Slurm's own specification, and its blocking calls
 	$(RUN) hack.generate_slurm_client
 	$(RUN) hack.client_package
-plugin: venv ## Make build/kubectl-slurm, one file, with a manifest for krew
-	$(RUN) hack.plugin build
+plugin: venv ## Make build/kubectl-slurm, one file (URL= of its archive: with a manifest for krew)
+	$(RUN) hack.plugin build $(if $(URL),--url $(URL))
 golden: venv ## Write the golden trace of the Cluster controller again; its diff is what a change does
 	$(RUN) tests.unit.cluster.stories.golden
 clean: ## Remove what tools cached in the tree

@@ -5,8 +5,9 @@ What a file is to say is in ``changes/README.md``. What the release is, in a few
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -50,6 +51,35 @@ def released(text: str, version: str, found: Mapping[str, str]) -> str:
         if lines:
             sections.append(f"### {kind.capitalize()}\n\n" + "\n".join(lines) + "\n")
     return text.replace(UNRELEASED, f"{UNRELEASED}\n## {version}\n\n" + "\n".join(sections))
+
+
+class NoSection(Exception):
+    """CHANGELOG.md has no section of a release."""
+
+
+def section(text: str, version: str) -> str:
+    """The section of a release in CHANGELOG.md, without its heading: the notes of that release.
+
+    Raises
+    ------
+    NoSection
+        There is none.
+    """
+    _, found, rest = f"\n{text}".partition(f"\n## {version}\n")
+    if not found:
+        raise NoSection(f"CHANGELOG.md has no section {version}: run `python -m hack.changes {version}`")
+    return rest.partition("\n## ")[0].strip() + "\n"
+
+
+def entries(section: str) -> Iterator[tuple[str, str]]:
+    """The kind and the text of each change in a section of CHANGELOG.md; without a heading it is new."""
+    kind = KINDS[0]
+    for part in re.split(r"\n(?=### |- )", f"\n{section}"):
+        heading, rest = part.partition(" ")[::2]
+        if heading == "###":
+            kind = rest.strip().lower()
+        elif heading == "-":
+            yield kind, " ".join(rest.split())
 
 
 if __name__ == "__main__":

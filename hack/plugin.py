@@ -33,6 +33,7 @@ WHOLE: Final = ("kubectl_slurm", "slurm_client")
 OURS: Final = (*WHOLE, "slinky_operator", "slinky_api")
 LEFT_OUT: Final = ("__pycache__", "testing", "docs", "examples", "*.so", "*.pyi", "*.toml", "*.md", "bin")
 NAME: Final = "kubectl-slurm"
+KREW: Final = "slurm.yaml"
 START: Final = "import sys\n\nfrom kubectl_slurm.cli import main\n\nsys.exit(main())\n"
 
 MANIFEST: Final = """\
@@ -114,7 +115,10 @@ def fill(folder: Path) -> None:
 
 
 def make(folder: Path, url: str) -> Path:
-    """Make the file, an archive of it and the manifest for krew; returns the file."""
+    """Make the file, an archive of it and, where it is known where that will be, the manifest for krew.
+
+    Returns the file.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / NAME
     with tempfile.TemporaryDirectory() as scratch:
@@ -131,20 +135,28 @@ def make(folder: Path, url: str) -> Path:
     with tarfile.open(archive, "w:gz") as packed:
         for path in (target, ROOT / "LICENSE"):
             packed.add(path, arcname=path.name)
-    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    manifest = MANIFEST.format(version=__version__, url=url, archive=archive.name, digest=digest, name=NAME)
-    (folder / "slurm.yaml").write_text(manifest)
+    manifest = folder / KREW
+    manifest.unlink(missing_ok=True)
+    if url:
+        manifest.write_text(described(archive, url))
     return target
+
+
+def described(archive: Path, url: str) -> str:
+    """The manifest for krew of an archive below a URL."""
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    return MANIFEST.format(version=__version__, url=url, archive=archive.name, digest=digest, name=NAME)
 
 
 def main() -> None:
     """Make the file in the folder that is named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--url", default="https://example.com/slurm-operator", help="where releases are published")
+    parser.add_argument("--url", default="", help="where the archive will be; without it there is no manifest for krew")
     given = parser.parse_args()
     target = make(given.folder, given.url)
-    print(f"{target}: {target.stat().st_size / 2**20:.1f} MiB; manifest for krew: {target.parent / 'slurm.yaml'}")
+    krew = f"; manifest for krew: {target.parent / KREW}" if given.url else ""
+    print(f"{target}: {target.stat().st_size / 2**20:.1f} MiB{krew}")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ room            concern
 `images`        images as OCI archives that say which release they are of
 `sboms`         lists of what is in an image
 `provenance`    checksums, and a statement of what was made from what
+`assets`        files as they are attached to a published release
 `support`       the table of Kubernetes and Slurm versions
 ==============  ====================================================================================
 

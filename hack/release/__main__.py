@@ -1,4 +1,4 @@
-"""Make a release in a folder, or say what it would be: ``python -m hack.release make|version|support``."""
+"""Make a release in a folder, or say what it would be: ``python -m hack.release make|assets|notes|version|support``."""
 
 from __future__ import annotations
 
@@ -8,20 +8,41 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hack import plugin
+from hack import changes, plugin
 from hack.packaging.errors import PackagingError
 from hack.progress import step
-from hack.release import charts, images, manifests, olm, parameters, provenance, sboms, support, version, wheels
+from hack.release import assets, charts, images, manifests, olm, parameters, provenance, sboms, support, version, wheels
 from hack.release.parameters import ROOT, Parameters
 
 PARTS = ("wheels", "charts", "manifests", "olm", "plugin", "images")
 
 
+class Refused(Exception):
+    """A release is not made, and the text says why."""
+
+
 def make(parameters: Parameters, folder: Path, parts: Sequence[str], builder: str) -> None:
-    """Fill the folder of a release; what an earlier call has left there goes."""
+    """Fill the folder of a release; what an earlier call has left there goes.
+
+    Raises
+    ------
+    Refused
+        The folder has files and is no release.
+    """
     if folder.exists():
+        if not folder.is_dir() or (any(folder.iterdir()) and not (folder / provenance.CHECKSUMS).is_file()):
+            raise Refused(
+                f"{folder} is no release (it has no {provenance.CHECKSUMS}), and is not deleted: empty it first"
+            )
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
+    # So that a release that was not finished can be made again. An empty one verifies nothing.
+    (folder / provenance.CHECKSUMS).touch()
+    _fill(parameters, folder, parts)
+    provenance.write(parameters, folder, builder)
+
+
+def _fill(parameters: Parameters, folder: Path, parts: Sequence[str]) -> None:
     if "wheels" in parts:
         with step("wheels", _say):
             wheels.build(parameters, folder / "wheels")
@@ -36,13 +57,20 @@ def make(parameters: Parameters, folder: Path, parts: Sequence[str], builder: st
             olm.build(parameters, folder / "olm")
     if "plugin" in parts:
         with step("kubectl slurm in one file", _say):
-            plugin.make(folder / "plugin", f"{parameters.source}/releases/download/v{parameters.version}")
+            source = parameters.source
+            plugin.make(folder / "plugin", source and f"{source}/releases/download/v{parameters.version}")
     if "images" in parts:
         with step("images", _say):
             made = images.build(parameters, folder / "images")
         with step("lists of what is in images", _say):
             sboms.build(parameters, made, folder / "sboms")
-    provenance.write(parameters, folder, builder)
+
+
+FAILURES = (
+    *(PackagingError, Refused, assets.AssetsFailed, changes.NoSection),
+    *(sboms.SbomFailed, version.NoVersion, wheels.WheelFailed),
+)
+"""What ends a command with one line."""
 
 
 def _say(line: str) -> None:
@@ -55,7 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     making = commands.add_parser("make", help="fill dist/VERSION")
     making.add_argument("--folder", type=Path, help="another folder")
     making.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    making.add_argument("--allow-dirty", action="store_true", help="even if files differ from the commit")
     making.add_argument("--builder", default="urn:slurm-operator:by-hand", help="URI of who makes it")
+    attaching = commands.add_parser("assets", help="fill dist/VERSION-assets with the files to attach to a release")
+    attaching.add_argument("--folder", type=Path, help="another folder of a release")
+    commands.add_parser("notes", help="print the section of CHANGELOG.md")
     versions = commands.add_parser("version", help="print the version, or write another one to all places")
     versions.add_argument("new", nargs="?")
     supporting = commands.add_parser("support", help="print the table of Kubernetes and Slurm versions")
@@ -69,9 +101,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "make":
             given = parameters.read()
+            if given.is_dirty and not options.allow_dirty:
+                raise Refused("files differ from the commit: commit them, or use --allow-dirty (make release DIRTY=1)")
             folder = options.folder or ROOT / "dist" / given.version
             make(given, folder, options.parts, options.builder)
             print(folder)
+        elif options.command == "assets":
+            folder = options.folder or ROOT / "dist" / version.current()
+            target = folder.with_name(f"{folder.name}-assets")
+            assets.build(folder, target)
+            print(target)
+        elif options.command == "notes":
+            print(changes.section(changes.CHANGELOG.read_text(encoding="utf-8"), version.current()), end="")
         elif options.command == "support":
             print(support.table())
             if options.write:
@@ -81,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(version.current())
         else:
             print("\n".join(version.write(options.new)))
-    except (PackagingError, sboms.SbomFailed, version.NoVersion, wheels.WheelFailed) as error:
+    except FAILURES as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

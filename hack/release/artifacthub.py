@@ -1,7 +1,7 @@
 """What Artifact Hub shows of a chart: its kinds, images and licence, as annotations of its Chart.yaml.
 
 They are put on when a chart is packed, since each of them is said elsewhere already: kinds in the CRDs, images in what
-the chart renders, changes in `changes/`.
+the chart renders, changes in the changelog.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from hack import changes
-from hack.images.names import SLURM_IMAGES, SLURM_SUITES
+from hack.images.names import MARIADB, SLURM_IMAGES, SLURM_SUITES, SLURMD_OCI, SSSD
 from hack.release.parameters import Parameters
 
 CATEGORIES: Final[Mapping[str, str]] = {"slurm-exporter": "monitoring-logging"}
@@ -25,7 +25,6 @@ MANY: Final = 60
 """Changes that are listed at most."""
 
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_KINDS: Final = {"added": "added", "changed": "changed", "fixed": "fixed"}
 
 
 def described(chart: Path, parameters: Parameters, root: Path) -> dict[str, str]:
@@ -42,7 +41,7 @@ def described(chart: Path, parameters: Parameters, root: Path) -> dict[str, str]
             "operator": "true",
             "operatorCapabilities": "Deep Insights",
             "images": [{"name": name, "image": image} for name, image in images(parameters)],
-            "changes": list(_changes(root / "changes"))[:MANY] or None,
+            "changes": list(_changes(root, parameters.version))[:MANY] or None,
         }
     return {
         f"artifacthub.io/{key}": value if isinstance(value, str) else yaml.safe_dump(value, sort_keys=False, width=200)
@@ -55,8 +54,10 @@ def images(parameters: Parameters) -> Iterator[tuple[str, str]]:
     """Yield the images of a release by a name of their own."""
     yield OPERATOR, f"{parameters.registry}/{OPERATOR}:{parameters.version}"
     for slurm in SLURM_SUITES:
-        for name in SLURM_IMAGES:
+        for name in (*SLURM_IMAGES, SLURMD_OCI):
             yield f"{name}-{slurm}", f"{parameters.registry}/{name}:{slurm}"
+    for name, tag in (("mariadb", MARIADB), ("sssd", SSSD)):
+        yield name, f"{parameters.registry}/{name}:{tag}"
 
 
 def _kinds(chart: Path) -> Iterator[dict[str, str]]:
@@ -73,8 +74,14 @@ def _kinds(chart: Path) -> Iterator[dict[str, str]]:
         }
 
 
-def _changes(folder: Path) -> Iterator[dict[str, str]]:
-    """The first sentence of each change since the last release, without Markdown."""
-    for name, text in changes.fragments(folder).items():
+def _changes(root: Path, version: str) -> Iterator[dict[str, str]]:
+    """The first sentence of each change, without Markdown: of the release, or else of those since the last one."""
+    try:
+        section = changes.section((root / "CHANGELOG.md").read_text(encoding="utf-8"), version)
+    except changes.NoSection:
+        found = [(name.split(".")[1], text) for name, text in changes.fragments(root / "changes").items()]
+    else:
+        found = list(changes.entries(section))
+    for kind, text in found:
         plain = _LINK.sub(r"\1", text.partition(" ([docs]")[0]).replace("**", "").replace("`", "")
-        yield {"kind": _KINDS[name.split(".")[1]], "description": plain.partition(". ")[0].rstrip(".")}
+        yield {"kind": kind, "description": plain.partition(". ")[0].rstrip(".")}

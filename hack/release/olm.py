@@ -7,6 +7,9 @@ chart's own values.
 
 from __future__ import annotations
 
+import gzip
+import io
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +49,22 @@ def build(parameters: Parameters, target: Path, root: Path = ROOT) -> Path:
     version = _cluster_service_version(parameters, objects, crds)
     _write(manifests / f"{NAME}.clusterserviceversion.yaml", version)
     _write(metadata / "annotations.yaml", {"annotations": _annotations()})
+    _pack(target, target / f"{NAME}-olm-{parameters.version}.tar.gz", parameters.epoch)
     return target
+
+
+def _pack(bundle: Path, archive: Path, epoch: int) -> None:
+    """Write both folders of a bundle into one archive; the same bundle gives the same file."""
+    with (
+        archive.open("wb") as file,
+        gzip.GzipFile(fileobj=file, mode="wb", mtime=epoch, filename="") as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as packed,
+    ):
+        for path in sorted(bundle.glob("*/*")):
+            content = path.read_bytes()
+            member = tarfile.TarInfo(str(path.relative_to(bundle)))
+            member.size, member.mtime, member.mode = len(content), epoch, 0o644
+            packed.addfile(member, io.BytesIO(content))
 
 
 def _beside(objects: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,8 +41,13 @@ def write(parameters: Parameters, folder: Path, builder: str, root: Path = ROOT)
     subjects = {str(path.relative_to(folder)): digest(path) for path in _files(folder)}
     statement.write_text(json.dumps(_statement(parameters, subjects, builder, root), indent=1) + "\n", encoding="utf-8")
     sums = {**subjects, STATEMENT: digest(statement)}
-    checksums.write_text("".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())), encoding="utf-8")
+    checksums.write_text(lines(sums), encoding="utf-8")
     return [statement, checksums]
+
+
+def lines(sums: Mapping[str, str]) -> str:
+    """Return checksums by name as ``sha256sum --check`` reads them."""
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hack.changes import CHANGELOG, FOLDER, UNRELEASED, fragments, released
+from hack.changes import CHANGELOG, FOLDER, UNRELEASED, NoSection, entries, fragments, released, section
 
 TEXT = f"# Changelog\n\n{UNRELEASED}\n## 0.1.0\n\n### Added\n\n- **Old**: text.\n"
 
@@ -52,3 +52,13 @@ def test_a_file_that_cannot_be_joined_is_told(name: str, text: str, tmp_path: Pa
 def test_a_change_below_the_heading_is_told() -> None:
     with pytest.raises(ValueError, match="Unreleased"):
         released("# Changelog\n\n## Unreleased\n\n- **A**: b.\n", "0.2.0", {})
+
+
+def test_a_section_gives_the_notes_of_a_release_and_its_changes() -> None:
+    joined = released(TEXT, "0.2.0", {"a.added.md": "**A**: new,\nin two lines.", "b.fixed.md": "**B**: mended."})
+    notes = section(joined, "0.2.0")
+    assert notes == "### Added\n\n- **A**: new,\n  in two lines.\n\n### Fixed\n\n- **B**: mended.\n"
+    assert list(entries(notes)) == [("added", "**A**: new, in two lines."), ("fixed", "**B**: mended.")]
+    assert section(joined, "0.1.0") == "### Added\n\n- **Old**: text.\n"
+    with pytest.raises(NoSection, match=r"has no section 0\.2\b"):
+        section(joined, "0.2")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import yaml
+
 from hack import plugin
 
 LIBRARIES = {"click", "httpx", "rich", "typing_extensions", "yaml"}
@@ -31,3 +33,12 @@ def test_the_operators_part_is_a_few_pure_rules() -> None:
     assert "slinky_operator/slurm/drain_reasons.py" in places
     assert len(places) < 60
     assert Path("slinky_operator/process.py").as_posix() not in places
+
+
+def test_krew_is_told_where_the_archive_will_be(tmp_path: Path) -> None:
+    archive = tmp_path / "kubectl-slurm-1.2.3.tar.gz"
+    archive.write_bytes(b"")
+    described = yaml.safe_load(plugin.described(archive, "https://git.example.com/s/releases/download/v1.2.3"))
+    (platform,) = described["spec"]["platforms"]
+    assert platform["uri"] == f"https://git.example.com/s/releases/download/v1.2.3/{archive.name}"
+    assert "example.com" not in Path(plugin.__file__).read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -27,6 +28,19 @@ def test_the_operators_chart_names_its_kinds_and_images() -> None:
     images = {one["name"]: one["image"] for one in yaml.safe_load(found["images"])}
     assert images["slurm-operator"] == "registry.example.com/slurm/slurm-operator:1.2.3"
     assert images["slurmd-26.05"] == "registry.example.com/slurm/slurmd:26.05"
+    # All that the chart's defaults and the documents name.
+    shipped = {path.name for path in (ROOT / "containers").iterdir() if path.is_dir()} - {"slurm", "operator"}
+    not_released = {"operator-sync", "pyxis", "slapd", "slurmd-entrypoint"}
+    assert shipped - not_released <= {name.removesuffix("-26.05") for name in images}
+
+
+def test_changes_of_a_release_are_those_of_its_section(tmp_path: Path) -> None:
+    (tmp_path / "changes").mkdir()
+    (tmp_path / "CHANGELOG.md").write_text(
+        "# Changelog\n\n## 1.2.3\n\n### Fixed\n\n- **A** of `b`. More.\n\n## 1.2.2\n"
+    )
+    found = artifacthub.described(ROOT / "helm" / "slurm-operator", GIVEN, tmp_path)
+    assert yaml.safe_load(found["artifacthub.io/changes"]) == [{"kind": "fixed", "description": "A of b"}]
 
 
 def test_changes_are_sentences_without_markdown() -> None:

@@ -1,0 +1,31 @@
+"""The workflow of a release publishes all that a release has, and a step that fails ends it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from hack.release.parameters import ROOT
+
+TEXT = (ROOT / ".github/workflows/release.yaml").read_text(encoding="utf-8")
+JOB: dict[str, Any] = yaml.safe_load(TEXT)["jobs"]["release"]
+COMMANDS = "\n".join(step["run"] for step in JOB["steps"] if "run" in step)
+
+
+def test_a_command_before_a_pipe_may_not_fail() -> None:
+    # GitHub's own default has no pipefail.
+    assert JOB["defaults"]["run"]["shell"] == "bash"
+    assert not any("shell" in step for step in JOB["steps"])
+
+
+def test_the_registry_is_in_lower_case_before_it_is_used() -> None:
+    assert "REGISTRY" not in JOB["env"]
+    assert COMMANDS.index("REGISTRY=ghcr.io/${GITHUB_REPOSITORY,,}") < COMMANDS.index("make release")
+
+
+def test_what_is_attached_is_what_is_summed_and_signed() -> None:
+    (folder,) = re.findall(r'--notes-file notes\.md ("dist/\$VERSION-assets"/\*)', COMMANDS)
+    assert COMMANDS.index("make release-assets") < COMMANDS.index("cosign sign-blob") < COMMANDS.index(folder)
+    assert "hack.release notes > notes.md" in COMMANDS

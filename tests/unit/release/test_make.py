@@ -9,7 +9,7 @@ import pytest
 
 from hack import changes
 from hack.release import __main__ as program
-from hack.release import provenance
+from hack.release import parameters, provenance, version
 from hack.release.parameters import Parameters
 
 GIVEN = Parameters("1.2.3", "registry.example.com/slurm", "", "abc", is_dirty=False, epoch=0)
@@ -34,7 +34,7 @@ def test_an_older_release_and_an_empty_folder_are_filled(tmp_path: Path) -> None
 def test_a_tree_that_differs_from_its_commit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(program.parameters, "read", lambda: dataclasses.replace(GIVEN, is_dirty=True))
+    monkeypatch.setattr(parameters, "read", lambda: dataclasses.replace(GIVEN, is_dirty=True))
     arguments = ["make", f"--folder={tmp_path / 'new'}", "--parts", "manifests"]
     assert program.main(arguments) == 1
     assert "files differ from the commit" in capsys.readouterr().err
@@ -49,6 +49,6 @@ def test_the_notes_are_the_section_of_the_changelog(
     changes.CHANGELOG.write_text("# Changelog\n")
     assert program.main(["notes"]) == 1
     assert "has no section" in capsys.readouterr().err
-    changes.CHANGELOG.write_text(f"# Changelog\n\n## {program.version.current()}\n\nIt is new.\n")
+    changes.CHANGELOG.write_text(f"# Changelog\n\n## {version.current()}\n\nIt is new.\n")
     assert program.main(["notes"]) == 0
     assert capsys.readouterr().out == "It is new.\n"

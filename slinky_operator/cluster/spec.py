@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Final
 
 from slinky_operator.cluster.context import PassContext
@@ -61,17 +62,6 @@ def _build(services: Services) -> Built:
         http=services.http,
         changes=services.changes,
     )
-    images = Images(
-        slurmctld=settings.image_slurmctld,
-        slurmrestd=settings.image_slurmrestd,
-        agent=settings.image_agent,
-        slurmd=settings.image_slurmd,
-        pull_policy=settings.image_pull_policy,
-        sssd=settings.image_sssd,
-        slurmdbd=settings.image_slurmdbd,
-        mariadb=settings.image_mariadb,
-        priority_class=settings.daemon_priority_class,
-    )
     pace = Pace(
         settings.slurm_timeout,
         settings.node_poll_interval,
@@ -80,7 +70,15 @@ def _build(services: Services) -> Built:
     )
     caches = Caches(store(CLUSTERS), store(NODESETS), store(PODS), *(store(resource) for resource in CHILDREN))
     triggers = ClusterTriggers(services.slurm).table(texts.subscribe)
-    return Built(ClusterReconciler(caches, context, Environment(images, pace, switched_off(settings))), triggers)
+    return Built(
+        ClusterReconciler(caches, context, Environment(images_of(settings), pace, switched_off(settings))), triggers
+    )
+
+
+def images_of(settings: Settings) -> Images:
+    """The images in the settings: each field of `Images` has the setting `image_<field>`."""
+    named = {one.name: getattr(settings, f"image_{one.name}") for one in fields(Images) if one.name != "priority_class"}
+    return Images(**named, priority_class=settings.daemon_priority_class)
 
 
 def switched_off(settings: Settings) -> tuple[str, ...]:

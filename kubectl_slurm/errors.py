@@ -9,7 +9,8 @@
     │   ├── ObjectNotFound   ... since there is no such object
     │   └── KindMissing      ... since it does not serve the kind
     ├── NoToken              there is no token for slurmrestd
-    ├── NoCluster            no Cluster, or several
+    ├── NoCluster            no Cluster is there, or none that the command is for
+    ├── SeveralClusters      several, and none is named
     └── Refused              a command does not do what it was asked
 """
 
@@ -109,7 +110,13 @@ class NoToken(PluginError):
 
 
 class NoCluster(PluginError):
-    """No Cluster is there, or it is not clear which one is meant."""
+    """No Cluster is there, or none that a command is for."""
+
+    code = NOT_FOUND
+
+
+class SeveralClusters(PluginError):
+    """Several Clusters are there, and it is not clear which one is meant."""
 
     code = NOT_FOUND
 

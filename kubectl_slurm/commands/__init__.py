@@ -4,6 +4,7 @@ Each asks through a `session.Session`, lets a rule answer, and prints by `screen
 
 ===========  ========================================================================================================
 `options`    options that all commands share
+`files`      files that the user names
 `session`    what a command asks with: Kubernetes, a Cluster, its slurmrestd
 `status`     ``status``
 `explain`    ``explain``

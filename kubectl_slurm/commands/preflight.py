@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
 from kubectl_slurm.access import slurmrestd
 from kubectl_slurm.access.kinds import CLUSTERS, NODESETS, PODS, Kind
+from kubectl_slurm.access.tokens import ADMINISTRATOR
+from kubectl_slurm.commands.files import read
 from kubectl_slurm.commands.options import Options, shared
 from kubectl_slurm.commands.session import Session, open_session
 from kubectl_slurm.errors import FAILED, OK, KubectlFailed, NoCluster, ObjectNotFound, Refused
+from kubectl_slurm.facts import reading
 from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.rules import preflight as rules
 from kubectl_slurm.screen.blocks import Section
 from slinky_api import labels
 
-LARGEST = 4 << 20
 MOST_OBJECTS = 200
 KINDS = {kind.name: kind for kind in (CLUSTERS, NODESETS)}
 
@@ -34,7 +34,8 @@ def preflight(options: Options, *, filename: str) -> int:
     """Say whether Kubernetes would take Clusters and NodeSets of a file, and which jobs would end.
 
     Each object is tried by the API server without being stored. What becomes of nodes and jobs follows from the
-    difference to what is there. Exit code 1 if an object is refused or a job would end.
+    difference to what is there; Slurm is asked as the user slurm, who sees all jobs. Exit code 1 if an object is
+    refused, a job would end, or it is not known what follows.
 
     \b
     kubectl slurm preflight -f cluster.yaml --namespace slurm
@@ -42,45 +43,87 @@ def preflight(options: Options, *, filename: str) -> int:
     """  # noqa: D301 - as in `status`
     objects = _read(filename)
     with open_session(options) as session:
-        seen: SlurmPicture | None = None
+        pictures = _Pictures(session)
         sections: list[Section] = []
         ends: list[str] = []
-        refused = False
+        refused = unknown = False
         for obj in objects:
             kind = KINDS.get(str(obj.get("kind")))
-            what = f"{obj.get('kind')} {(obj.get('metadata') or {}).get('name')}"
+            what = f"{obj.get('kind')} {_name(obj)}"
             if kind is None or obj.get("apiVersion") != kind.api_version:
                 sections.append(Section(f"{what}: not looked at, since it is no Cluster and no NodeSet"))
                 continue
             new, refusal = _tried(session, obj)
-            findings: list[rules.Finding] = []
-            if new is not None:
-                seen = seen or _picture(session)
-                findings = list(_findings(session, kind, new, seen))
+            findings = list(_findings(session, kind, new, pictures)) if new is not None else []
             sections.append(rules.section(what, refusal, findings))
             ends += rules.ended(findings)
-            refused = refused or bool(refusal)
+            refused, unknown = refused or bool(refusal), unknown or rules.unsure(findings)
         if options.is_json:
-            options.printer.json({"objects": sections, "jobsThatWouldEnd": ends, "refused": refused})
+            found = {"objects": sections, "jobsThatWouldEnd": ends, "refused": refused, "unknown": unknown}
+            options.printer.json(found)
         else:
             options.printer.show(tuple(sections))
-        return FAILED if refused or ends else OK
+        return FAILED if refused or ends or unknown else OK
+
+
+class _Pictures:
+    """What Slurm has of each Cluster that an object of the file belongs to, read once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[str, tuple[SlurmPicture, str]] = {}
+
+    def of(self, name: str) -> tuple[SlurmPicture, str]:
+        """What Slurm has, read as the administrator, and a warning if it hides jobs; nothing without the Cluster."""
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def _read(self, name: str) -> tuple[SlurmPicture, str]:
+        session = self._session
+        try:
+            cluster = session.cluster(name)
+        except (NoCluster, ObjectNotFound):
+            return SlurmPicture(now=session.now()), ""
+        slurm = session.slurm(cluster, ADMINISTRATOR)
+        seen = session.ask(cluster, lambda: slurmrestd.picture(slurm, session.now()))
+        return seen, rules.hidden(cluster.running, seen)
 
 
 def _read(filename: str) -> list[Json]:
     import yaml
 
-    text = sys.stdin.read(LARGEST + 1) if filename == "-" else Path(filename).read_text("utf-8")
-    if len(text) > LARGEST:
-        raise Refused(f"{filename} is larger than {LARGEST >> 20} MiB")
+    class Loader(yaml.SafeLoader):
+        """Reads times as texts, as Kubernetes does."""
+
+        yaml_implicit_resolvers = {  # noqa: RUF012 - as the class above has it
+            first: [(tag, pattern) for tag, pattern in found if tag != "tag:yaml.org,2002:timestamp"]
+            for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
     try:
-        found = [one for one in yaml.safe_load_all(text) if isinstance(one, Mapping)]
-    except yaml.YAMLError as error:
-        raise Refused(f"{filename} is no YAML: {error}") from error
-    found = [each for one in found for each in (one.get("items") or () if one.get("kind") == "List" else (one,))]
+        # SafeLoader makes nothing but plain values.
+        documents = list(yaml.load_all(read(filename), Loader))
+        documents = json.loads(json.dumps(documents))
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        raise Refused(f"{filename} is no YAML that Kubernetes reads: {error}") from error
+    found: list[Json] = []
+    for one in documents:
+        items = one.get("items") if isinstance(one, Mapping) and one.get("kind") == "List" else [one]
+        for each in items if isinstance(items, list) else [items]:
+            if each is None:
+                continue
+            if not isinstance(each, Mapping):
+                raise Refused(f"{filename} has {json.dumps(each)[:80]} where an object is expected")
+            found.append(each)
     if len(found) > MOST_OBJECTS:
         raise Refused(f"{filename} has {len(found)} objects, and may have {MOST_OBJECTS}")
     return found
+
+
+def _name(obj: Json) -> str:
+    meta = obj.get("metadata")
+    return str(meta.get("name") or "") if isinstance(meta, Mapping) else ""
 
 
 def _tried(session: Session, obj: Json) -> tuple[Json | None, str]:
@@ -92,25 +135,34 @@ def _tried(session: Session, obj: Json) -> tuple[Json | None, str]:
         return None, str(error)
 
 
-def _picture(session: Session) -> SlurmPicture:
-    """What Slurm has; nothing where there is no Cluster yet."""
-    try:
-        cluster = session.cluster()
-    except NoCluster:
-        return SlurmPicture(now=session.now())
-    slurm = session.slurm(cluster)
-    return session.ask(cluster, lambda: slurmrestd.picture(slurm, session.now()))
-
-
-def _findings(session: Session, kind: Kind, new: Json, seen: SlurmPicture) -> Iterator[rules.Finding]:
+def _findings(session: Session, kind: Kind, new: Json, pictures: _Pictures) -> Iterator[rules.Finding]:
     name, spec = str(new["metadata"]["name"]), new.get("spec") or {}
     try:
         old: Json | None = session.kube.get(kind, name).get("spec") or {}
     except ObjectNotFound:
         old = None
-    if kind is CLUSTERS:
-        yield from rules.cluster(old, spec, seen)
+    if old is None:
+        nothing = SlurmPicture(now=session.now())
+        yield from (rules.cluster(None, spec, nothing) if kind is CLUSTERS else rules.nodeset(None, spec, nothing, ()))
         return
-    selector = f"{labels.LABEL_NODESET_NAME}={name}"
-    pods = {str(pod["metadata"]["name"]) for pod in session.kube.objects(PODS, selector=selector)}
-    yield from rules.nodeset(old, spec, seen, pods)
+    if kind is CLUSTERS:
+        seen, warning = pictures.of(name)
+        found = rules.cluster(old, spec, seen, _nodesets(session, name))
+    else:
+        seen, warning = pictures.of(reading.nodeset(new).cluster)
+        found = rules.nodeset(old, spec, seen, _pods(session, name))
+    if found and warning:
+        yield rules.Finding(warning, unknown=rules.blind(seen))
+    yield from found
+
+
+def _nodesets(session: Session, cluster: str) -> list[rules.Pods]:
+    """All NodeSets of a Cluster with their pods."""
+    read_ones = [(reading.nodeset(obj), obj.get("spec") or {}) for obj in session.kube.objects(NODESETS)]
+    mine = [(one.name, spec) for one, spec in read_ones if one.cluster == cluster]
+    return [rules.Pods(name, spec, _pods(session, name)) for name, spec in mine]
+
+
+def _pods(session: Session, nodeset: str) -> set[str]:
+    selector = f"{labels.LABEL_NODESET_NAME}={nodeset}"
+    return {str(pod["metadata"]["name"]) for pod in session.kube.objects(PODS, selector=selector)}

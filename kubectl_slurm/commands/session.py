@@ -16,7 +16,7 @@ from kubectl_slurm.access.kinds import CLUSTERS
 from kubectl_slurm.access.kubectl import Kubectl, checked_namespace
 from kubectl_slurm.access.kubernetes import Kubernetes
 from kubectl_slurm.commands.options import Options
-from kubectl_slurm.errors import NoCluster
+from kubectl_slurm.errors import NoCluster, SeveralClusters
 from kubectl_slurm.facts import reading
 from kubectl_slurm.facts.objects import ClusterFacts
 from slurm_client import SyncSlurmClient
@@ -62,12 +62,15 @@ class Session:
             )
         return found
 
-    def cluster(self) -> ClusterFacts:
-        """The one Cluster that is meant; NoCluster if there are several."""
+    def cluster(self, name: str = "") -> ClusterFacts:
+        """The Cluster of a name, or the one that is meant; SeveralClusters if nobody has said which."""
+        if name:
+            return reading.cluster(self.kube.get(CLUSTERS, name))
         found = self.clusters()
         if len(found) > 1:
             names = ", ".join(one.name for one in found[:10])
-            raise NoCluster(f"there are {len(found)} Clusters in this namespace ({names}): name one with --cluster")
+            text = f"there are {len(found)} Clusters in this namespace ({names}): name one with --cluster"
+            raise SeveralClusters(text)
         return found[0]
 
     def slurm(self, cluster: ClusterFacts, user: str = tokens.READER) -> SyncSlurmClient:

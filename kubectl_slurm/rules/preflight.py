@@ -7,7 +7,7 @@ start with a changed configuration it finds out itself, in a disposable pod, bef
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -20,14 +20,32 @@ from slurm_client.models import Job
 REPLACING: Final = (
     "template", "image", "resources", "features", "gres", "weight", "extraConf", "confinement", "containers", "jobLogs",
 )  # fmt: skip
-"""Fields of a NodeSet from which its pods are made: a change replaces them."""
+"""Fields of a NodeSet from which its pods are made: a change replaces them. Of volumeClaimTemplates the names count."""
+
+TOLD: Final = frozenset({*REPLACING, "volumeClaimTemplates", "replicas", "partition", "drain"})
+"""Fields of a NodeSet whose change has a finding of its own."""
+
+HARMLESS: Final = frozenset(
+    {
+        "selector", "maxConcurrentStartup", "revisionHistoryLimit", "minReadySeconds", "futureNodes", "pinToNode",
+        "persistentVolumeClaimRetentionPolicy",
+    }
+)  # fmt: skip
+"""Fields of a NodeSet whose change leaves running nodes and their jobs alone."""
 
 CONFIGURATION: Final = (
     "extraConf", "configFiles", "configFileRefs", "prologScripts", "prologScriptRefs", "epilogScripts",
     "epilogScriptRefs", "prologSlurmctldScripts", "prologSlurmctldScriptRefs", "epilogSlurmctldScripts",
-    "epilogSlurmctldScriptRefs", "partitions", "nodes", "maxNodeCount",
+    "epilogSlurmctldScriptRefs", "partitions", "nodes", "maxNodeCount", "containers",
 )  # fmt: skip
 """Fields of a Cluster that become slurm.conf and its family."""
+
+DAEMONS: Final = (("controller", "slurmctld"), ("restapi", "slurmrestd"), ("accounting", "slurmdbd"))
+"""Fields of a Cluster with a daemon's pod."""
+
+TOLD_OF_CLUSTERS: Final = frozenset({*CONFIGURATION, *(part for part, _ in DAEMONS), "identity", "auth"})
+HARMLESS_OF_CLUSTERS: Final = frozenset({"metrics", "jobs"})
+HARMLESS_OF_AUTH: Final = frozenset({"tokens", "tokenLifetime", "keysWhenDeleted"})
 
 ENDING: Final = {"Cancel": "cancelled", "Force": "ended with their pods", "Requeue": "requeued"}
 """What becomes of jobs after drain.timeout, by drain.onTimeout."""
@@ -45,10 +63,22 @@ class Finding:
     ----------
     ends
         Jobs that it would end or requeue.
+    unknown
+        Whether nobody here knows what would happen.
     """
 
     text: str
     ends: tuple[str, ...] = ()
+    unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """A NodeSet of a Cluster, by its spec and the names of its pods, which are those of its nodes."""
+
+    name: str
+    spec: Spec
+    pods: Collection[str]
 
 
 def nodeset(old: Spec | None, new: Spec, slurm: SlurmPicture, pods: Collection[str]) -> list[Finding]:
@@ -62,9 +92,9 @@ def nodeset(old: Spec | None, new: Spec, slurm: SlurmPicture, pods: Collection[s
         Names of its pods, which are those of its nodes.
     """
     if old is None:
-        return [Finding(f"It is new, with {number(int(new.get('replicas') or 0), 'node')}.")]
+        return [Finding(f"It is new, with {_size(new)}.")]
     found = []
-    jobs = [job for job in slurm.jobs if job.holds_nodes and set(job.nodes) & set(pods)]
+    jobs = _on(pods, slurm)
     before, after = _replicas(old, len(pods)), _replicas(new, len(pods))
     if after < before:
         idle = sum(node.is_idle and node.is_usable for node in slurm.nodes if node.name in pods)
@@ -75,21 +105,30 @@ def nodeset(old: Spec | None, new: Spec, slurm: SlurmPicture, pods: Collection[s
     elif after > before:
         found.append(Finding(f"Nodes that are added: {after - before}."))
     changed = [name for name in REPLACING if old.get(name) != new.get(name)]
-    if changed and (new.get("updateStrategy") or {}).get("type") == "OnDelete":
-        found.append(Finding(f"{named(changed)} changes: each pod keeps what it has until somebody deletes it."))
-    elif changed:
-        most = ((new.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("maxUnavailable", 1)
-        text = f"{named(changed)} changes: all {number(len(pods), 'pod')} are drained and replaced, {most} at a time."
-        found.append(_drained(text, new, jobs, slurm))
+    if _claims(old) != _claims(new):
+        changed.append("volumeClaimTemplates")
+    found += _replaced(named(changed), new, jobs, len(pods), slurm) if changed else ()
     if old.get("partition") != new.get("partition"):
         found.append(
             Finding("Its partition changes. One that goes takes no new jobs and stays until its jobs have ended.")
         )
-    return found
+    draining = {node.name for node in slurm.nodes if node.name in pods and node.is_drain}
+    if old.get("drain") != new.get("drain") and draining:
+        text = f"drain changes, also for {number(len(draining), 'node')} that is or will be drained now."
+        found.append(_drained(text, new, _on(draining, slurm), slurm))
+    if isinstance(old.get("replicas"), int) and not isinstance(new.get("replicas"), int):
+        found.append(_unknown("replicas"))
+    return [*found, *map(_unknown, _others(old, new, TOLD | HARMLESS))]
 
 
-def cluster(old: Spec | None, new: Spec, slurm: SlurmPicture) -> list[Finding]:
-    """What a Cluster's change does."""
+def cluster(old: Spec | None, new: Spec, slurm: SlurmPicture, nodesets: Sequence[Pods] = ()) -> list[Finding]:
+    """What a Cluster's change does.
+
+    Parameters
+    ----------
+    nodesets
+        All of the Cluster: their pods resolve users by its identity.
+    """
     if old is None:
         return [Finding("It is new: slurmctld and slurmrestd are started.")]
     found = []
@@ -111,10 +150,43 @@ def cluster(old: Spec | None, new: Spec, slurm: SlurmPicture) -> list[Finding]:
                 " daemon reads it; one that is refused changes nothing, and ConfigApplied says why."
             )
         )
-    for part, daemon in (("controller", "slurmctld"), ("restapi", "slurmrestd"), ("accounting", "slurmdbd")):
+    for part, daemon in DAEMONS:
         if old.get(part) != new.get(part):
             found.append(Finding(f"{part} changes: the pod of {daemon} may be replaced. Jobs go on meanwhile."))
-    return found
+    if old.get("identity") != new.get("identity"):
+        for one in nodesets:
+            what = f"identity, from which NodeSet {clip(one.name, 60)} makes its pods too,"
+            found += _replaced(what, one.spec, _on(one.pods, slurm), len(one.pods), slurm)
+    if _others(old.get("auth") or {}, new.get("auth") or {}, HARMLESS_OF_AUTH):
+        found.append(_unknown("auth"))
+    return [*found, *map(_unknown, _others(old, new, TOLD_OF_CLUSTERS | HARMLESS_OF_CLUSTERS))]
+
+
+def hidden(counted: int | None, slurm: SlurmPicture) -> str:
+    """What to say if Slurm shows fewer running jobs than the operator has counted last; empty if it does not.
+
+    Parameters
+    ----------
+    counted
+        By the Cluster's status; None if it has none.
+    """
+    seen = sum(job.is_running for job in slurm.jobs)
+    if counted is None or counted <= seen:
+        return ""
+    return (
+        f"The operator has counted {number(counted, 'running job')}, and Slurm shows {seen}: PrivateData may hide"
+        " jobs of others from this user, or some have just ended. Jobs that are not seen are not in what follows."
+    )
+
+
+def blind(slurm: SlurmPicture) -> bool:
+    """Whether Slurm shows no job at all."""
+    return not slurm.jobs
+
+
+def unsure(findings: Iterable[Finding]) -> bool:
+    """Whether nobody here knows what would happen."""
+    return any(one.unknown for one in findings)
 
 
 def ended(findings: Iterable[Finding]) -> tuple[str, ...]:
@@ -134,7 +206,7 @@ def section(what: str, refusal: str, findings: Sequence[Finding]) -> Section:
         return Section(f"{what}: refused", (Line(clip(refusal, 1000), Mood.BAD),), Mood.BAD)
     if not findings:
         return Section(f"{what}: accepted, and changes no node and no job", mood=Mood.GOOD)
-    lines = tuple(Line(one.text, Mood.BAD if one.ends else Mood.PLAIN) for one in findings)
+    lines = tuple(Line(one.text, _mood(one)) for one in findings)
     return Section(f"{what}: accepted", lines, Mood.BAD if ended(findings) else Mood.WARNING)
 
 
@@ -144,6 +216,50 @@ def duration(text: object) -> timedelta | None:
     if match is None:
         return None
     return timedelta(hours=int(match[1] or 0), minutes=int(match[2] or 0), seconds=float(match[3] or 0))
+
+
+def _mood(one: Finding) -> Mood:
+    return Mood.BAD if one.ends else Mood.WARNING if one.unknown else Mood.PLAIN
+
+
+def _unknown(field: str) -> Finding:
+    return Finding(f"{clip(field, 60)} changes: preflight does not know what follows.", unknown=True)
+
+
+def _others(old: Spec, new: Spec, known: Collection[str]) -> list[str]:
+    """Fields that differ, but for those that are known."""
+    return [name for name in sorted({*old, *new} - {*known}) if old.get(name) != new.get(name)]
+
+
+def _on(nodes: Collection[str], slurm: SlurmPicture) -> list[Job]:
+    """Jobs that hold some of these nodes."""
+    return [job for job in slurm.jobs if job.holds_nodes and not set(nodes).isdisjoint(job.nodes)]
+
+
+def _claims(spec: Spec) -> list[str]:
+    return sorted(str((one.get("metadata") or {}).get("name")) for one in spec.get("volumeClaimTemplates") or ())
+
+
+def _size(spec: Spec) -> str:
+    """How many nodes a new NodeSet has."""
+    least = (spec.get("autoscaling") or {}).get("minReplicas")
+    if spec.get("autoscaling"):
+        return f"{number(int(least or 0), 'node')} at first, by autoscaling"
+    if spec.get("scalingMode") == "DaemonSet" or not (spec.get("scalingMode") or isinstance(spec.get("replicas"), int)):
+        most = f", and {spec['replicas']} at the most" if isinstance(spec.get("replicas"), int) else ""
+        return f"a node on each Kubernetes Node that it matches{most}"
+    return number(int(spec.get("replicas", 1)), "node")
+
+
+def _replaced(what: str, spec: Spec, jobs: Sequence[Job], pods: int, slurm: SlurmPicture) -> Iterator[Finding]:
+    """What becomes of a NodeSet's pods when what they are made from changes."""
+    strategy = spec.get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        yield Finding(f"{what} changes: each pod keeps what it has until somebody deletes it.")
+    elif pods:
+        most = (strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1)
+        text = f"{what} changes: all {number(pods, 'pod')} are drained and replaced, {most} at a time."
+        yield _drained(text, spec, jobs, slurm)
 
 
 def _replicas(spec: Spec, otherwise: int) -> int:

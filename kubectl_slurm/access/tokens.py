@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_slurm.access.kinds import SECRETS, TOKENS
@@ -33,6 +33,9 @@ ADMINISTRATOR: Final = "slurm"
 PRIVILEGED: Final = frozenset({"root", "slurm"})
 
 LIFETIME: Final = "5m"
+SHORTEST: Final = timedelta(minutes=1)
+"""What a Token must still be good for."""
+
 PATIENCE: Final = 10.0
 """Seconds that the operator has for a Token."""
 
@@ -42,7 +45,7 @@ SLURMCTLD: Final = "slurmctld"
 
 ADVICE: Final = (
     "grant it to this namespace in spec.auth.tokens of the Cluster (docs/tokens.md), name another user with --as, or"
-    " give a token in $SLURM_JWT"
+    " give a token in $SLURM_JWT together with --cluster or --server"
 )
 
 
@@ -101,12 +104,13 @@ def acquire(
 
 
 def fits(token: TokenFacts, cluster: ClusterFacts, user: str, now: datetime) -> bool:
-    """Whether a Token is one of this user for this Cluster, with a value that holds."""
+    """Whether a Token is one of this user for this Cluster, with a value that holds; not one of another call."""
     return (
-        (token.cluster_namespace, token.cluster, token.user) == (cluster.namespace, cluster.name, user)
+        not token.temporary
+        and (token.cluster_namespace, token.cluster, token.user) == (cluster.namespace, cluster.name, user)
         and token.ready is not None
         and token.ready.status == "True"
-        and (token.expires is None or token.expires > now)
+        and (token.expires is None or token.expires > now + SHORTEST)
     )
 
 
@@ -120,7 +124,7 @@ def _made(kube: Kubernetes, cluster: ClusterFacts, user: str, clock: Clock) -> I
         {
             "metadata": {
                 "generateName": "kubectl-slurm-",
-                "labels": {"app.kubernetes.io/managed-by": "kubectl-slurm"},
+                "labels": reading.TEMPORARY,
             },
             "spec": {"clusterRef": reference, "username": user, "lifetime": LIFETIME, "refresh": False},
         },

@@ -24,7 +24,7 @@ class Options:
     slurm_user
         The Slurm user to be; empty for the command's default.
     token
-        A token for slurmrestd, from the environment; never shown.
+        A token for slurmrestd, from the environment; never shown, and used by `token_for` alone.
     """
 
     namespace: str = ""
@@ -37,6 +37,10 @@ class Options:
     ca: str = ""
     output: str = ""
     token: str = ""
+
+    def token_for(self, cluster: str) -> str:
+        """The token of the environment, if the user has said whom it is for: a server, or this Cluster."""
+        return self.token if self.server or (cluster and self.cluster == cluster) else ""
 
     @property
     def is_json(self) -> bool:
@@ -57,9 +61,16 @@ _KUBERNETES: Final = (
     click.option("-o", "--output", type=click.Choice(["json"]), default=None, help="JSON instead of text."),
 )
 _SLURM: Final = (
-    click.option("--cluster", default="", metavar="NAME", help="The Cluster; not needed where there is one."),
+    click.option(
+        "--cluster",
+        default="",
+        metavar="NAME",
+        help="The Cluster; not needed where there is one. $SLURM_JWT goes to it.",
+    ),
     click.option("--as", "slurm_user", default="", metavar="USER", help="The Slurm user to be."),
-    click.option("--server", default="", metavar="URL", help="slurmrestd, if not through the API server."),
+    click.option(
+        "--server", default="", metavar="URL", help="slurmrestd, if not through the API server. $SLURM_JWT goes to it."
+    ),
     click.option("--ca", default="", metavar="FILE", help="Certificates to trust, with --server."),
 )
 

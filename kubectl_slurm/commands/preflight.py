@@ -28,7 +28,14 @@ Json = Mapping[str, Any]
 
 
 @click.command()
-@click.option("-f", "--filename", required=True, metavar="FILE", help="Manifests; - for standard input.")
+@click.option(
+    "-f",
+    "--filename",
+    required=True,
+    type=click.Path(exists=True, allow_dash=True, dir_okay=False),
+    metavar="FILE",
+    help="Manifests; - for standard input.",
+)
 @shared
 def preflight(options: Options, *, filename: str) -> int:
     """Say whether Kubernetes would take Clusters and NodeSets of a file, and which jobs would end.

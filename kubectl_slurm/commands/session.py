@@ -74,20 +74,41 @@ class Session:
         return found[0]
 
     def slurm(self, cluster: ClusterFacts, user: str = tokens.READER) -> SyncSlurmClient:
-        """Connect to slurmrestd as a Slurm user, the one of ``--as`` first; NoToken if there is no token for it."""
-        token = self.token(cluster, user)
-        return self._stack.enter_context(
-            slurmrestd.client(cluster, token, socket=self._socket, url=self.options.server, ca=self.options.ca)
-        )
+        """Connect to slurmrestd for as long as the session lasts; see `connected`."""
+        return self._stack.enter_context(self.connected(cluster, user))
+
+    @contextmanager
+    def connected(self, cluster: ClusterFacts, user: str = tokens.READER) -> Iterator[SyncSlurmClient]:
+        """Connect to slurmrestd as a Slurm user, the one of ``--as`` first, with a token of its own.
+
+        Raises
+        ------
+        NoToken
+            There is none for the user.
+        """
+        with self._token(cluster, user) as token:
+            url, ca = self.options.server, self.options.ca
+            with slurmrestd.client(cluster, token, socket=self._socket, url=url, ca=ca) as client:
+                yield client
 
     def token(self, cluster: ClusterFacts, user: str = tokens.READER) -> str:
         """A token of a Slurm user, the one of ``--as`` first, for as long as the session lasts."""
-        if self.options.token:
-            return self.options.token
+        return self._stack.enter_context(self._token(cluster, user))
+
+    def has_token(self, cluster: ClusterFacts) -> bool:
+        """Whether the user has given a token that is for this Cluster."""
+        return bool(self.options.token_for(cluster.name))
+
+    @contextmanager
+    def _token(self, cluster: ClusterFacts, user: str) -> Iterator[str]:
+        given = self.options.token_for(cluster.name)
+        if given:
+            yield given
+            return
         clock, user = tokens.Clock(self.now, time.sleep), self.options.slurm_user or user
-        return self._stack.enter_context(
-            tokens.acquire(self.kube, self.kubectl, cluster, user, clock, namespace=self.kube.namespace)
-        )
+        namespace = self.kube.namespace
+        with tokens.acquire(self.kube, self.kubectl, cluster, user, clock, namespace=namespace) as token:
+            yield token
 
     def ask(self, cluster: ClusterFacts, call: Callable[[], T], *, verb: str = "get") -> T:
         """Ask slurmrestd; a right that is missing on the way is named."""

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import click
 
+from kubectl_slurm.commands.files import read
 from kubectl_slurm.commands.options import Options, shared
 from kubectl_slurm.commands.session import open_session
-from kubectl_slurm.errors import Refused
 from kubectl_slurm.screen.blocks import Line, Mood, Section
 from slurm_client.cli.submission import specified
 from slurm_client.encode.jobs import DIRECTORY
 
-LARGEST = 4 << 20
-"""Bytes of a script, as slurmctld takes it by default."""
-
 
 @click.command()
-@click.argument("script", metavar="SCRIPT", type=click.Path(allow_dash=True, dir_okay=False))
+@click.argument("script", metavar="SCRIPT", type=click.Path(exists=True, allow_dash=True, dir_okay=False))
 @click.option("--sbatch", "more", multiple=True, metavar="OPTION", help="An option of sbatch: --sbatch=--time=10.")
 @click.option("--chdir", default=DIRECTORY, show_default=True, metavar="FOLDER", help="Where it starts, on the nodes.")
 @shared
@@ -27,18 +21,19 @@ def submit(options: Options, *, script: str, more: tuple[str, ...], chdir: str) 
     """Submit a batch script, and print the job's number.
 
     Its #SBATCH lines count, and options given here count more. SCRIPT is a file, or - for standard input. The job is
-    that of the Slurm user of --as, whom the Cluster must grant to this namespace.
+    that of the Slurm user of --as, whom the Cluster must grant to this namespace, or of the token in $SLURM_JWT, which
+    is for the Cluster of --cluster or the slurmrestd of --server.
 
     \b
     kubectl slurm submit train.sh --as alice
     echo '#!/bin/sh' | kubectl slurm submit - --sbatch=--time=1 --as alice --chdir /home/alice
     """  # noqa: D301 - as in `status`
-    if not options.slurm_user and not options.token:
-        raise click.UsageError("name the Slurm user whose job it is with --as: Slurm takes no jobs of nobody")
-    text = sys.stdin.read(LARGEST + 1) if script == "-" else Path(script).read_text("utf-8")
-    if len(text) > LARGEST:
-        raise Refused(f"the script is larger than {LARGEST >> 20} MiB")
-    spec = specified(text, [f"--chdir={chdir}", *more])
+    if not options.slurm_user and not options.token_for(options.cluster):
+        raise click.UsageError(
+            "name the Slurm user whose job it is with --as, or give their token in $SLURM_JWT with --cluster:"
+            " Slurm takes no jobs of nobody"
+        )
+    spec = specified(read(script), [f"--chdir={chdir}", *more])
     with open_session(options) as session:
         cluster = session.cluster()
         slurm = session.slurm(cluster)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
+from typing import Final
 
 import click
 
@@ -17,13 +20,16 @@ from kubectl_slurm.errors import FAILED, OK, PluginError
 from kubectl_slurm.facts import reading
 from kubectl_slurm.facts.objects import ClusterFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
-from kubectl_slurm.rules import drains, verification
+from kubectl_slurm.rules import drains, service, verification
 from kubectl_slurm.rules.verification import Result, Verdict
 from kubectl_slurm.screen.words import clip
 from slinky_api import labels
 from slurm_client import SlurmError, SyncSlurmClient
-from slurm_client.errors import NotFinished, PermissionDenied, Unauthorized
-from slurm_client.models import JobSpec
+from slurm_client.errors import NotFinished, PermissionDenied
+from slurm_client.models import FinishedJob, JobSpec
+
+WITH_ONE_TOKEN: Final = 50
+"""Seconds of waiting with one token: Tokens are good for a minute at least."""
 
 
 @click.command()
@@ -64,7 +70,7 @@ def _results(session: Session, cluster: ClusterFacts, timeout: int) -> Iterator[
     confined = {one.name for one in map(reading.nodeset, session.kube.objects(NODESETS)) if one.confined}
     places = {pod.name: pod.nodeset for pod in pods if pod.nodeset in confined}
     yield from _jobs(session, cluster, seen, places, timeout)
-    yield _refused(session, cluster, slurm, seen)
+    yield _refused(session, cluster, seen)
     yield _drain(session, cluster, seen)
 
 
@@ -74,23 +80,23 @@ def _jobs(
     """Jobs of the user of --as; without one of slurm, since Slurm takes none of nobody."""
     found = verification.partitions(seen)
     try:
-        slurm = session.slurm(cluster, ADMINISTRATOR)
+        with session.connected(cluster, ADMINISTRATOR):
+            pass
     except PluginError as error:
         yield Result("a job runs", Verdict.SKIPPED, str(error))
         return
     if not found:
         yield Result("a job runs", Verdict.SKIPPED, "no partition has an idle node")
         return
+    run = partial(_job, session, cluster, timeout=timeout)
     for name in found:
-        yield _job(
-            slurm, f"a job runs in partition {clip(name, 40)}", JobSpec(script=_script("true"), partition=name), timeout
-        )
+        yield run(f"a job runs in partition {clip(name, 40)}", JobSpec(script=_script("true"), partition=name))
     spec = JobSpec(script=_script(verification.IDENTITY), partition=found[0])
-    yield _job(slurm, "the node knows the job's user by the same name", spec, timeout)
+    yield run("the node knows the job's user by the same name", spec)
     title, place = "a job sees no more CPUs than it has", verification.confined_partition(seen, confined)
     if place:
         spec = JobSpec(script=_script(verification.CORES), partition=place, cpus_per_task=1)
-        yield _job(slurm, title, spec, timeout)
+        yield run(title, spec)
     else:
         yield Result(title, Verdict.SKIPPED, "no partition has only nodes of NodeSets with confinement: Constrain")
     gpus = verification.gpu_partition(seen)
@@ -99,70 +105,116 @@ def _jobs(
         yield Result(title, Verdict.SKIPPED, "no idle node has a GPU")
         return
     spec = JobSpec(script=_script(verification.GPUS), partition=gpus, tres_per_node="gres/gpu:1")
-    yield _job(slurm, title, spec, timeout)
+    yield run(title, spec)
 
 
 def _script(check: str) -> str:
     return f"#!/bin/sh\n{check}\n"
 
 
-def _job(slurm: SyncSlurmClient, title: str, spec: JobSpec, timeout: int) -> Result:
-    """Submit a job and wait for its end; one that does not end is cancelled."""
+def _job(session: Session, cluster: ClusterFacts, title: str, spec: JobSpec, *, timeout: int) -> Result:
+    """Submit a job and wait for its end; one that does not end, or that nobody waits for any more, is cancelled."""
     limit = timedelta(minutes=1)
     whole = replace(
         spec, name="kubectl-slurm-verify", nodes="1", tasks=1, time_limit=limit, standard_output="/dev/null"
     )
     try:
-        job = slurm.submit_job(whole)
-    except SlurmError as error:
+        with session.connected(cluster, ADMINISTRATOR) as slurm:
+            number = slurm.submit_job(whole).id
+    except (SlurmError, PluginError) as error:
         return Result(title, Verdict.FAILED, str(error))
+    ended: FinishedJob | None = None
     try:
-        ended = slurm.wait_job(job.id, timeout=timeout)
-    except NotFinished:
-        why = slurm.job(job.id)
-        slurm.cancel_job(job.id)
-        state = f"job {job.id} is {why.state} ({why.state_reason}) after {timeout} s, and was cancelled"
-        return Result(title, Verdict.FAILED, state)
-    except SlurmError as error:
-        return Result(title, Verdict.FAILED, str(error))
+        ended = _ended(session, cluster, number, timeout)
+        if ended is None:
+            state = _state(session, cluster, number)
+            text = f"job {number} {state} after {timeout} s, and was cancelled"
+            return Result(title, Verdict.FAILED, text)
+    except (SlurmError, PluginError) as error:
+        return Result(title, Verdict.FAILED, f"job {number}: {error}")
+    finally:
+        # Also if the user interrupts.
+        if ended is None:
+            with suppress(SlurmError, PluginError), session.connected(cluster, ADMINISTRATOR) as slurm:
+                slurm.cancel_job(number)
     if ended.exit_status == 0:
-        return Result(title, Verdict.PASSED, f"job {job.id}")
-    return Result(title, Verdict.FAILED, f"job {job.id} ended with exit status {ended.exit_status}")
+        return Result(title, Verdict.PASSED, f"job {number}")
+    return Result(title, Verdict.FAILED, f"job {number} ended with exit status {ended.exit_status}")
 
 
-def _refused(session: Session, cluster: ClusterFacts, slurm: SyncSlurmClient, seen: SlurmPicture) -> Result:
-    """An ordinary user may not drain a node."""
+def _ended(session: Session, cluster: ClusterFacts, number: int, timeout: int) -> FinishedJob | None:
+    """Wait for a job's end, with another token before one ends; None if it does not end in time."""
+    left = timeout
+    while left > 0:
+        with session.connected(cluster, ADMINISTRATOR) as slurm:
+            try:
+                return slurm.wait_job(number, timeout=min(left, WITH_ONE_TOKEN))
+            except NotFinished:
+                left -= WITH_ONE_TOKEN
+    return None
+
+
+def _state(session: Session, cluster: ClusterFacts, number: int) -> str:
+    with session.connected(cluster, ADMINISTRATOR) as slurm:
+        job = slurm.job(number)
+    return f"is {job.state} ({job.state_reason})"
+
+
+def _refused(session: Session, cluster: ClusterFacts, seen: SlurmPicture) -> Result:
+    """An ordinary user may not drain a node. A token that is not good any more proves nothing."""
     title = "a user may not drain a node"
     name = verification.idle(seen)
-    if session.options.token or (session.options.slurm_user or READER) != READER or not name:
+    if session.has_token(cluster) or (session.options.slurm_user or READER) != READER or not name:
         return Result(title, Verdict.SKIPPED, "needs an idle node and the user nobody")
+    reason = "kubectl slurm verify"
     try:
-        slurm.drain_nodes([name], "kubectl slurm verify")
-    except (PermissionDenied, Unauthorized):
+        with session.connected(cluster) as slurm:
+            slurm.drain_nodes([name], reason)
+    except PermissionDenied:
         return Result(title, Verdict.PASSED, READER)
+    except PluginError as error:
+        return Result(title, Verdict.SKIPPED, str(error))
     except SlurmError as error:
         return Result(title, Verdict.FAILED, str(error))
-    session.slurm(cluster, ADMINISTRATOR).undrain_nodes([name])
-    return Result(title, Verdict.FAILED, f"{READER} drained {name}; it was undrained")
+    try:
+        with session.connected(cluster, ADMINISTRATOR) as slurm:
+            undone = _undrained(slurm, name, reason)
+    except (SlurmError, PluginError) as error:
+        return Result(title, Verdict.FAILED, f"{READER} drained {name}, and it is drained still: {error}")
+    return Result(title, Verdict.FAILED, f"{READER} drained {name}; {undone or 'it was undrained'}")
 
 
 def _drain(session: Session, cluster: ClusterFacts, seen: SlurmPicture) -> Result:
-    """A drain shows, says who, and ends with an undrain."""
+    """A drain shows, says who, and ends with an undrain. What others drain meanwhile stays drained."""
     title = "a node is drained and undrained"
     name = verification.idle(seen)
-    if not name or session.options.slurm_user or session.options.token:
+    if not name or session.options.slurm_user or session.has_token(cluster):
         return Result(title, Verdict.SKIPPED, "needs an idle node, and no --as")
+    reason = drains.full("kubectl slurm verify", session.kube.user())
     try:
-        slurm = session.slurm(cluster, ADMINISTRATOR)
+        with session.connected(cluster, ADMINISTRATOR) as slurm:
+            node = slurm.node(name)
+            if not (node.is_idle and node.is_usable):
+                return Result(title, Verdict.SKIPPED, f"{name} is {service.state(node)} now")
+            try:
+                slurm.drain_nodes([name], reason)
+                shown = slurm.node(name).is_drain
+            finally:
+                left = _undrained(slurm, name, reason)
+            back = not slurm.node(name).is_drain
     except PluginError as error:
         return Result(title, Verdict.SKIPPED, str(error))
-    try:
-        slurm.drain_nodes([name], drains.full("kubectl slurm verify", session.kube.user()))
-        try:
-            shown = slurm.node(name).is_drain
-        finally:
-            slurm.undrain_nodes([name])
-        back = not slurm.node(name).is_drain
     except SlurmError as error:
         return Result(title, Verdict.FAILED, str(error))
+    if left:
+        return Result(title, Verdict.SKIPPED, left)
     return Result(title, Verdict.PASSED if shown and back else Verdict.FAILED, name)
+
+
+def _undrained(slurm: SyncSlurmClient, name: str, reason: str) -> str:
+    """Undrain a node if the drain is the one of this run; otherwise leave it and return why."""
+    node = slurm.node(name)
+    if node.is_drain and node.reason != reason:
+        return f"{service.who(node)} drained {name} meanwhile ({clip(node.reason)}), and it stays so"
+    slurm.undrain_nodes([name])
+    return ""

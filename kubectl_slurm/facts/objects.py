@@ -72,7 +72,13 @@ class NodeSetFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenFacts:
-    """A Token, never with its value."""
+    """A Token, never with its value.
+
+    Attributes
+    ----------
+    temporary
+        Whether a call of this program has made it for itself, and deletes it.
+    """
 
     name: str
     cluster: str
@@ -84,6 +90,7 @@ class TokenFacts:
     issued: datetime | None = None
     expires: datetime | None = None
     ready: Condition | None = None
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

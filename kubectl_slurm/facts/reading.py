@@ -7,12 +7,15 @@ import binascii
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from kubectl_slurm.facts.objects import ClusterFacts, Condition, KeyFacts, NodeSetFacts, PodFacts, TokenFacts
 from slinky_api import labels
 
 Json = Mapping[str, Any]
+
+TEMPORARY: Final = {"app.kubernetes.io/managed-by": "kubectl-slurm"}
+"""Labels of a Token that a call of this program makes for itself."""
 
 
 def cluster(obj: Json) -> ClusterFacts:
@@ -72,6 +75,7 @@ def token(obj: Json) -> TokenFacts:
         issued=moment(status.get("issuedAt")),
         expires=moment(status.get("expiresAt")),
         ready=next((one for one in conditions(status) if one.type == "Ready"), None),
+        temporary=TEMPORARY.items() <= _map(meta, "labels").items(),
     )
 
 

@@ -1,6 +1,7 @@
 """Tokens and keys that end soon, or have ended. Pure.
 
 A Token that is renewed is shown only if it was not: past three quarters of its life, where half is the time.
+One that a call of this program has made for itself ends with the call, and is not shown.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def section(tokens: Iterable[TokenFacts], keys: Iterable[KeyFacts], now: datetim
     """What ends soon, the first end first."""
     ends: list[tuple[datetime, Row]] = []
     for token in tokens:
-        why = _why(token, now)
+        why = "" if token.temporary else _why(token, now)
         if why:
             at = token.expires or now
             cells = ("Token", token.name, token.user, ago(token.expires, now), why)

@@ -110,6 +110,7 @@ def test_a_token_that_is_not_renewed_is_shown_a_day_before_its_end() -> None:
     token = TokenFacts(name="t", cluster="c", refresh=False, expires=NOW + timedelta(hours=23))
     assert "make another Token" in ends(token)
     assert "none ends soon" in ends(replace(token, expires=NOW + timedelta(hours=25)))
+    assert "none ends soon" in ends(replace(token, temporary=True))
 
 
 def test_a_key_is_shown_two_weeks_before_its_end() -> None:

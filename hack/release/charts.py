@@ -27,8 +27,8 @@ from hack.packaging.render import helm
 from hack.release import artifacthub
 from hack.release.parameters import ROOT, Parameters
 
-TAG: Final = re.compile(r"(?m)^(  tag: |.*/slurm-operator:)dev$")
-"""The tag of the operator's image in values.yaml, on a line of its own or after the name."""
+TAG: Final = re.compile(r"(?m)(^  tag: |/slurm-operator:)dev\b")
+"""The tag of the operator's image in values and templates, on a line of its own or after the name."""
 
 MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 CONFIG: Final = "application/vnd.cncf.helm.config.v1+json"
@@ -57,9 +57,9 @@ def stage(chart: Path, scratch: Path, parameters: Parameters) -> Path:
     """Copy a chart, with the registry and the tag of a release as its defaults."""
     staged = scratch / chart.name
     shutil.copytree(chart, staged)
-    values = staged / "values.yaml"
-    text = values.read_text(encoding="utf-8").replace(REGISTRY, parameters.registry)
-    values.write_text(TAG.sub(rf"\g<1>{parameters.version}", text), encoding="utf-8")
+    for path in (staged / "values.yaml", *staged.glob("templates/**/*.*")):
+        text = path.read_text(encoding="utf-8").replace(REGISTRY, parameters.registry)
+        path.write_text(TAG.sub(rf"\g<1>{parameters.version}", text), encoding="utf-8")
     readme = staged / "README.md"
     if readme.exists():
         # Its table has the defaults.

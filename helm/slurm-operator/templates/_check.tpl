@@ -42,7 +42,7 @@ whose Deployment has gone was uninstalled: an operator whose rights have gone wi
 {{- define "slurm-operator.checkReleases" -}}
 {{- if and .Values.checkOtherOperators .Release.IsInstall -}}
 {{- $own := printf "%s/%s" .Release.Namespace (include "slurm-operator.fullname" .) -}}
-{{- range $place := .Values.watchNamespaces | empty | ternary (list "") (append .Values.watchNamespaces .Release.Namespace | uniq) -}}
+{{- range $place := .Values.watchNamespaces | empty | ternary (list "") (append (.Values.watchNamespaces | default list) .Release.Namespace | uniq) -}}
 {{- range (lookup "coordination.k8s.io/v1" "Lease" $place "").items -}}
 {{- $title := printf "%s/%s" .metadata.namespace .metadata.name -}}
 {{- $serves := dig "annotations" "cluster.slinky.slurm.net/serves" "*" .metadata -}}

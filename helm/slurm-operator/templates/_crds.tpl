@@ -1,9 +1,9 @@
 {{/* CRDs that are in the cluster and lack fields of this chart's: the API server would drop these fields from objects.
 Namespaced releases may have no right to read CRDs, and Helm replaces them itself with crds.upgrade. Without a cluster
-there is nothing to look up. */}}
+there is nothing to look up. helm fails where its user may not read them, and a template cannot catch that: checkCrds. */}}
 
 {{- define "slurm-operator.checkCrds" -}}
-{{- if not (or .Values.watchNamespaces (.Values.crds).upgrade) -}}
+{{- if not (or .Values.watchNamespaces (.Values.crds).upgrade (eq (toString .Values.checkCrds) "false")) -}}
 {{- $lines := list -}}
 {{- range $path, $_ := .Files.Glob "crds/*.yaml" -}}
 {{- $wanted := $.Files.Get $path | fromYaml -}}

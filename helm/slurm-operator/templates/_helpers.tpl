@@ -62,7 +62,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{- define "slurm-operator.slurmImage" -}}
 {{- $slurm := .root.Values.slurm -}}
-{{- default (printf "%s/%s:%s" $slurm.registry .daemon $slurm.version) (get $slurm.images .daemon) -}}
+{{- default (printf "%s/%s:%s" $slurm.registry .daemon $slurm.version) (get ($slurm.images | default dict) .daemon) -}}
 {{- end -}}
 
 {{/* Checks that the schema cannot express */}}

@@ -9,13 +9,18 @@ labels:
   app.kubernetes.io/instance: {{ .Release.Name | quote }}
   app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
   helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
-  {{- with .Values.labels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+  {{- include "slurm.ownLabels" . | nindent 2 }}
 {{- with .Values.annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end -}}
+
+{{/* Labels of the values, without those that the chart writes itself. */}}
+{{- define "slurm.ownLabels" -}}
+{{- with omit (.Values.labels | default dict) "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/managed-by" "helm.sh/chart" -}}
+{{- toYaml . -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Slurm clients: all pods of the Cluster, and external clients. */}}

@@ -171,6 +171,12 @@ def test_who_lacks_rights_is_told_which(control_plane: ControlPlane, namespace: 
     assert 'User "somebody" cannot' in said
     assert "is forbidden" in said
     assert "customresourcedefinitions" in said
+    # What templates look for can be left out by the values that the guide names.
+    looking = "error calling lookup: "
+    assert f"{looking}leases.coordination.k8s.io is forbidden" in refused(control_plane, *chart, "--skip-crds")
+    unlooked = (*chart, "--skip-crds", "--set=checkOtherOperators=false")
+    assert f"{looking}customresourcedefinitions.apiextensions.k8s.io " in refused(control_plane, *unlooked)
+    assert looking not in refused(control_plane, *unlooked, "--set=checkCrds=false")
 
 
 def test_it_may_make_dependents_that_block_a_nodesets_deletion(

@@ -50,6 +50,7 @@ CODE = re.compile(
 OF_OTHERS = (
     # helm, and templates of charts.
     "exists and cannot be imported into the current release",
+    "error calling lookup",
     "the CRDs in the cluster are older than this chart, and lack these fields",
     # Slurm.
     "Rejecting authentication of user nobody or group nobody",

@@ -304,3 +304,35 @@ def test_an_old_kubernetes_is_refused(chart: Path) -> None:
     assert "chart requires kubeVersion: >=1.29.0-0 which is incompatible with Kubernetes v1.28.15" in run.stderr
     for version in ("1.29.0", "1.35.4-gke.1"):
         assert helm(*arguments, f"--kube-version={version}", stdin=yaml.safe_dump(values)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("limits", "limits.externalClusters", "image", "slurm.registry", "workers", "jobs", "nodeLabels", "metrics"),
+        *("metrics.podMonitor", "leaderElection.leaseDuration", "log.level", "rbac", "networkPolicy", "shutdownGrace"),
+    ],
+)
+def test_null_is_refused_where_it_means_nothing(path: str) -> None:
+    values: Any = None
+    for key in reversed(path.split(".")):
+        values = {key: values}
+    with pytest.raises(RenderFailed, match=f"missing property '{path.rpartition('.')[2]}'"):
+        render(values=values)
+
+
+def test_null_is_nothing_where_nothing_is_a_value() -> None:
+    nothing: dict[str, Any] = {
+        "watchNamespaces": None,
+        "podLabels": None,
+        "slurm": {"images": None},
+        "metrics": {"dashboards": {"enabled": True, "labels": None}},
+        "caBundle": {"configMap": "cas", "key": None},
+        "checkCrds": False,
+        **dict.fromkeys(("crds", "extraObjects", "affinity", "resources", "podAnnotations", "imagePullSecrets")),
+    }
+    assert "nil>" not in yaml.safe_dump(render(values=nothing))
+    (container,) = pod_spec(nothing)["containers"]
+    environment = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert environment["SSL_CERT_FILE"] == "/etc/slurm-operator/ca/ca.crt"
+    assert "--image-sssd=localhost/slinky/sssd:2.10" in container["args"]

@@ -106,6 +106,34 @@ def test_there_is_no_test_and_no_grant_until_a_user_is_named() -> None:
         render(SLURM_CHART, {"test": {"username": "nobody"}})
 
 
+def test_values_of_an_older_release_run_the_test_too() -> None:
+    """As with `--reuse-values`, and with a null in a values file."""
+    nothing = dict.fromkeys(("image", "imagePullSecrets", "partition", "account", "timeout"))
+    pod = of_helm_test({"cluster": None, "test": {"username": "daemon", **nothing}})["Pod"]
+    (container,) = pod["spec"]["containers"]
+    environment = {one["name"]: one["value"] for one in container["env"]}
+    assert environment["SLURMRESTD_URL"] == "http://hpc-restapi:6820"
+    assert (environment["TIMEOUT"], environment["PARTITION"], environment["ACCOUNT"]) == ("240", "", "")
+    assert container["image"] == "localhost/slinky/slurm-operator:dev"
+
+
+@pytest.mark.parametrize("part", ["agent", "slurm", "operator"])
+def test_a_network_policy_without_a_part_is_refused(part: str) -> None:
+    with pytest.raises(RenderFailed, match=f"missing property '{part}'"):
+        render(SLURM_CHART, {"networkPolicy": {part: None}})
+
+
+def test_labels_are_on_every_object_and_do_not_replace_those_of_the_chart() -> None:
+    own = {"team": "a", "app.kubernetes.io/name": "mine", "helm.sh/chart": "mine"}
+    values = {"labels": own, "test": {"username": "daemon"}, "loginsets": {"front": {}}}
+    objects = render(SLURM_CHART, values, release="hpc", namespace="slurm", tests=True)
+    assert {one["kind"] for one in objects} >= {"Cluster", "NodeSet", "LoginSet", "NetworkPolicy", "Token", "Pod"}
+    for one in objects:
+        labels = one["metadata"]["labels"]
+        assert labels["team"] == "a", one
+        assert "mine" not in labels.values()
+
+
 EXPORTER: dict[str, Any] = {"metrics": {"exporter": {"enabled": True}}}
 
 

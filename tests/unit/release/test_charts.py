@@ -18,7 +18,7 @@ CHARTS = sorted(path.parent for path in (ROOT / "helm").glob("*/Chart.yaml"))
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda path: path.name)
 def test_no_default_is_an_image_of_a_developer(chart: Path, tmp_path: Path) -> None:
     staged = charts.stage(chart, tmp_path, GIVEN)
-    for path in (staged / "values.yaml", *staged.glob("README.md")):
+    for path in (staged / "values.yaml", *staged.glob("README.md"), *staged.glob("templates/**/*.*")):
         text = path.read_text(encoding="utf-8")
         assert REGISTRY not in text
         assert "slurm-operator:dev" not in text

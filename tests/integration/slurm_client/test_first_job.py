@@ -46,6 +46,6 @@ def test_a_job_of_a_user_ends_well(host: SlurmHost, tmp_path: Path) -> None:
 def test_what_slurm_refuses_is_said(host: SlurmHost, tmp_path: Path) -> None:
     refused = run(host, tmp_path / "token", PARTITION="no-such", TIMEOUT="1")
     assert refused.returncode == 1, refused.stdout + refused.stderr
-    assert "the job was not submitted, trying again: " in refused.stdout
+    assert "no job yet, trying again: " in refused.stdout
     assert "invalid partition" in refused.stdout.lower()
     assert f"no job could be submitted to {host.url} within 1 s" in refused.stdout

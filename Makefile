@@ -151,9 +151,9 @@ uninstall: ## Delete the CRDs; refused while objects exist, which would go too (
 	if [ -n "$$left" ] && [ -z "$(FORCE)" ]; then \
 	  echo "uninstall: these would be deleted, too: delete them first, or say FORCE=1" >&2; echo "$$left" >&2; exit 1; fi
 	$(KUBECTL) delete --ignore-not-found $(CRD_FOLDERS:%=--filename=%)
-deploy: install ## Install or upgrade the operator by its chart (IMG=repository:tag, VALUES=file)
+deploy: install ## Install or upgrade the operator by its chart (IMG=repository:tag, SLURM=26.05, VALUES=file)
 	img='$(IMG)'; $(HELM) upgrade --install slurm-operator helm/slurm-operator --namespace slurm-operator --create-namespace \
-	  --skip-crds --set-string "image.repository=$${img%:*},image.tag=$${img##*:}" $(VALUES:%=--values=%) --wait --timeout=300s
+	  --skip-crds --set-string "image.repository=$${img%:*},image.tag=$${img##*:}" $(SLURM:%=--set-string=slurm.version=%) $(VALUES:%=--values=%) --wait --timeout=300s
 undeploy: ## Uninstall the operator; CRDs, Clusters and Slurm stay
 	$(HELM) uninstall slurm-operator --namespace slurm-operator --ignore-not-found --wait
 run: venv ## Run the operator on this machine, slurmrestd forwarded (ARGS="--log-level=DEBUG")

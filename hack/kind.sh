@@ -15,7 +15,8 @@ usage() {
   cat <<'TEXT'
 Usage: hack/kind.sh [--name NAME] [--nodes N] [--slurm 24.11|26.05] [--image KINDEST/NODE] [--dry-run] [ACTION]
 
-  up       create the cluster, build and load all images, install the operator (default)
+  up       create the cluster, build and load all images, install the operator (default);
+           kubectl's current context becomes the cluster's
   load     build and load the images again
   config   print kind's configuration
   down     delete the cluster
@@ -128,6 +129,8 @@ case "$action" in
     ;;
   up)
     need docker kind kubectl helm
+    before=""
+    [ -n "$dry" ] || before="$(kubectl config current-context 2> /dev/null || true)"
     settings="$(mktemp)"
     trap 'rm -f "$settings"' EXIT
     if [ -n "$dry" ] || ! kind get clusters 2> /dev/null | grep -qx "$name"; then
@@ -136,7 +139,9 @@ case "$action" in
     fi
     build
     load
+    # `make deploy` takes the current context.
+    echo "kind.sh: the current context of kubectl is now kind-$name${before:+; before it was $before}" >&2
     run kubectl config use-context "kind-$name"
-    run make deploy
+    run make deploy "SLURM=$slurm"
     ;;
 esac

@@ -37,6 +37,13 @@ def test_it_builds_and_loads_every_image_that_the_chart_names(slurm: str, suite:
     for file, stage in re.findall(r"--file (\S+)(?: .*--target (\S+))?", run.stdout):
         assert not stage or re.search(rf"(?m)^FROM .* AS {stage}$", (ROOT / file).read_text(encoding="utf-8"))
     assert f"DEBIAN_SUITE={suite}" in run.stdout
+    # The operator's default is the release of these images.
+    (deploy,) = re.findall(r"(?m)^make (deploy .*)$", run.stdout)
+    planned = subprocess.run(
+        ["make", "--dry-run", *deploy.split()], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert f"--set-string=slurm.version={slurm} " in planned
+    assert "the current context of kubectl is now kind-mine" in run.stderr
 
 
 @pytest.mark.parametrize(
@@ -47,3 +54,11 @@ def test_nonsense_is_refused(arguments: tuple[str, ...]) -> None:
     assert run.returncode == 2
     assert run.stderr.startswith("kind.sh: ")
     assert run.stdout == ""
+
+
+def test_the_workflow_takes_kind_from_the_module_with_its_version() -> None:
+    workflow = (ROOT / ".github/workflows/kubernetes.yaml").read_text(encoding="utf-8")
+    assert "go -C hack/developing/go install sigs.k8s.io/kind\n" in workflow
+    assert "kind@" not in workflow
+    module = (ROOT / "hack/developing/go/go.mod").read_text(encoding="utf-8")
+    assert re.search(r"(?m)^\tsigs\.k8s\.io/kind$", module)

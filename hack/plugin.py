@@ -44,7 +44,7 @@ metadata:
 spec:
   version: v{version}
   homepage: {url}
-  shortDescription: See, explain and change a Slurm that runs in Kubernetes
+  shortDescription: Inspect, explain and manage a Slurm cluster that runs in Kubernetes
   description: |
     Shows on one screen what a Slurm in Kubernetes is doing, explains why a job waits or a node takes none, drains
     nodes, and collects a report without secrets. It needs the rights of an ordinary editor of a namespace.

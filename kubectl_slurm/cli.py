@@ -33,9 +33,9 @@ COMPLETE: Final = "_KUBECTL_SLURM_COMPLETE"
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EXIT_CODES)
 @click.version_option(__version__, prog_name=NAME)
 def slurm() -> None:
-    """See, explain and change a Slurm that runs in Kubernetes.
+    """Inspect, explain and manage a Slurm cluster that runs in Kubernetes.
 
-    It asks the API server with the rights that kubectl has: those of an ordinary editor of the namespace do.
+    It uses your kubeconfig, as kubectl does; the role "edit" in the namespace is enough.
 
     \b
     kubectl slurm status --namespace slurm

@@ -1,4 +1,4 @@
-"""The workflow of a release publishes all that a release has, and a step that fails ends it."""
+"""The workflow of a release publishes all that it has, and a step that fails ends it; others keep their reports."""
 
 from __future__ import annotations
 
@@ -29,3 +29,14 @@ def test_what_is_attached_is_what_is_summed_and_signed() -> None:
     (folder,) = re.findall(r'--notes-file notes\.md ("dist/\$VERSION-assets"/\*)', COMMANDS)
     assert COMMANDS.index("make release-assets") < COMMANDS.index("cosign sign-blob") < COMMANDS.index(folder)
     assert "hack.release notes > notes.md" in COMMANDS
+
+
+def test_folders_with_a_dot_are_uploaded() -> None:
+    found = 0
+    for file in (ROOT / ".github/workflows").glob("*.yaml"):
+        for job in yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"].values():
+            for step in job["steps"]:
+                if "upload-artifact" in step.get("uses", "") and step["with"]["path"].startswith("."):
+                    found += 1
+                    assert step["with"]["include-hidden-files"] is True, file
+    assert found

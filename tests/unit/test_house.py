@@ -34,6 +34,15 @@ PARTS = "slinky_operator.cluster.parts"
 FREE = re.compile(r"manifests|(\w+_)?question")
 """Modules of parts that anybody in the room may read: objects, and what can be asked."""
 
+UNKNOWN = (
+    ("forbidden_modules", "The plugin starts at once", {"slinky_operator.autoscaling"}),
+    ("forbidden_modules", "What runs inside Slurm's pods starts", set[str]()),
+    ("forbidden_modules", "The conversion of Slinky's values starts", set[str]()),
+    ("source_modules", "Only custom_resource_watch knows kopf", set[str]()),
+)
+"""Contracts that name each controller, by the key with the names and the beginning of theirs, and whom they do not: the
+plugin knows pure rules of autoscaling."""
+
 KNOWN = {
     "accounting.condition": {"parts.accounts"},
     "accounting.in_conf": {"parts.slurmctld", "parts.slurmrestd", "rollout"},
@@ -135,6 +144,15 @@ def test_each_package_is_in_a_contract_about_what_it_may_import(package: str) ->
         one for contract in contracts() for key in ("source_modules", "containers") for one in contract.get(key, ())
     ]
     assert any(one == name or one.startswith(f"{name}.") for one in about)
+
+
+def test_controllers_are_named_wherever_they_are_unknown() -> None:
+    found = contracts()
+    (layers,) = [one["layers"] for one in found if one["name"].startswith("Layers of the operator")]
+    (controllers,) = [{*one.split(" | ")} for one in layers if "slinky_operator.nodeset" in one]
+    for key, beginning, but in UNKNOWN:
+        (contract,) = [one for one in found if one["name"].startswith(beginning)]
+        assert controllers - {*contract[key]} == but, contract["name"]
 
 
 def test_a_module_that_calls_itself_pure_calls_nobody() -> None:

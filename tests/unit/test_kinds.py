@@ -1,7 +1,7 @@
 """Each kind of the API is in every list of kinds that is written by hand.
 
-The lists of CRD files are compared elsewhere (`tests/unit/api/test_crd_files.py`, `tests/unit/helm`), and the
-controllers with their rights (`tests/unit/helm/test_rights.py`).
+Files of CRDs are compared elsewhere (`tests/unit/api/test_crd_files.py`), and controllers with their rights
+(`tests/unit/helm/test_rights.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from hack.packaging.render import OPERATOR_CHART, ROOT, render
 from kubectl_slurm.access import kinds
@@ -64,6 +65,16 @@ def test_the_plugin_knows_the_kinds_of_this_project() -> None:
 def test_make_uninstall_looks_for_objects_of_each_kind() -> None:
     (listed,) = re.findall(r"^KINDS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert listed.split() == [one.plural for one in OURS]
+
+
+@pytest.mark.parametrize(
+    ("folder", "listed"),
+    [("config/crd", KINDS), ("config/crd/jobs", JOB_KINDS), ("config/crd/jobs/sylabs", OLD_JOB_KINDS)],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_kustomize_installs_each_kind(folder: str, listed: tuple[tuple[Resource, Any], ...]) -> None:
+    files = yaml.safe_load((ROOT / folder / "kustomization.yaml").read_text())["resources"]
+    assert sorted(files) == sorted(f"{one.group}_{one.plural}.yaml" for one in of(listed))
 
 
 @pytest.mark.parametrize(("chart", "listed"), CHARTS, ids=lambda one: one.name if isinstance(one, Path) else "")

@@ -11,7 +11,9 @@ import pytest
 from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import parts
+from slinky_operator.cluster.observe import CHILDREN
 from slinky_operator.cluster.part import Part
+from slinky_operator.cluster.parts.deletion import step as deletion
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.plan import PARTS, secrets
 from slinky_operator.cluster.status import events
@@ -47,6 +49,10 @@ def test_each_condition_has_one_part() -> None:
 
 def test_each_condition_is_reported_in_events_or_is_silent_for_a_reason() -> None:
     assert Counter([*events.ORDER, *SILENT]) == Counter(ClusterCondition)
+
+
+def test_each_kind_of_child_has_its_place_in_a_deletion() -> None:
+    assert Counter(deletion.ORDER) == Counter(CHILDREN)
 
 
 def test_no_two_parts_answer_for_one_field() -> None:

@@ -20,9 +20,11 @@ TOPS = (
     "docs",
     "hack",
     "helm",
+    "kubectl_slurm",
     "requirements",
     "slinky_operator",
     "slurm_client",
+    "slurm_exporter",
     "tests",
 )
 

@@ -26,7 +26,8 @@ from slinky_operator.slurm import naming
 LOOK_AGAIN_FOR_PODS: Final = 10.0
 """Seconds until the API server is queried again for slurmd pods of a Cluster that is being deleted."""
 
-_ORDER: Final = (LOGINSETS, DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS, TOKENS)
+ORDER: Final = (LOGINSETS, DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS, TOKENS)
+"""In which order children are deleted."""
 
 
 def set_finalizer(state: PassState) -> list[Action]:
@@ -45,7 +46,7 @@ def slurmd_pods_left(snapshot: Snapshot, now: float) -> tuple[str, ...]:
 
 def tear_down(snapshot: Snapshot) -> TearDown:
     """Delete everything: no slurmd pod is left."""
-    place = {resource.kind: (number, resource) for number, resource in enumerate(_ORDER)}
+    place = {resource.kind: (number, resource) for number, resource in enumerate(ORDER)}
     children = [
         (place[kind][1], name, obj["metadata"]["uid"])
         for (kind, name), obj in sorted(snapshot.children.items(), key=lambda item: (place[item[0][0]][0], item[0]))

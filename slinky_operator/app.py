@@ -78,7 +78,8 @@ CONTROLLERS: Final = (
     slurmjob.SPEC,
     *sylabs.SPECS,
 )
-"""Every controller of this process, those that are switched off too. A new one is added here, and nowhere else."""
+"""Every controller of this process, those that are switched off too. A new one is added here:
+docs/development/add-a-kind.md has what else it needs."""
 
 
 async def run(settings: Settings) -> None:

@@ -1,8 +1,8 @@
 """What deleted Clusters have left, and who owns it now.
 
-Children of a Cluster have no owner references, so a Cluster that loses its finalizer, or is restored from a backup,
-leaves all of them behind, and slurmd pods continue with their jobs. A namespace has one Cluster of a name at a time:
-objects that name this Cluster in their labels, with another uid, were left by a deleted one. They are taken over
+What jobs need of a Cluster has no owner references, so a Cluster that loses its finalizer, or is restored from a
+backup, leaves all of it behind, and slurmd pods continue with their jobs. A namespace has one Cluster of a name at a
+time: objects that name this Cluster in their labels, with another uid, were left by a deleted one. They are taken over
 unchanged: by name in every cache, and by a write that updates their labels and spec.
 
 The cache of Clusters may be outdated, and the Cluster in it the deleted one. So the API server is queried before

@@ -1,7 +1,7 @@
 """Names of everything that belongs to a Cluster: objects, host names, ports, paths, users.
 
-Both controllers read names from here, so that a slurmd pod finds its slurmctld without either controller knowing the
-other. Where the user names an object of their own (`auth.slurmKeyRef` and the like), that name wins.
+All controllers read names from here, so that a slurmd pod finds its slurmctld although no controller knows another.
+Where the user names an object of their own (`auth.slurmKeyRef` and the like), that name wins.
 
 Lengths: the API holds the name of a managed Cluster to 40 characters; with the longest suffix here, that of preflights,
 every name stays a DNS label, and so does `<cluster>-controller-0`, which is a host name. The label

@@ -22,5 +22,6 @@ No job is submitted twice: the status records each submission before Slurm is as
 not known is looked for by its mark before another is made.
 
 A new option of a job goes through `slinky_api.v1alpha1.slurmjob` (field), `slinky_operator.jobs.translation` (its
-meaning to Slurm) and docs/jobs.md. A new step of a pass goes through `model.steps`, `model.stages` and `execute`.
+meaning to Slurm; without a field, `slinky_operator.jobs.parameters`) and docs/jobs.md. A new step of a pass goes
+through `model.steps`, `model.stages` and `execute`.
 """

@@ -13,12 +13,12 @@ module              concern
 `availability`      spreading of replicas, and budgets for their eviction
 ==================  =====================================================================================
 
-Each daemon has a part of its own, with its manifests; `parts.daemons` lists them.
+The objects of each daemon are made in a part; `parts.daemons` lists the daemons.
 
 The objects have no owner references to the Cluster. `kubectl delete --cascade=foreground` makes the garbage collector
 delete what a Cluster owns before its finalizers are handled: slurmctld would be deleted while jobs run. The Cluster's
-finalizer deletes them instead, and the label with its uid identifies the owner. Only the exporter, without which jobs
-go on, is different.
+finalizer deletes them instead, and the label with its uid identifies the owner. Only what jobs do not need is
+different (`owned`): the exporter, and the key of job logs.
 """
 
 from __future__ import annotations

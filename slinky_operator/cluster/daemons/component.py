@@ -1,8 +1,8 @@
 """A daemon of a Cluster, for the controller: its objects, the Secrets it needs, and why it does not start.
 
-Each daemon implements `Component` in its own module; `daemons` lists them. The plan, the conditions and the observed
-pods iterate over that list and name no daemon. What only one daemon has (slurmctld's configuration, keys and
-replacement) is in the rooms for these.
+Each daemon implements `Component` in its own module; `parts.daemons` lists them. The plan and the conditions iterate
+over that list and name no daemon. What only one daemon has (slurmctld's configuration, keys and replacement) and the
+order of upgrades are in the rooms for these.
 """
 
 from __future__ import annotations

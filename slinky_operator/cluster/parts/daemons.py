@@ -1,6 +1,7 @@
 """The daemons of a Cluster, in the order in which they are written, and queries over all of them.
 
-This list is the only place that names every daemon: a new one is a line here, and a module beside this one.
+A new daemon is a line here, and a module in a part. Other lists of daemons, such as the order of their upgrade, are
+compared with this one (`tests/unit/cluster/parts/test_daemons.py`).
 """
 
 from __future__ import annotations

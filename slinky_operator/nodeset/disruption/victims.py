@@ -1,11 +1,11 @@
 """Which surplus pods are deleted first: those that cost least.
 
-Pods that do not run first, then those whose node has not registered, then idle ones, then by what would be lost. Among
-equals a node that no job and no reservation names goes first: of one that is named the record stays in Slurm without a
-pod, and jobs that require it cannot start. An idle node that stays takes the next job at once, however long it has been
-idle; a pod that stays and still has to start makes that job wait. A node that the operator drains already keeps its
-place among the busy ones, so that a choice is not changed by every job that starts; an idle node is preferred to it,
-since it can be deleted at once.
+Pods that do not run first, then those whose node has not registered, then those whose node is empty and down or
+drained, then idle ones, then by what would be lost (`Tier`). Among equals a node that no job and no reservation names
+goes first: of one that is named the record stays in Slurm without a pod, and jobs that require it cannot start. An idle
+node that stays takes the next job at once, however long it has been idle; a pod that stays and still has to start makes
+that job wait. A node that the operator drains already keeps its place among the busy ones, so that a choice is not
+changed by every job that starts; an idle node is preferred to it, since it can be deleted at once.
 
 Scale-ins and updates (`rolling_update`) use `rank`; a scale-in while Slurm does not answer uses `choose_without_slurm`.
 Repairs take the pods that have waited longest for their registration (`repairs.choose`).

@@ -1,6 +1,6 @@
 """slurmctld: a StatefulSet with one pod and its state on a claim, and a headless Service for its DNS name.
 
-Its pod is in `slurmctld_pod`. Whether a running one may be replaced is decided elsewhere (`preflight.replacement`).
+Its pod is in `pod`. Whether a running one may be replaced is decided elsewhere (`preflight.replacement`).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Nothing is applied until disposable daemons have accepted it, once for each conf
 
 A slurmd kind that cannot be tried for reasons of its own (`pod_troubles`) is left out, and the others are tried without
 it. Its pods may run nevertheless, if their Nodes have an image that others cannot pull: it is then tried on one of
-those Nodes, alone. If that is not possible either, only changes that cannot end any slurmd are applied (`reach`). What
-is left out is tried again separately while the Cluster is idle (`single_trial`).
+those Nodes, alone. If that is not possible either, only changes that cannot end any slurmd are applied
+(`slurm.conf.keys.daemons`). What is left out is tried again separately while the Cluster is idle (`single_trial`).
 """
 
 from __future__ import annotations

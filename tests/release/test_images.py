@@ -85,6 +85,9 @@ def test_an_image_says_what_it_is_of_and_runs(archive: Path, tmp_path: Path) -> 
     started = time.monotonic()
     run(tmp_path, image.user, *PROGRAMS[name])
     say(f"{archive.name}: {PROGRAMS[name][0]} answers after {time.monotonic() - started:.1f} s")
+    if name == "slurm-operator":
+        authorities = (tmp_path / "etc/ssl/certs/ca-certificates.crt").read_text()
+        assert authorities.count("BEGIN CERTIFICATE") > 50
     if name in SLURM_IMAGES:
         packages = (tmp_path / "var/lib/dpkg/status").read_text().split("\n\n")
         (client,) = (package for package in packages if package.startswith("Package: slurm-client\n"))

@@ -31,6 +31,14 @@ def test_what_is_attached_is_what_is_summed_and_signed() -> None:
     assert "hack.release notes > notes.md" in COMMANDS
 
 
+def test_a_job_that_may_sign_takes_actions_by_commit() -> None:
+    assert JOB["permissions"]["id-token"] == "write"
+    used = re.findall(r"uses: (.*)", TEXT)
+    assert len(used) == sum("uses" in step for step in JOB["steps"])
+    for action in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
+
+
 def test_folders_with_a_dot_are_uploaded() -> None:
     found = 0
     for file in (ROOT / ".github/workflows").glob("*.yaml"):

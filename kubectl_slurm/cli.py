@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import click
@@ -64,7 +68,34 @@ for _command in (status, explain, drain, undrain, conf, token, logs, submit, con
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code.
+
+    SIGTERM and SIGHUP end it as Ctrl-C does: what a command has made is put away first.
+    """
+    # A call that is interrupted may leave asyncio a result that nobody takes: that is no news.
+    logging.getLogger("asyncio").addHandler(logging.NullHandler())
+    with _signals():
+        return _main(arguments)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     try:
         done = slurm.main(
             args=None if arguments is None else list(arguments),
@@ -74,17 +105,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except click.ClickException as error:
-        click.echo(f"{NAME}: {cleaned(error.format_message())}", err=True)
-        return error.exit_code
     except BrokenPipeError:
         # ``kubectl slurm status | head``: nobody reads on, so there is nothing to report.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except PluginError as error:
-        click.echo(f"{NAME}: {cleaned(str(error))}", err=True)
-        return error.code
-    except SlurmError as error:
-        click.echo(f"{NAME}: Slurm: {cleaned(str(error))}", err=True)
-        return code_of(error)
+    except (click.ClickException, PluginError, SlurmError, OSError, UnicodeDecodeError) as error:
+        text, code = _meaning(error)
+        click.echo(f"{NAME}: {cleaned(' '.join(text.split()))}", err=True)
+        return INTERRUPTED if _follows_an_interrupt(error) else code
     return done if isinstance(done, int) else OK
+
+
+def _meaning(error: Exception) -> tuple[str, int]:
+    """What to say of an error, and the exit code."""
+    match error:
+        case click.ClickException():
+            return error.format_message(), error.exit_code
+        case PluginError():
+            return str(error), error.code
+        case SlurmError():
+            return f"Slurm: {error}", code_of(error)
+        case OSError(filename=str(name)):
+            return f"{name}: {error.strerror or error}", FAILED
+        case UnicodeDecodeError():
+            return f"what was read is not in UTF-8: {error.reason}", FAILED
+        case _:
+            return str(error), FAILED
+
+
+def _follows_an_interrupt(error: BaseException) -> bool:
+    """Whether it happened while things were put away after an interrupt."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__context__
+    return cause is not None

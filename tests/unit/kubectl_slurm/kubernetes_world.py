@@ -146,7 +146,11 @@ def running(folder: Path) -> Iterator[KubernetesWorld]:
         @override
         def handle_one_request(self) -> None:
             self.client_address = ("", 0)
-            super().handle_one_request()
+            # Who was interrupted reads no answer.
+            try:
+                super().handle_one_request()
+            except ConnectionError:
+                self.close_connection = True
 
         @override
         def log_message(self, *_: Any) -> None:

@@ -6,6 +6,7 @@ Parts of a Cluster know each other only as far as is written here, and records s
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import tomllib
 from collections.abc import Iterator
@@ -232,3 +233,31 @@ def test_imports_take_no_larger_share_of_lines(folder: str) -> None:
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     taken = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
     assert 100 * taken / lines < IMPORTS[folder]
+
+
+IN_TEXTS = re.compile(r"^from (slinky_operator[\w.]*) import ([\w, ]+)$", re.MULTILINE)
+
+
+def imports_in_texts() -> Iterator[tuple[Path, str, str]]:
+    """What programs import that tests hand to a process as a text: no type checker reads them."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for module, names in re.findall(
+                    r"^from (slinky_operator[\w.]*) import ([\w, ]+)$", node.value, re.MULTILINE
+                ):
+                    yield from ((path, module, name.split(" as ")[0].strip()) for name in names.split(","))
+
+
+def exists(module: str, name: str) -> bool:
+    try:
+        return hasattr(importlib.import_module(module), name) or bool(importlib.import_module(f"{module}.{name}"))
+    except ModuleNotFoundError:
+        return False
+
+
+def test_what_programs_in_texts_import_exists() -> None:
+    found = list(imports_in_texts())
+    assert len(found) > 10
+    missing = [f"{path.relative_to(ROOT)}: {module}.{name}" for path, module, name in found if not exists(module, name)]
+    assert missing == []

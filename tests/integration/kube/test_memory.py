@@ -173,7 +173,7 @@ async def test_the_owner_of_a_namespace_over_its_budget_is_told_and_gets_on_once
     uid = (await client.get(CLUSTERS, "slurm", own))["metadata"]["uid"]
     ours = {**OURS, labels.LABEL_CLUSTER_UID: uid}
     await make(client, CONFIGMAPS, own, 20, {"metadata": {"labels": ours}, "data": {"text": LONG}})
-    quick = "from slinky_operator.reconcile import caches, gate\ncaches.REFILL_S = 0.5"
+    quick = "from slinky_operator.reconcile.cached import caches, gate\ncaches.REFILL_S = 0.5"
     async with operator(
         control_plane.kubeconfig,
         own,

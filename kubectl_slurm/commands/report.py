@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
 from collections.abc import Callable, Iterator
-from functools import partial
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -47,19 +49,17 @@ Make = Callable[[], str]
 def report(options: Options, *, path: str) -> None:
     """Collect objects, configuration, logs and status in an archive without secrets.
 
-    Secrets are not read. Values of variables, and what looks like a token, a key or a password in a text, are
-    replaced. Look through the archive before you send it: names of users, jobs and hosts are in it.
+    Nothing of Secrets is in it, and of SlurmJobs neither scripts nor arguments. Values of variables, and what looks
+    like a token, a key or a password in a text, are replaced. Look through the archive before you send it: names of
+    users, jobs and hosts are in it.
 
     \b
     kubectl slurm report --namespace slurm --to report.tar.gz
     """  # noqa: D301 - as in `status`
-    if Path(path).exists():
-        raise Refused(f"{path} exists: name another file with --to")
-    with open_session(options) as session:
+    with _new(path) as file, open_session(options) as session:
         missing: list[str] = []
-        content = io.BytesIO()
         names = []
-        with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        with tarfile.open(fileobj=file, mode="w:gz") as archive:
             for name, make in _files(session):
                 try:
                     data = make().encode()
@@ -68,24 +68,43 @@ def report(options: Options, *, path: str) -> None:
                     continue
                 names.append(name)
                 _add(archive, name, data)
-            _add(archive, "missing.txt", "\n".join([f"kubectl-slurm {__version__}", *missing, ""]).encode())
-        with Path(path).open("xb") as file:
-            file.write(content.getvalue())
+            _add(
+                archive,
+                "missing.txt",
+                redaction.text("\n".join([f"kubectl-slurm {__version__}", *missing, ""])).encode(),
+            )
+        size = file.tell()
         if options.is_json:
             options.printer.json({"file": path, "contents": names, "missing": missing})
             return
         lines = [Line(f"Not in it: {text}", Mood.WARNING) for text in missing[:20]]
-        options.printer.show(
-            (Section(f"{path}: {len(names)} files, {len(content.getvalue()) >> 10} KiB", tuple(lines)),)
-        )
+        options.printer.show((Section(f"{path}: {len(names)} files, {size >> 10} KiB", tuple(lines)),))
+
+
+@contextmanager
+def _new(path: str) -> Iterator[IO[bytes]]:
+    """A new file that only its user may read; it is removed if what is to be in it cannot be collected."""
+    try:
+        file = open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")  # noqa: PTH123, SIM115 - with its mode
+    except FileExistsError:
+        raise Refused(f"{path} exists: name another file with --to") from None
+    except OSError as error:
+        raise Refused(f"cannot write {path}: {error.strerror or error}") from error
+    with file:
+        try:
+            yield file
+        except BaseException:
+            Path(path).unlink(missing_ok=True)
+            raise
 
 
 def _files(session: Session) -> Iterator[tuple[str, Make]]:
     for kind in KINDS:
         yield f"objects/{kind.plural}.json", partial(_objects, session, kind)
     for cluster in session.clusters():
-        yield f"{cluster.name}/status.txt", partial(_status, session, cluster)
-        yield f"{cluster.name}/status.json", partial(_seen, session, cluster)
+        seen = cache(partial(overview, session, cluster))
+        yield f"{cluster.name}/status.txt", partial(_status, seen)
+        yield f"{cluster.name}/status.json", partial(_seen, seen)
         if cluster.external:
             continue
         for suffix in (conf.LIVE, conf.RENDERED):
@@ -100,24 +119,25 @@ def _log_of(session: Session, cluster: ClusterFacts, container: str) -> Make:
 
 
 def _objects(session: Session, kind: Kind) -> str:
-    return _json(session.kube.objects(kind, most=MOST_OBJECTS))
+    # In a list, objects do not say their kind.
+    return _json([{**obj, "kind": kind.name} for obj in session.kube.objects(kind, most=MOST_OBJECTS)])
 
 
 def _config(session: Session, name: str) -> str:
     return _json(session.kube.get(CONFIG_MAPS, name))
 
 
-def _seen(session: Session, cluster: ClusterFacts) -> str:
-    return _json(plain(overview(session, cluster)))
+def _seen(seen: Callable[[], status.Overview]) -> str:
+    return _json(plain(seen()))
 
 
 def _json(value: Any) -> str:
     return json.dumps(redaction.thing(value), indent=1) + "\n"
 
 
-def _status(session: Session, cluster: ClusterFacts) -> str:
+def _status(seen: Callable[[], status.Overview]) -> str:
     stream = io.StringIO()
-    Printer(stream, colours=False).show(status.screen(overview(session, cluster)))
+    Printer(stream, colours=False).show(status.screen(seen()))
     return redaction.text(stream.getvalue())
 
 

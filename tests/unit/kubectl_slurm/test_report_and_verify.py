@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,9 @@ from kubectl_slurm.facts.objects import PodFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.rules import redaction, verification
 from kubectl_slurm.rules.verification import Result, Verdict
+from slurm_client.testing import FakeSlurmrestd
+from tests.unit.kubectl_slurm.conftest import Run
+from tests.unit.kubectl_slurm.kubernetes_world import KubernetesWorld
 from tests.unit.kubectl_slurm.samples import NOW, node, partition
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJyb290In0.c2lnbmF0dXJl"
@@ -26,6 +31,13 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJyb290In0.c2lnbmF0dXJl"
         ("api-key: hunter2x", "hunter2x"),
         ("AWS_SECRET_ACCESS_KEY=hunter2x", "hunter2x"),
         ("mysql://slurm:hunter2x@db/slurm", "hunter2x"),
+        ("StoragePass=abc;def,hunter2x", "hunter2x"),
+        ('password="foo hunter2x" next', "hunter2x"),
+        ("MYSQL_PWD=hunter2x", "hunter2x"),
+        (r"{\"password\": \"foo hunter2x\"}", "hunter2x"),
+        ("Authorization: Basic c2x1cm06aHVudGVyMg==", "c2x1cm06aHVudGVyMg"),
+        ("OPENAI_KEY=hunter2x", "hunter2x"),
+        ("mysql --password hunter2x --host db", "hunter2x"),
         ("-----BEGIN RSA PRIVATE KEY-----\nhunter2x\n-----END RSA PRIVATE KEY-----", "hunter2x"),
         ("-----BEGIN PRIVATE KEY-----\nhunter2x", "hunter2x"),
     ],
@@ -36,7 +48,14 @@ def test_what_looks_like_a_secret_is_replaced(text: str, secret: str) -> None:
     assert redaction.REMOVED in redaction.text(text)
 
 
-@pytest.mark.parametrize("text", ["JobId=7 started", "PartitionName=all Nodes=ALL", "reason: new fans, 14:03"])
+def test_what_follows_a_quoted_secret_is_kept() -> None:
+    assert redaction.text('password="foo hunter2x" next') == f"password={redaction.REMOVED} next"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["monkey: b", "the keyboard: c", "JobId=7 started", "PartitionName=all Nodes=ALL", "reason: new fans, 14:03"],
+)
 def test_what_does_not_is_kept(text: str) -> None:
     assert redaction.text(text) == text
 
@@ -59,11 +78,59 @@ def test_objects_keep_no_values_of_variables_and_no_data_of_secrets() -> None:
     assert "fieldRef" in shown
 
 
+def test_arguments_fields_and_headers_keep_no_secret() -> None:
+    found = redaction.thing(
+        {
+            "command": ["server", "--password", "hunter2x", "--port", "7"],
+            "token": "hunter2x",
+            "data": {"jwt.key": "hunter2x"},
+            "headers": [{"name": "X-Token", "value": "hunter2x"}],
+            "secretName": "kept",
+        }
+    )
+    assert "hunter2x" not in json.dumps(found)
+    assert found["command"] == ["server", "--password", redaction.REMOVED, "--port", "7"]
+    assert found["secretName"] == "kept"
+
+
+def test_scripts_of_users_are_not_in_a_report() -> None:
+    job = {"kind": "SlurmJob", "spec": {"clusterName": "slurm", "script": "curl -u me:hunter2x", "args": ["hunter2x"]}}
+    shown = json.dumps(redaction.thing(job))
+    assert "hunter2x" not in shown
+    assert "clusterName" in shown
+
+
 def test_an_object_of_any_depth_ends() -> None:
     deep: object = "x"
     for _ in range(500):
         deep = {"a": [deep]}
     assert redaction.REMOVED in json.dumps(redaction.thing(deep))
+
+
+def test_a_report_reads_each_secret_once_and_is_for_its_user_alone(
+    run: Run, world: KubernetesWorld, fake_slurm: FakeSlurmrestd, tmp_path: Path
+) -> None:
+    world.add("slurmjobs", "j", {"script": "curl -u me:hunter2x"})
+    world.add("secrets", "slurm-auth-slurm", data={})
+    file = tmp_path / "report.tar.gz"
+    run("report", "--to", str(file))
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert len([line for line in world.asked if line.endswith("/secrets/slurm-auth-slurm")]) == 1
+    with tarfile.open(file) as archive:
+        held = archive.extractfile("slurm-report/objects/slurmjobs.json")
+        assert held is not None
+        assert "hunter2x" not in held.read().decode()
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_asked(
+    run: Run, world: KubernetesWorld, tmp_path: Path
+) -> None:
+    assert "/no/such/x" in run("report", "--to", "/no/such/x", code=1)
+    assert world.asked == []
+    # What fails later leaves no file.
+    world.objects["clusters"].clear()
+    run("report", "--to", str(tmp_path / "x"), code=5)
+    assert not (tmp_path / "x").exists()
 
 
 def pod(name: str, *, ready: bool = True) -> PodFacts:

@@ -32,6 +32,20 @@ from slurm_client.cli.exits import code_of
 
 NAME: Final = "kubectl-slurm"
 COMPLETE: Final = "_KUBECTL_SLURM_COMPLETE"
+FOR_KUBECTL: Final = f"""\
+#!/bin/sh
+# kubectl calls this with the words after "slurm"; the last line says whether files may follow (0) or not (4).
+found=$({COMPLETE}=bash_complete COMP_WORDS="{NAME} $*" COMP_CWORD=$# {NAME})
+case "$found" in
+file,* | dir,*) echo :0 ;;
+'') echo :4 ;;
+*)
+    printf '%s\\n' "$found" | sed 's/^[a-z]*,//'
+    echo :4
+    ;;
+esac
+"""
+"""The program by which kubectl completes a plugin."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EXIT_CODES)
@@ -49,13 +63,21 @@ def slurm() -> None:
 
 
 @slurm.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish", "kubectl"]))
 def completion(shell: str) -> None:
-    """Print what makes a shell complete commands and options.
+    """Print what makes a shell complete commands and options of kubectl-slurm.
+
+    For "kubectl slurm", kubectl itself must complete, and asks a program kubectl_complete-slurm on the PATH: that is
+    what is printed for kubectl.
 
     \b
     eval "$(kubectl-slurm completion bash)"
+    kubectl-slurm completion kubectl > ~/.local/bin/kubectl_complete-slurm
+    chmod +x ~/.local/bin/kubectl_complete-slurm
     """  # noqa: D301 - as above
+    if shell == "kubectl":
+        click.echo(FOR_KUBECTL, nl=False)
+        return
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import ClassVar, Final
 
 OK: Final = 0
@@ -83,24 +84,29 @@ class MissingRight(KubernetesError):
         Who, as the API server knows them; empty if it did not say.
     role
         A ClusterRole of Kubernetes that has the right.
+    context
+        Of the kubeconfig, if the user has named one.
     """
 
     code = FORBIDDEN
 
-    def __init__(self, verb: str, resource: str, namespace: str, user: str = "", *, role: str = "edit") -> None:
+    def __init__(
+        self, verb: str, resource: str, namespace: str, user: str = "", *, role: str = "edit", context: str = ""
+    ) -> None:
         self.verb, self.resource, self.namespace = verb, resource, namespace
         subject = _subject(user)
         super().__init__(
             f"{f'user {user!r}' if user else 'you'} may not {verb} {resource} in namespace {namespace!r}. Ask an"
             f" administrator of the Kubernetes cluster for the role {role!r} in this namespace:"
             f" kubectl create rolebinding slurm-{role} --clusterrole={role} {subject} --namespace={namespace}"
+            f"{f' --context={shlex.quote(context)}' if context else ''}"
         )
 
 
 def _subject(user: str) -> str:
     if user.startswith("system:serviceaccount:"):
-        return f"--serviceaccount={user.removeprefix('system:serviceaccount:')}"
-    return f"--user={user or 'NAME'}"
+        return f"--serviceaccount={shlex.quote(user.removeprefix('system:serviceaccount:'))}"
+    return f"--user={shlex.quote(user or 'NAME')}"
 
 
 class NoToken(PluginError):

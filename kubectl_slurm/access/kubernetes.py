@@ -18,6 +18,9 @@ MOST_OBJECTS: Final = 10_000
 
 PAGE: Final = 500
 
+LARGEST_LOG: Final = 4 << 20
+"""Bytes of a log that are kept."""
+
 _USER: Final = re.compile(r'User "([^"]{1,256})" cannot')
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.:]{0,251}[A-Za-z0-9])?")
 
@@ -33,10 +36,12 @@ class Kubernetes:
         What sends requests: to the socket of ``kubectl proxy``.
     namespace
         Of all objects.
+    context
+        Of the kubeconfig, if the user has named one: advice repeats it.
     """
 
-    def __init__(self, transport: httpx.BaseTransport, namespace: str) -> None:
-        self.namespace = namespace
+    def __init__(self, transport: httpx.BaseTransport, namespace: str, context: str = "") -> None:
+        self.namespace, self.context = namespace, context
         self._http = httpx.Client(
             transport=transport, base_url="http://localhost", timeout=httpx.Timeout(60.0), trust_env=False
         )
@@ -78,13 +83,28 @@ class Kubernetes:
             return
 
     def log(self, pod: str, container: str, *, lines: int) -> list[str]:
-        """The last lines of a container's log."""
-        query = {"container": container, "tailLines": str(lines), "limitBytes": str(4 << 20)}
-        kind = Kind("Pod", "pods")
-        response = self._send("GET", f"{kind.path(self.namespace, _name(pod))}/log", query=query)
-        if response.is_error:
-            raise self._refusal(response, "get", "pods/log", pod)
-        return response.text.splitlines()
+        """The last lines of a container's log, and of these the newest `LARGEST_LOG` bytes."""
+        # limitBytes of the API would count from the oldest of these lines.
+        query = {"container": container, "tailLines": str(lines)}
+        path = f"{Kind('Pod', 'pods').path(self.namespace, _name(pod))}/log"
+        kept = b""
+        is_cut = False
+        try:
+            with self._http.stream("GET", path, params=query) as response:
+                if response.is_error:
+                    response.read()
+                    raise self._refusal(response, "get", "pods/log", pod)
+                for part in response.iter_bytes():
+                    kept += part
+                    if len(kept) > 2 * LARGEST_LOG:
+                        kept, is_cut = kept[-LARGEST_LOG:], True
+        except httpx.HTTPError as error:
+            raise _silence(error) from error
+        if len(kept) > LARGEST_LOG:
+            kept, is_cut = kept[-LARGEST_LOG:], True
+        found = kept.decode(errors="replace").splitlines()
+        # The first line lacks its beginning.
+        return found[1:] if is_cut else found
 
     def may(self, verb: str, resource: str) -> bool:
         """Whether the user may do something in the namespace, e.g. ``get`` ``services/proxy``."""
@@ -130,7 +150,7 @@ class Kubernetes:
         try:
             return self._http.request(method, path, params=dict(query or {}), json=body)
         except httpx.HTTPError as error:
-            raise KubernetesError(f"the API server did not answer: {type(error).__name__} {error}"[:500]) from error
+            raise _silence(error) from error
 
     def _refusal(
         self, response: httpx.Response, verb: str, resource: str, name: str, kind: Kind | None = None
@@ -141,12 +161,17 @@ class Kubernetes:
             role = kind.reader if kind is not None and verb in {"get", "list"} else "edit"
             if kind is None:
                 role = "view"
-            return MissingRight(verb, resource, self.namespace, who[1] if who else "", role=role)
+            user = who[1] if who else ""
+            return MissingRight(verb, resource, self.namespace, user, role=role, context=self.context)
         if response.status_code == httpx.codes.NOT_FOUND:
             if not name or "could not find the requested resource" in message:
                 return KindMissing(resource)
             return ObjectNotFound(f"there is no {resource} {name!r} in namespace {self.namespace!r}")
         return KubernetesError(f"the API server refused to {verb} {resource}: {message}")
+
+
+def _silence(error: httpx.HTTPError) -> KubernetesError:
+    return KubernetesError(f"the API server did not answer: {type(error).__name__} {error}"[:500])
 
 
 def _message(response: httpx.Response) -> str:

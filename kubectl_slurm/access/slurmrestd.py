@@ -70,7 +70,7 @@ def checked(kube: Kubernetes, ask: Callable[[], T], *, verb: str = "get", path: 
         return ask()
     except SlurmError as error:
         if path and not kube.may(verb, SERVICES_PROXY):
-            raise MissingRight(verb, SERVICES_PROXY, kube.namespace, kube.user()) from error
+            raise MissingRight(verb, SERVICES_PROXY, kube.namespace, kube.user(), context=kube.context) from error
         trouble = kube.trouble_of_service(path) if path else ""
         if trouble:
             raise KubernetesError(f"the API server does not reach slurmrestd: {trouble}") from error

@@ -61,7 +61,7 @@ def _node(session: Session, options: Options, name: str, seen: SlurmPicture) -> 
     pod, nodeset, hidden = _pod(session, name)
     if pod is None and not hidden and all(one.name != name for one in seen.nodes):
         raise ObjectNotFound(f"neither Slurm nor namespace {session.kube.namespace!r} has a node {clip(name, 60)!r}")
-    screen = node_rules.screen(name, seen, pod, nodeset, hidden=hidden)
+    screen = node_rules.screen(name, seen, pod, nodeset, hidden=hidden, where=options.where)
     if options.is_json:
         node = next((one for one in seen.nodes if one.name == name), None)
         options.printer.json({"node": node, "pod": pod, "explained": screen})

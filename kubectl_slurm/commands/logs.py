@@ -11,7 +11,7 @@ from kubectl_slurm.access.kinds import PODS
 from kubectl_slurm.access.kubernetes import Kubernetes
 from kubectl_slurm.commands.options import Options, shared
 from kubectl_slurm.commands.session import Session, open_session
-from kubectl_slurm.errors import ObjectNotFound
+from kubectl_slurm.errors import KubernetesError, MissingRight, ObjectNotFound
 from slinky_api import labels
 
 COMPONENTS = {
@@ -60,20 +60,33 @@ def logs(options: Options, *, thing: str, lines: int) -> None:
 def of_daemon(kube: Kubernetes, cluster: str, container: str, lines: int) -> Iterator[str]:
     """The last lines of each pod of a daemon, under the pod's name if there are several.
 
+    A pod that cannot be read has a line that says why, and does not hide the others.
+
     Raises
     ------
     ObjectNotFound
         It has no pod.
+    KubernetesError
+        None of its pods can be read.
     """
     component = COMPONENTS[container]
     selector = f"{labels.LABEL_CLUSTER_NAME}={cluster},{labels.LABEL_APP_COMPONENT}={component}"
     pods = [str(pod["metadata"]["name"]) for pod in kube.objects(PODS, selector=selector, most=20)]
     if not pods:
         raise ObjectNotFound(f"Cluster {cluster!r} has no pod of {container} in namespace {kube.namespace!r}")
+    failed = 0
     for pod in pods:
         if len(pods) > 1:
             yield f"==> {pod} <=="
-        yield from kube.log(pod, container, lines=lines)
+        try:
+            yield from kube.log(pod, container, lines=lines)
+        except MissingRight:
+            raise
+        except KubernetesError as error:
+            failed += 1
+            if failed == len(pods):
+                raise
+            yield f"{pod} cannot be read: {error}"
 
 
 def _cluster(session: Session) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeVar
@@ -41,6 +42,12 @@ class Options:
     def token_for(self, cluster: str) -> str:
         """The token of the environment, if the user has said whom it is for: a server, or this Cluster."""
         return self.token if self.server or (cluster and self.cluster == cluster) else ""
+
+    @property
+    def where(self) -> str:
+        """The options that say where, to be added to a command that is printed: `` --namespace=slurm``."""
+        given = ("kubeconfig", "context", "namespace", "cluster")
+        return "".join(f" --{name}={shlex.quote(value)}" for name in given if (value := str(getattr(self, name))))
 
     @property
     def is_json(self) -> bool:

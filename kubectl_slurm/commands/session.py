@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -56,9 +57,10 @@ class Session:
             return [reading.cluster(self.kube.get(CLUSTERS, self.options.cluster))]
         found = [reading.cluster(obj) for obj in self.kube.objects(CLUSTERS)]
         if not found:
+            context = f" --context={shlex.quote(self.options.context)}" if self.options.context else ""
             raise NoCluster(
                 f"there is no Cluster in namespace {self.kube.namespace!r}; name another with --namespace"
-                " (kubectl get clusters.slinky.slurm.net --all-namespaces)"
+                f" (kubectl get clusters.slinky.slurm.net --all-namespaces{context})"
             )
         return found
 
@@ -123,5 +125,5 @@ def open_session(options: Options) -> Iterator[Session]:
     namespace = checked_namespace(options.namespace or kubectl.namespace())
     with ExitStack() as stack:
         socket = stack.enter_context(kubectl.proxy())
-        kube = stack.enter_context(Kubernetes(httpx.HTTPTransport(uds=str(socket)), namespace))
+        kube = stack.enter_context(Kubernetes(httpx.HTTPTransport(uds=str(socket)), namespace, options.context))
         yield Session(options, kubectl, kube, socket, stack)

@@ -42,6 +42,6 @@ def submit(options: Options, *, script: str, more: tuple[str, ...], chdir: str) 
             options.printer.json(job)
             return
         notes = [str(warning) for warning in job.warnings] + ([job.message] if job.message else [])
-        hint = f"kubectl slurm explain job/{job.id} --namespace {session.kube.namespace}"
+        hint = f"kubectl slurm explain job/{job.id}{options.where}"
         lines = (*(Line(note, Mood.WARNING) for note in notes[:10]), Line(hint, Mood.QUIET))
         options.printer.show((Section(f"Job {job.id} submitted", lines, Mood.GOOD),))

@@ -83,12 +83,12 @@ def undrain(names: Iterable[str], known: Iterable[Node]) -> Change:
 def screen(change: Change, known: Sequence[Node], jobs: Iterable[Job], *, drained: bool) -> Screen:
     """What was changed."""
     word, changed = ("drained" if drained else "undrained"), set(change.names)
-    lines = []
-    if drained:
+    lines: list[Line] = []
+    if drained and changed:
         running = [job for job in jobs if job.holds_nodes and changed & set(job.nodes)]
         text = f"Jobs on them, which go on to their end: {len(running)}." if running else "No job is on them."
         lines.append(Line(text))
-    else:
+    elif changed:
         old = [node for node in known if node.name in changed]
         lines += [
             Line(f"{node.name} was drained by {service.who(node)}: {clip(node.reason)}") for node in old[:MOST_LINES]
@@ -96,5 +96,6 @@ def screen(change: Change, known: Sequence[Node], jobs: Iterable[Job], *, draine
     lines += [Line(f"{name} is left alone: {why}", Mood.WARNING) for name, why in change.kept[:MOST_LINES]]
     more = len(change.kept) - MOST_LINES
     tail = (Line(f"and {more} more are left alone", Mood.WARNING),) if more > 0 else ()
-    title = f"{number(len(change.names), 'node')} {word}{': ' if change.names else ''}{nodes(change.names)}"
-    return (Section(title, (*(lines if change.names or change.kept else ()), *tail), Mood.GOOD),)
+    if not changed:
+        return (Section(f"Nothing was changed: no node was {word}", (*lines, *tail), Mood.WARNING),)
+    return (Section(f"{number(len(changed), 'node')} {word}: {nodes(change.names)}", (*lines, *tail), Mood.GOOD),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,7 +19,13 @@ MOST_JOBS: Final = 10
 
 
 def screen(
-    name: str, slurm: SlurmPicture, pod: PodFacts | None, nodeset: NodeSetFacts | None, *, hidden: str = ""
+    name: str,
+    slurm: SlurmPicture,
+    pod: PodFacts | None,
+    nodeset: NodeSetFacts | None,
+    *,
+    hidden: str = "",
+    where: str = "",
 ) -> Screen:
     """What to say of a node of this name, whether Slurm knows it or only Kubernetes has a pod for it.
 
@@ -26,12 +33,14 @@ def screen(
     ----------
     hidden
         Why the pod could not be read; empty if it was.
+    where
+        Options that commands in advice need, such as `` --namespace=slurm``.
     """
     node = next((one for one in slurm.nodes if one.name == name), None)
-    return (_in_slurm(name, node, slurm), *_jobs(name, slurm), _in_kubernetes(pod, nodeset, hidden))
+    return (_in_slurm(name, node, slurm, where), *_jobs(name, slurm), _in_kubernetes(pod, nodeset, hidden))
 
 
-def _in_slurm(name: str, node: Node | None, slurm: SlurmPicture) -> Section:
+def _in_slurm(name: str, node: Node | None, slurm: SlurmPicture, where: str) -> Section:
     if node is None:
         text = "Slurm has no node of this name: its slurmd has not registered, or its record was deleted."
         return Section(f"Node {clip(name, 60)}", (Line(text, Mood.BAD),), Mood.BAD)
@@ -39,13 +48,13 @@ def _in_slurm(name: str, node: Node | None, slurm: SlurmPicture) -> Section:
     lines: list[Part] = [
         Line(f"It has {has}, in partitions {clip(', '.join(node.partitions), 100) or 'none'}.", Mood.QUIET),
         Line(f"In use: {node.alloc_cpus} CPUs, {memory(node.alloc_memory_mib) or '0 MiB'}.", Mood.QUIET),
-        *_why(node, slurm),
+        *_why(node, slurm, where),
     ]
     out = service.is_out(node)
     return Section(f"Node {node.name}: {service.state(node)}", tuple(lines), Mood.BAD if out else Mood.GOOD)
 
 
-def _why(node: Node, slurm: SlurmPicture) -> list[Part]:
+def _why(node: Node, slurm: SlurmPicture, where: str) -> list[Part]:
     """Why a node takes no jobs, and what ends that."""
     lines: list[Part] = []
     who, since = service.who(node), ago(node.reason_changed_at, slurm.now)
@@ -54,10 +63,15 @@ def _why(node: Node, slurm: SlurmPicture) -> list[Part]:
     if node.is_drain and node.reason.startswith(PREFIX):
         lines.append(Line("The operator drains it and undrains it itself; a manual undrain would be undone."))
     elif node.is_drain:
-        lines.append(Line(f"It takes no jobs until somebody undrains it: kubectl slurm undrain {node.name}"))
+        lines.append(
+            Line(f"It takes no jobs until somebody undrains it: kubectl slurm undrain {shlex.quote(node.name)}{where}")
+        )
     elif node.is_not_responding or node.is_down:
         lines.append(
-            Line("Its slurmd does not answer slurmctld: see its pod below, and its log: kubectl slurm logs node/NAME")
+            Line(
+                "Its slurmd does not answer slurmctld: see its pod below, and its log:"
+                f" kubectl slurm logs {shlex.quote(f'node/{node.name}')}{where}"
+            )
         )
     elif "INVALID_REG" in node.state.flags:
         lines.append(Line("Its slurmd registered with less than the NodeSet's configuration says: compare resources."))

@@ -63,7 +63,7 @@ CLUSTER = ClusterFacts(
     name="slurm",
     namespace="slurm",
     ready=True,
-    summary="2 nodes drained by others",
+    summary="1 node down, 2 nodes drained by others",
     slurm_version="26.05.1",
     conditions=(
         Condition("Ready", "True", "AsExpected", "", before(days=3)),
@@ -71,7 +71,7 @@ CLUSTER = ClusterFacts(
         Condition(
             "Progressing", "True", "WaitingForJobs", "partition old is removed after job 4102", before(minutes=9)
         ),
-        Condition("NodesOutOfService", "True", "ForeignDrain", "3 nodes drained by others", before(hours=5)),
+        Condition("NodesOutOfService", "True", "NodeDown", "1 node down, 2 nodes drained by others", before(hours=5)),
     ),
     running=3,
     pending=9,

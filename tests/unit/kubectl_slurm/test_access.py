@@ -12,10 +12,11 @@ import httpx
 import pytest
 
 from kubectl_slurm import errors
-from kubectl_slurm.access import tokens
+from kubectl_slurm.access import kubernetes, tokens
 from kubectl_slurm.access.kinds import CLUSTERS, NODESETS, SECRETS
 from kubectl_slurm.access.kubectl import Kubectl, checked_namespace
 from kubectl_slurm.access.kubernetes import Kubernetes
+from kubectl_slurm.commands.logs import of_daemon
 from kubectl_slurm.facts import reading
 from tests.unit.kubectl_slurm.samples import CLUSTER, NOW
 
@@ -48,6 +49,16 @@ def test_secrets_need_the_role_of_an_editor_and_service_accounts_are_named_as_su
         api.get(SECRETS, "x")
 
 
+def test_advice_repeats_the_context_and_quotes_names() -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(403, json={"message": 'x is forbidden: User "https://idp/#a b" cannot get'})
+
+    api = Kubernetes(httpx.MockTransport(answer), "slurm", "my prod")
+    with pytest.raises(errors.MissingRight) as caught:
+        api.get(SECRETS, "x")
+    assert str(caught.value).endswith("--user='https://idp/#a b' --namespace=slurm --context='my prod'")
+
+
 def test_missing_kinds_and_objects_are_told_apart() -> None:
     with pytest.raises(errors.KindMissing, match="CRDs are not installed"):
         refused(404, "the server could not find the requested resource").objects(NODESETS)
@@ -64,6 +75,36 @@ def test_a_name_never_becomes_another_path(name: str) -> None:
         kube(answer).log(name, "slurmd", lines=1)
     with pytest.raises(errors.KubectlFailed):
         checked_namespace(name)
+
+
+def test_of_a_long_log_the_newest_lines_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubernetes, "LARGEST_LOG", 100)
+    text = "".join(f"line {number:04}\n" for number in range(1000))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert "limitBytes" not in request.url.params
+        return httpx.Response(200, content=iter([text[:5000].encode(), text[5000:].encode()]))
+
+    found = kube(answer).log("w-0", "slurmd", lines=1000)
+    assert found[-1] == "line 0999"
+    assert found[0] == "line 0991"
+    assert len(kube(lambda _: httpx.Response(200, text=text[:50])).log("w-0", "slurmd", lines=5)) == 5
+
+
+def test_a_pod_that_cannot_be_read_does_not_hide_the_others() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if path.endswith("/pods"):
+            return httpx.Response(200, json={"items": [{"metadata": {"name": name}} for name in ("a", "b")]})
+        if "/a/" in path:
+            return httpx.Response(400, json={"message": "container is waiting to start"})
+        return httpx.Response(200, text="hello\n")
+
+    found = list(of_daemon(kube(answer), "slurm", "slurmctld", 10))
+    assert found[0] == "==> a <=="
+    assert found[1].startswith("a cannot be read: the API server refused")
+    assert "waiting to start" in found[1]
+    assert found[2:] == ["==> b <==", "hello"]
 
 
 def test_lists_are_read_by_pages_up_to_a_limit() -> None:

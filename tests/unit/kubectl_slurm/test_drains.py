@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from kubectl_slurm import cli, errors
 from kubectl_slurm.rules import conf, drains
 from tests.unit.kubectl_slurm.samples import JOBS, NODES, OPERATOR_DRAIN
 from tests.unit.kubectl_slurm.screens import text
+
+ROOT = Path(__file__).parents[3]
+PATHS = (ROOT, ROOT / "api")
 
 
 def test_a_drain_says_who_and_leaves_those_of_others_alone() -> None:
@@ -28,6 +36,16 @@ def test_an_undrain_leaves_the_operators_drains_alone_and_shows_the_old_reason()
     assert set(dict(change.kept)) == {"cpu-1", "gpu-2"}
     assert f"the operator drains it ({OPERATOR_DRAIN})" in dict(change.kept)["gpu-2"]
     assert "cpu-2 was drained by root: new fans" in text(drains.screen(change, NODES, (), drained=False))
+
+
+@pytest.mark.parametrize("drained", [True, False])
+def test_what_changes_nothing_says_so(drained: bool) -> None:
+    names = ["cpu-2"] if drained else ["cpu-1"]
+    change = drains.drain(names, NODES, overwrite=False) if drained else drains.undrain(names, NODES)
+    shown = text(drains.screen(change, NODES, JOBS, drained=drained))
+    assert shown.startswith(f"Nothing was changed: no node was {'drained' if drained else 'undrained'}\n")
+    assert f"{names[0]} is left alone" in shown
+    assert "No job is on them" not in shown
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 201, "a\nb", "a\x1b[2J", "slurm-operator: mine"])
@@ -63,6 +81,24 @@ def test_each_command_explains_itself_with_an_example(command: str, capsys: pyte
 
 
 def test_completion_is_printed_for_each_shell(capsys: pytest.CaptureFixture[str]) -> None:
-    for shell in ("bash", "zsh", "fish"):
+    for shell in ("bash", "zsh", "fish", "kubectl"):
         assert cli.main(["completion", shell]) == errors.OK
         assert "_KUBECTL_SLURM_COMPLETE" in capsys.readouterr().out
+
+
+def test_kubectl_completes_the_plugin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["completion", "kubectl"])
+    (tmp_path / "kubectl_complete-slurm").write_text(capsys.readouterr().out)
+    (tmp_path / "kubectl-slurm").write_text(f'#!/bin/sh\nexec {sys.executable} -m kubectl_slurm "$@"\n')
+    for program in tmp_path.iterdir():
+        program.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(map(str, PATHS))}
+
+    def completed(*words: str) -> list[str]:
+        command = ["kubectl_complete-slurm", *words]
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        return done.stdout.splitlines()
+
+    assert completed("und") == ["undrain", ":4"]
+    assert completed("conf", "") == ["live", "rendered", "diff", ":4"]
+    assert completed("submit", "") == [":0"]

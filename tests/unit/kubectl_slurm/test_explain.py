@@ -19,6 +19,8 @@ from slurm_client.models.database.accounts import Association
 from slurm_client.models.database.limits import AssociationLimits, QosLimits
 from slurm_client.models.database.qos import Qos
 from slurm_client.notation.tres import Tres
+from slurm_client.testing import FakeSlurmrestd
+from tests.unit.kubectl_slurm.conftest import Run
 from tests.unit.kubectl_slurm.samples import NOW, PICTURE, before, job, node, partition
 from tests.unit.kubectl_slurm.screens import text
 
@@ -260,3 +262,11 @@ def test_a_node_that_does_not_answer_points_to_its_pod() -> None:
     assert "ImagePullBackOff" in shown
     assert "It takes jobs that fit" in on("cpu-1")
     assert "none in this namespace" in on("cpu-1", pod=None)
+
+
+def test_printed_commands_go_where_this_one_went(run: Run, fake_slurm: FakeSlurmrestd) -> None:
+    fake_slurm.add_node("w-0", state="IDLE+DRAIN", reason="new fans")
+    fake_slurm.add_node("w-1", state="DOWN+NOT_RESPONDING", reason="Not responding")
+    here = "--context='my prod' --namespace=slurm"
+    assert f"kubectl slurm undrain w-0 {here}" in run("explain", "node/w-0", "--context=my prod")
+    assert f"kubectl slurm logs node/w-1 {here}" in run("explain", "node/w-1", "--context=my prod")

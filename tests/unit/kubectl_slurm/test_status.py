@@ -55,7 +55,7 @@ def test_a_cluster_that_nobody_has_looked_at_says_so() -> None:
 def test_without_slurm_the_operators_last_report_is_shown_with_the_reason() -> None:
     shown = text(screen(replace(OVERVIEW, slurm=None, silence="Slurm was not asked: no token")))
     assert "Queue: 3 jobs running, 9 pending, by the operator's last count" in shown
-    assert "3 nodes drained by others" in shown
+    assert "1 node down, 2 nodes drained by others" in shown
     assert "Slurm was not asked: no token" in shown
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from kubectl_slurm.access import slurmrestd
-from kubectl_slurm.access.kinds import NODESETS, PODS
+from kubectl_slurm.access.kinds import NODESETS
+from kubectl_slurm.commands.logs import pod_of_node
 from kubectl_slurm.commands.options import Options, shared
 from kubectl_slurm.commands.session import Session, open_session
 from kubectl_slurm.errors import MissingRight, ObjectNotFound
@@ -70,9 +71,9 @@ def _node(session: Session, options: Options, name: str, seen: SlurmPicture) -> 
 
 
 def _pod(session: Session, name: str) -> tuple[PodFacts | None, NodeSetFacts | None, str]:
-    """The pod of a node, which has its name, and its NodeSet."""
+    """The pod of a node, and its NodeSet."""
     try:
-        pod = reading.pod(session.kube.get(PODS, name))
+        pod = pod_of_node(session.kube, name)
         if not pod.nodeset:
             return pod, None, ""
         return pod, reading.nodeset(session.kube.get(NODESETS, pod.nodeset)), ""

@@ -12,6 +12,8 @@ from kubectl_slurm.access.kubernetes import Kubernetes
 from kubectl_slurm.commands.options import Options, shared
 from kubectl_slurm.commands.session import Session, open_session
 from kubectl_slurm.errors import KubernetesError, MissingRight, ObjectNotFound
+from kubectl_slurm.facts import reading
+from kubectl_slurm.facts.objects import PodFacts
 from slinky_api import labels
 
 COMPONENTS = {
@@ -24,6 +26,8 @@ COMPONENTS = {
 """Containers and the component that their pods are labelled with."""
 
 MOST_LINES = 10_000
+
+_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 @click.command()
@@ -43,7 +47,7 @@ def logs(options: Options, *, thing: str, lines: int) -> None:
     kind, _, name = thing.partition("/")
     with open_session(options) as session:
         if kind == "node" and name:
-            found = list(session.kube.log(name, "slurmd", lines=lines))
+            found = list(session.kube.log(pod_of_node(session.kube, name).name, "slurmd", lines=lines))
         elif kind == "job" and re.fullmatch(r"[0-9]{1,10}(_[0-9]{1,10})?", name):
             number = re.compile(rf"(?<![0-9])(JobId|job|JobID)[=_ ]{re.escape(name)}(?![0-9])", re.IGNORECASE)
             every = of_daemon(session.kube, session.cluster().name, "slurmctld", MOST_LINES)
@@ -55,6 +59,20 @@ def logs(options: Options, *, thing: str, lines: int) -> None:
         else:
             raise click.UsageError(f"{thing!r:.80} is none of {', '.join(COMPONENTS)}, node/NAME, job/ID")
         options.printer.json({"lines": found}) if options.is_json else options.printer.lines(found)
+
+
+def pod_of_node(kube: Kubernetes, name: str) -> PodFacts:
+    """The pod of a node in Slurm: it has the node's name, or the node's name as its host name; else ObjectNotFound."""
+    try:
+        return reading.pod(kube.get(PODS, name))
+    except ObjectNotFound:
+        if _LABEL.fullmatch(name) is None:
+            raise
+        found = kube.objects(PODS, selector=f"{labels.LABEL_POD_HOSTNAME}={name}", most=20)
+        named = [pod for pod in map(reading.pod, found) if pod.slurm_node == name]
+        if not named:
+            raise
+        return named[0]
 
 
 def of_daemon(kube: Kubernetes, cluster: str, container: str, lines: int) -> Iterator[str]:

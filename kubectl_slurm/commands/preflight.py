@@ -171,5 +171,6 @@ def _nodesets(session: Session, cluster: str) -> list[rules.Pods]:
 
 
 def _pods(session: Session, nodeset: str) -> set[str]:
+    """Nodes of a NodeSet, by their names in Slurm."""
     selector = f"{labels.LABEL_NODESET_NAME}={nodeset}"
-    return {str(pod["metadata"]["name"]) for pod in session.kube.objects(PODS, selector=selector)}
+    return {reading.pod(pod).slurm_node for pod in session.kube.objects(PODS, selector=selector)}

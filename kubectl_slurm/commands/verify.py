@@ -68,7 +68,7 @@ def _results(session: Session, cluster: ClusterFacts, timeout: int) -> Iterator[
     pods = [reading.pod(obj) for obj in session.kube.objects(PODS, selector=selector)]
     yield verification.names(seen.nodes, pods)
     confined = {one.name for one in map(reading.nodeset, session.kube.objects(NODESETS)) if one.confined}
-    places = {pod.name: pod.nodeset for pod in pods if pod.nodeset in confined}
+    places = {pod.slurm_node: pod.nodeset for pod in pods if pod.nodeset in confined}
     yield from _jobs(session, cluster, seen, places, timeout)
     yield _refused(session, cluster, seen)
     yield _drain(session, cluster, seen)

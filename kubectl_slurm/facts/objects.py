@@ -107,11 +107,14 @@ class PodFacts:
 
     Attributes
     ----------
+    slurm_node
+        Name of its node in Slurm, which is that of the pod unless its host name is another.
     trouble
         Why a container or the pod does not run, in Kubernetes' words.
     """
 
     name: str
+    slurm_node: str = ""
     nodeset: str = ""
     node: str = ""
     phase: str = ""

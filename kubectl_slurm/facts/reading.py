@@ -85,6 +85,7 @@ def pod(obj: Json) -> PodFacts:
     found = conditions(status)
     return PodFacts(
         name=_text(meta, "name"),
+        slurm_node=_text(_map(obj, "spec"), "hostname") or _text(meta, "name"),
         nodeset=_text(_map(meta, "labels"), labels.LABEL_NODESET_NAME),
         node=_text(_map(obj, "spec"), "nodeName"),
         phase=_text(status, "phase"),

@@ -74,7 +74,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """A NodeSet of a Cluster, by its spec and the names of its pods, which are those of its nodes."""
+    """A NodeSet of a Cluster, by its spec and the names of its nodes in Slurm, one for each pod."""
 
     name: str
     spec: Spec
@@ -89,7 +89,7 @@ def nodeset(old: Spec | None, new: Spec, slurm: SlurmPicture, pods: Collection[s
     old
         The spec that is there; None if there is none.
     pods
-        Names of its pods, which are those of its nodes.
+        Names of its nodes in Slurm, one for each pod.
     """
     if old is None:
         return [Finding(f"It is new, with {_size(new)}.")]

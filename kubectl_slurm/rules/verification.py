@@ -48,13 +48,13 @@ def passed(results: Iterable[Result]) -> bool:
 
 
 def names(nodes: Iterable[Node], pods: Sequence[PodFacts]) -> Result:
-    """Each ready pod is a node of its name in Slurm, and each node that a NodeSet's pod would make has its pod."""
+    """Each ready pod is a node of its host name in Slurm, and each node that a NodeSet's pod would make has its pod."""
     title = "pods and Slurm nodes have the same names"
     if not pods:
         return Result(title, Verdict.SKIPPED, "no NodeSet has a pod")
     known = {node.name: node for node in nodes}
-    missing = [pod.name for pod in pods if pod.ready and not pod.deleting and pod.name not in known]
-    mine = {pod.name for pod in pods}
+    missing = [pod.name for pod in pods if pod.ready and not pod.deleting and (pod.slurm_node or pod.name) not in known]
+    mine = {pod.slurm_node or pod.name for pod in pods}
     lost = [
         name for name, node in known.items() if name not in mine and node.is_dynamic and node.is_usable and node.extra
     ]

@@ -169,6 +169,20 @@ def test_a_second_cluster_hides_no_job(run: Run, filled: KubernetesWorld, tmp_pa
     assert "1 job may be cancelled" in shown
 
 
+def test_nodes_that_have_another_name_than_their_pods_are_found(
+    run: Run, filled: KubernetesWorld, fake_slurm: FakeSlurmrestd, tmp_path: Path
+) -> None:
+    fake_slurm.add_node("rack-7")
+    fake_slurm.add_job(nodes=["rack-7"], user="bob")
+    own = {labels.LABEL_NODESET_NAME: "w", labels.LABEL_POD_HOSTNAME: "rack-7"}
+    filled.add("pods", "w-xyz", {"hostname": "rack-7"}, labels=own)
+    shown = run("preflight", "-f", manifest(tmp_path, {**NODESET, "spec": {**LIVE, "image": "b"}}), code=1)
+    assert "2 jobs may be cancelled" in shown
+    assert "Its pod w-xyz" in run("explain", "node/rack-7")
+    filled.logs["w-xyz"] = "slurmd started"
+    assert run("logs", "node/rack-7") == "slurmd started\n"
+
+
 def test_jobs_are_read_as_the_administrator(
     run: Run, filled: KubernetesWorld, fake_slurm: FakeSlurmrestd, tmp_path: Path
 ) -> None:

@@ -140,6 +140,8 @@ def pod(name: str, *, ready: bool = True) -> PodFacts:
 def test_names_are_compared_both_ways() -> None:
     nodes = (node("cpu-0"), node("hpc-1", "IDLE"))
     assert verification.names(nodes, [pod("cpu-0")]).verdict is Verdict.PASSED
+    renamed = PodFacts(name="x", slurm_node="cpu-0", nodeset="cpu", ready=True)
+    assert verification.names(nodes, [renamed]).verdict is Verdict.PASSED
     assert verification.names(nodes, []).verdict is Verdict.SKIPPED
     assert verification.names(nodes, [pod("cpu-0"), pod("cpu-1", ready=False)]).verdict is Verdict.PASSED
     found = verification.names(nodes, [pod("cpu-0"), pod("cpu-1")])

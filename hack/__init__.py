@@ -8,6 +8,8 @@ module                    concern
 `client_package`          blocking calls and reference pages of `slurm_client`
 `dashboards`              Grafana's dashboards
 `demo`                    ``make demo``
+`developing`              the operator on this machine, skaffold's builder, kind
+`docs_site`               pages and navigation of the documentation site
 `generate_slurm_client`   wire code of `slurm_client` from Slurm's own specifications
 `images`                  container images
 `key_rules`               the documented table of keys of slurm.conf
@@ -21,8 +23,11 @@ module                    concern
 `operator_metrics_table`  the documented table of the operator's metrics
 `packaging`               the kustomize base and the values table, from the charts
 `plain`                   Slurm from plain manifests, without the operator
+`plugin`                  ``kubectl slurm`` as one file, with a manifest for krew
 `ports`                   ports of loopback for servers in tests
 `preparing`               builds beside the checks that do not need them yet
 `progress`                lines that tell a person what is going on
+`release`                 what a release has, in one folder
+`testing`                 what runs tests: suites, workers, reports
 ========================  ===========================================================================
 """

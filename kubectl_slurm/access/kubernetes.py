@@ -116,7 +116,7 @@ class Kubernetes:
             "spec": {"resourceAttributes": attributes},
         }
         response = self._send("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=review)
-        # Who cannot even ask is told by the request itself.
+        # A user who may not ask gets the refusal of the request itself.
         return response.is_error or bool((response.json().get("status") or {}).get("allowed"))
 
     def trouble_of_service(self, path: str) -> str:

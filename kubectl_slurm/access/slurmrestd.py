@@ -50,7 +50,7 @@ def proxy_path(cluster: ClusterFacts) -> str:
 
 
 def checked(kube: Kubernetes, ask: Callable[[], T], *, verb: str = "get", path: str = "") -> T:
-    """Ask slurmrestd; a refusal of the API server on the way is told as such.
+    """Ask slurmrestd; a refusal by the API server on the way is reported as one.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def picture(slurm: SyncSlurmClient, now: datetime, *, accounting: bool = False) 
     try:
         associations, qos = slurm.db.associations().items, slurm.db.qos_list().items
     except SlurmError:
-        # No slurmdbd, or one that is away: limits are told by their names only.
+        # No slurmdbd, or one that is away: limits are shown by name only.
         associations, qos = None, None
     return SlurmPicture(
         now=now,

@@ -70,6 +70,7 @@ def _keys(session: Session, cluster: ClusterFacts) -> tuple[tuple[KeyFacts, ...]
         try:
             found += reading.keys(session.kube.get(SECRETS, f"{cluster.name}-{suffix}"))
         except ObjectNotFound:
+            # Not created yet, or the spec names a Secret of the site instead; the operator reports one that is missing.
             continue
         except MissingRight as error:
             return tuple(found), (f"Whether keys end soon: {error}",)

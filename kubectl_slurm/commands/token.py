@@ -18,7 +18,8 @@ def token(options: Options, *, prints: bool) -> None:
     """List Tokens and what they are good for, or print a token.
 
     A printed token is that of a Token of this namespace if one is good for the user; otherwise it lives no longer than
-    five minutes. Whoever has it is that user in Slurm: it goes to the program that needs it and not into a file.
+    five minutes. Anyone who has it acts as that user in Slurm: pass it to the program that needs it, and keep it out of
+    files.
 
     \b
     kubectl slurm token

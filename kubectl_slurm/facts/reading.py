@@ -14,6 +14,9 @@ from slinky_api import labels
 
 Json = Mapping[str, Any]
 
+LAST_SECOND: Final = 253_402_300_799
+"""The last second of the year 9999, since 1970: later ones cannot be shown."""
+
 TEMPORARY: Final = {"app.kubernetes.io/managed-by": "kubectl-slurm"}
 """Labels of a Token that a call of this program makes for itself."""
 
@@ -105,10 +108,11 @@ def keys(secret: Json) -> tuple[KeyFacts, ...]:
         try:
             read = json.loads(base64.b64decode(value))
             entries = read["keys"]
-        except (ValueError, TypeError, KeyError, binascii.Error):
+        except (ValueError, TypeError, KeyError, RecursionError, binascii.Error):
+            # Whether daemons can use a key set is reported in conditions of the Cluster, which the screen shows too.
             continue
         for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, dict) and isinstance(entry.get("exp"), int):
+            if isinstance(entry, dict) and isinstance(entry.get("exp"), int) and 0 <= entry["exp"] <= LAST_SECOND:
                 place = f"{_text(_map(secret, 'metadata'), 'name')}/{name} {_text(entry, 'kid')}"
                 found.append(KeyFacts(place.strip(), datetime.fromtimestamp(entry["exp"], UTC)))
     return tuple(found)

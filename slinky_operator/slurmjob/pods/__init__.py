@@ -4,7 +4,7 @@
 module          concern
 ==============  ==========================================================================================
 `upkeep`        reads what the plans need, and writes what they say
-`log_plan`      what the followers of a job's output are told next, and what is shown of their pod
+`log_plan`      what the followers of a job's output get next, and what is shown of their pod
 `log_writer`    writes the Secret and the log pod, and remembers what it has written
 `log_facts`     what Slurm's record says of the part of the job that is shown
 `log_pod`       the log pod and its Secret

@@ -1,4 +1,4 @@
-"""What the followers of a job's output are told next, and what is shown of their pod. Pure.
+"""What the followers of a job's output get next, and what is shown of their pod. Pure.
 
 What has been written to the Secret counts where Slurm does not know any more.
 """
@@ -135,7 +135,7 @@ def _without_record(snapshot: LogSnapshot) -> LogPlan:
 
 
 def _complete(snapshot: LogSnapshot, file: Job, reached: Routes) -> LogPlan:
-    """The pod is told of the end: nothing more is done."""
+    """The pod has been informed of the end: nothing more is done."""
     why = _unreached(reached)
     status = "False" if why or not file.streams else "True"
     reason = Reason.OUTPUT_OUT_OF_REACH if status == "False" else Reason.LOGS_SHOWN

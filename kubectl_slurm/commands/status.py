@@ -15,9 +15,6 @@ from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.rules.status import Overview, screen
 from slurm_client import SlurmError
 
-KEY_SECRETS = ("auth-slurm", "auth-jwt")
-"""Secrets of a Cluster with keys, by what follows its name."""
-
 
 @click.command()
 @shared
@@ -66,11 +63,11 @@ def _keys(session: Session, cluster: ClusterFacts) -> tuple[tuple[KeyFacts, ...]
     if cluster.external:
         return (), ()
     found: list[KeyFacts] = []
-    for suffix in KEY_SECRETS:
+    for name in dict.fromkeys(cluster.key_secrets):
         try:
-            found += reading.keys(session.kube.get(SECRETS, f"{cluster.name}-{suffix}"))
+            found += reading.keys(session.kube.get(SECRETS, name))
         except ObjectNotFound:
-            # Not created yet, or the spec names a Secret of the site instead; the operator reports one that is missing.
+            # The operator reports a Secret that is missing; the screen shows that condition.
             continue
         except MissingRight as error:
             return tuple(found), (f"Whether keys end soon: {error}",)

@@ -29,6 +29,8 @@ class ClusterFacts:
         Jobs, as the operator counted them last; None if it has not.
     waiting
         Slurm's reasons and how many jobs wait for each, by the operator's last count.
+    key_secrets
+        Names of the Secrets with its keys of auth/slurm and auth/jwt.
     """
 
     name: str
@@ -45,6 +47,7 @@ class ClusterFacts:
     waiting: tuple[tuple[str, int], ...] = ()
     applied_hash: str = ""
     hash: str = ""
+    key_secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

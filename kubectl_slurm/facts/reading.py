@@ -40,6 +40,7 @@ def cluster(obj: Json) -> ClusterFacts:
         waiting=tuple((_text(one, "reason"), _number(one, "jobs")) for one in jobs.get("waiting") or ()),
         applied_hash=_text(config, "appliedHash"),
         hash=_text(config, "hash"),
+        key_secrets=_key_secrets(_text(meta, "name"), _map(spec, "auth")),
     )
 
 
@@ -97,6 +98,12 @@ def pod(obj: Json) -> PodFacts:
         trouble=_trouble(status, found),
         conditions=found,
     )
+
+
+def _key_secrets(cluster: str, auth: Json) -> tuple[str, ...]:
+    """Secrets with the keys of auth/slurm and auth/jwt: those of the site, or those that the operator generates."""
+    generated = {"slurmKeyRef": f"{cluster}-auth-slurm", "jwtKeyRef": f"{cluster}-auth-jwt"}
+    return tuple(_text(_map(auth, field), "name") or name for field, name in generated.items())
 
 
 def keys(secret: Json) -> tuple[KeyFacts, ...]:

@@ -31,3 +31,10 @@ def test_the_end_of_a_key_is_read() -> None:
 )
 def test_what_cannot_be_read_is_left_out(text: str) -> None:
     assert reading.keys(secret(text)) == ()
+
+
+def test_keys_are_those_of_the_site_where_the_spec_names_them() -> None:
+    about = {"metadata": {"name": "slurm", "namespace": "ns"}}
+    assert reading.cluster(about).key_secrets == ("slurm-auth-slurm", "slurm-auth-jwt")
+    named = {**about, "spec": {"auth": {"slurmKeyRef": {"name": "ours", "key": "slurm.jwks"}}}}
+    assert reading.cluster(named).key_secrets == ("ours", "slurm-auth-jwt")

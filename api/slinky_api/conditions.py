@@ -288,6 +288,7 @@ class Reason(StrEnum):
     SCALING_OUT = "ScalingOut"
     SCALING_IN = "ScalingIn"
     UPDATING = "Updating"
+    REPAIRING = "Repairing"
     UPDATE_PAUSED = "UpdatePaused"
     UPDATE_WAITS_FOR_CLUSTER = "UpdateWaitsForCluster"
     UPDATE_HELD_BACK = "UpdateHeldBack"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_operator.nodeset.disruption import repairs, rolling_update
@@ -101,12 +102,38 @@ def draining(snapshot: Snapshot, found: Decisions) -> tuple[Reason, str] | None:
         return Reason.DRAIN_TIMED_OUT, joined(told)
     if jobs:
         return Reason.WAITING_FOR_JOBS, joined(told)
-    only_cordon = all(
-        state.causes <= drains.CORDONS
-        for state in found.states.values()
-        if isinstance(state, pod_state.Draining | pod_state.Drained)
-    )
-    return Reason.CORDONED if only_cordon else Reason.SCALING_IN, joined(told)
+    return _drain_reason(found), joined(told)
+
+
+DRAIN_REASONS: Final = {
+    drains.Cause.DELETION: Reason.DELETING,
+    drains.Cause.CLUSTER_DELETION: Reason.DELETING,
+    drains.Cause.SCALE_IN: Reason.SCALING_IN,
+    drains.Cause.NODE_MISMATCH: Reason.SCALING_IN,
+    drains.Cause.NO_POD: Reason.SCALING_IN,
+    drains.Cause.UPDATE: Reason.UPDATING,
+    drains.Cause.REPAIR: Reason.REPAIRING,
+    drains.Cause.CORDON: Reason.CORDONED,
+    drains.Cause.NODE_CORDON: Reason.CORDONED,
+}
+
+DRAIN_ORDER: Final = (
+    Reason.DELETING,
+    Reason.SCALING_IN,
+    Reason.UPDATING,
+    Reason.REPAIRING,
+    Reason.CORDONED,
+)
+"""Which reason the condition shows where nodes drain for several."""
+
+
+def _drain_reason(found: Decisions) -> Reason:
+    states = [one for one in found.states.values() if isinstance(one, pod_state.Draining | pod_state.Drained)]
+    reasons = {DRAIN_REASONS[cause] for state in states for cause in state.causes}
+    if any(not state.causes for state in states):
+        # No longer wanted, and no cause is written in Slurm yet.
+        reasons.add(Reason.SCALING_IN)
+    return next(reason for reason in DRAIN_ORDER if reason in reasons)
 
 
 def causes(of: Iterable[drains.Cause]) -> str:

@@ -6,7 +6,7 @@ module                   concern
 `agent`                  names under which pods start the agent; the program is in `pod_programs`
 `app`                    wiring: everything that lives as long as the process is built, connected, run and stopped here
 `autoscaling`            autoscaling: sets the replicas of NodeSets by the pending jobs of their Cluster
-`cli`                    the program ``slurm-operator``: the operator itself, or ``slurm-operator convert``
+`cli`                    the program ``slurm-operator``: the operator itself, or one of its commands
 `cluster`                the Cluster controller: runs slurmctld and slurmrestd, or connects to external ones
 `conversion`             ``slurm-operator convert``: values and objects of Slinky's charts become those of this project
 `custom_resource_watch`  kopf watches the custom resources and passes events on
@@ -19,6 +19,7 @@ module                   concern
 `node_labels`            labels and extended resources on Kubernetes Nodes that say which Slurm hardware they have
 `nodeset`                the NodeSet controller: a set of slurmd pods, none of which is deleted while it may hold a job
 `pod_programs`           programs that run in pods beside Slurm's daemons and jobs
+`preview`                ``slurm-operator preview``: what a change would write, and the trial of it
 `process`                the process of the operator: read settings, run, return an exit status
 `reconcile`              the skeleton of every controller: how objects are read, reported on, finalized and queued
 `runtime`                what every controller runs on: queue, loop, supervision, health, metrics, logging

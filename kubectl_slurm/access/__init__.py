@@ -5,6 +5,7 @@
 `kinds`       kinds of objects and where the API server has them
 `kubernetes`  requests to the API server, and what its refusals mean
 `tokens`      a token for slurmrestd: given, of a Token, of one made for this call, or of scontrol in slurmctld's pod
+`disposable`  pods that answer one question, and are deleted
 `slurmrestd`  slurmrestd through the API server's proxy of Services, or at a URL
 ============  ========================================================================================================
 """

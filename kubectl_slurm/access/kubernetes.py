@@ -156,8 +156,8 @@ class Kubernetes:
         self, response: httpx.Response, verb: str, resource: str, name: str, kind: Kind | None = None
     ) -> KubernetesError:
         message = _message(response)
-        if response.status_code == httpx.codes.FORBIDDEN:
-            who = _USER.search(message)
+        who = _USER.search(message)
+        if response.status_code == httpx.codes.FORBIDDEN and (who or kind is None or verb != "create"):
             role = kind.reader if kind is not None and verb in {"get", "list"} else "edit"
             if kind is None:
                 role = "view"

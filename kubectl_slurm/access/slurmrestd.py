@@ -77,9 +77,21 @@ def checked(kube: Kubernetes, ask: Callable[[], T], *, verb: str = "get", path: 
         raise
 
 
-def picture(slurm: SyncSlurmClient, now: datetime, *, accounting: bool = False) -> SlurmPicture:
-    """Read what there is of jobs and nodes, and with accounting of limits."""
+def picture(slurm: SyncSlurmClient, now: datetime, *, accounting: bool = False, places: bool = False) -> SlurmPicture:
+    """Read what there is of jobs and nodes, with places of partitions and reservations, with accounting of limits."""
+    # Partitions first: one that is closed by then gets no job that the list would not show.
+    partitions = slurm.partitions().items if places else ()
     jobs, nodes = slurm.jobs().items, slurm.nodes().items
+    if places:
+        reservations = slurm.reservations().items
+        return SlurmPicture(
+            now=now,
+            jobs=jobs,
+            nodes=nodes,
+            partitions=partitions,
+            reservations=reservations,
+            version=slurm.slurm_version,
+        )
     if not accounting:
         return SlurmPicture(now=now, jobs=jobs, nodes=nodes, version=slurm.slurm_version)
     associations, qos = None, None

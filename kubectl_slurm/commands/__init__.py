@@ -15,6 +15,7 @@ Each asks through a `session.Session`, lets a rule answer, and prints by `screen
 `convert`    ``convert``
 `report`     ``report``
 `preflight`  ``preflight``
+`trial`      the trial of ``preflight``: Slurm's daemons read a changed configuration
 `verify`     ``verify``
 `token`      ``token``
 ===========  ========================================================================================================

@@ -14,10 +14,12 @@ from kubectl_slurm.access.tokens import ADMINISTRATOR
 from kubectl_slurm.commands.files import read
 from kubectl_slurm.commands.options import Options, shared
 from kubectl_slurm.commands.session import Session, open_session
+from kubectl_slurm.commands.trial import Changes, trials
 from kubectl_slurm.errors import FAILED, OK, KubectlFailed, NoCluster, ObjectNotFound, Refused
 from kubectl_slurm.facts import reading
 from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.rules import preflight as rules
+from kubectl_slurm.rules import trial as trial_rules
 from kubectl_slurm.screen.blocks import Section
 from slinky_api import labels
 
@@ -36,13 +38,18 @@ Json = Mapping[str, Any]
     metavar="FILE",
     help="Manifests; - for standard input.",
 )
+@click.option("--trial/--no-trial", default=True, show_default=True, help="Let Slurm try the configuration in a pod.")
+@click.option(
+    "--timeout", type=click.IntRange(1, 600), default=120, show_default=True, help="Seconds for each pod of the trial."
+)
 @shared
-def preflight(options: Options, *, filename: str) -> int:
-    """Say whether Kubernetes would take Clusters and NodeSets of a file, and which jobs would end.
+def preflight(options: Options, *, filename: str, trial: bool, timeout: int) -> int:
+    """Say whether Kubernetes and Slurm would take a file, and which jobs would end.
 
-    Each object is tried by the API server without being stored. What becomes of nodes and jobs follows from the
-    difference to what is there; Slurm is asked as the user slurm, who sees all jobs. Exit code 1 if an object is
-    refused, a job would end, or it is not known what follows.
+    Each Cluster and NodeSet is tried by the API server without being stored. What becomes of nodes and jobs follows
+    from the difference to what is there; Slurm is asked as the user slurm, who sees all jobs. A changed configuration
+    is then tried by a slurmctld and a slurmd in a disposable pod, the one by which the operator would try it. Exit code
+    1 if something is refused, a job would end, or it is not known what follows.
 
     \b
     kubectl slurm preflight -f cluster.yaml --namespace slurm
@@ -53,24 +60,29 @@ def preflight(options: Options, *, filename: str) -> int:
         pictures = _Pictures(session)
         sections: list[Section] = []
         ends: list[str] = []
+        changes = Changes()
         refused = unknown = False
         for obj in objects:
             kind = KINDS.get(str(obj.get("kind")))
             what = f"{obj.get('kind')} {_name(obj)}"
             if kind is None or obj.get("apiVersion") != kind.api_version:
-                sections.append(Section(f"{what}: not looked at, since it is no Cluster and no NodeSet"))
+                is_source = changes.add_source(obj)
+                where = "looked at only as a part of configurations" if is_source else "not looked at"
+                sections.append(Section(f"{what}: {where}, since it is no Cluster and no NodeSet"))
                 continue
-            new, refusal = _tried(session, obj)
-            findings = list(_findings(session, kind, new, pictures)) if new is not None else []
+            old, (new, refusal) = _stored(session, kind, _name(obj)), _tried(session, obj)
+            findings = list(_findings(session, kind, old, new, pictures)) if new is not None else []
+            changes.add(kind, old, new)
             sections.append(rules.section(what, refusal, findings))
             ends += rules.ended(findings)
             refused, unknown = refused or bool(refusal), unknown or rules.unsure(findings)
+        tried = list(trials(session, changes, pictures.of, timeout)) if trial and not refused else []
         if options.is_json:
             found = {"objects": sections, "jobsThatWouldEnd": ends, "refused": refused, "unknown": unknown}
-            options.printer.json(found)
+            options.printer.json({**found, "trials": tried})
         else:
-            options.printer.show(tuple(sections))
-        return FAILED if refused or ends or unknown else OK
+            options.printer.show((*sections, *map(trial_rules.section, tried)))
+        return FAILED if refused or ends or unknown or not trial_rules.passes(tried) else OK
 
 
 class _Pictures:
@@ -93,7 +105,7 @@ class _Pictures:
         except (NoCluster, ObjectNotFound):
             return SlurmPicture(now=session.now()), ""
         slurm = session.slurm(cluster, ADMINISTRATOR)
-        seen = session.ask(cluster, lambda: slurmrestd.picture(slurm, session.now()))
+        seen = session.ask(cluster, lambda: slurmrestd.picture(slurm, session.now(), places=True))
         return seen, rules.hidden(cluster.running, seen)
 
 
@@ -142,16 +154,25 @@ def _tried(session: Session, obj: Json) -> tuple[Json | None, str]:
         return None, str(error)
 
 
-def _findings(session: Session, kind: Kind, new: Json, pictures: _Pictures) -> Iterator[rules.Finding]:
-    name, spec = str(new["metadata"]["name"]), new.get("spec") or {}
+def _stored(session: Session, kind: Kind, name: str) -> Json | None:
+    """The object that is there; None if there is none."""
+    if not name:
+        return None
     try:
-        old: Json | None = session.kube.get(kind, name).get("spec") or {}
+        return session.kube.get(kind, name)
     except ObjectNotFound:
-        old = None
-    if old is None:
+        return None
+
+
+def _findings(
+    session: Session, kind: Kind, stored: Json | None, new: Json, pictures: _Pictures
+) -> Iterator[rules.Finding]:
+    name, spec = str(new["metadata"]["name"]), new.get("spec") or {}
+    if stored is None:
         nothing = SlurmPicture(now=session.now())
         yield from (rules.cluster(None, spec, nothing) if kind is CLUSTERS else rules.nodeset(None, spec, nothing, ()))
         return
+    old: Json = stored.get("spec") or {}
     if kind is CLUSTERS:
         seen, warning = pictures.of(name)
         found = rules.cluster(old, spec, seen, _nodesets(session, name))

@@ -13,6 +13,7 @@
 `drains`        what a drain or an undrain would change
 `conf`          files of the configuration, and what differs
 `preflight`     what applying an object would do to nodes and jobs
+`trial`         what Slurm says of a changed configuration
 `redaction`     texts and objects without secrets
 `verification`  what a conformance run found
 ==============  =====================================================================================================

@@ -1,7 +1,7 @@
 """What applying an object would do to nodes and jobs, from what is there and what would be there. Pure.
 
-Only what the operator does follows from objects: drains, replaced pods, partitions that go. Whether slurmctld would
-start with a changed configuration it finds out itself, in a disposable pod, before any daemon reads it.
+Only what the operator does follows from objects: drains, replaced pods, partitions that go. Whether Slurm would take a
+changed configuration is found out by `trial`.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def cluster(old: Spec | None, new: Spec, slurm: SlurmPicture, nodesets: Sequence
     if changed:
         found.append(
             Finding(
-                f"{named(changed)} changes the configuration. A slurmctld in a disposable pod starts with it before any"
+                f"{named(changed)} changes the configuration. The operator tries it in a disposable pod before any"
                 " daemon reads it; one that is refused changes nothing, and ConfigApplied says why."
             )
         )

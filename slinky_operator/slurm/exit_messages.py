@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from slinky_operator.kube.objects import Object
+Object = Mapping[str, Any]
 
 LONGEST: Final = 400
 """Maximum characters of a message of the kubelet or scheduler."""

@@ -51,7 +51,7 @@ KNOWN = {
     "accounting.mariadb": {"parts.daemons", "parts.keys"},
     "accounting.slurmdbd": {"parts.daemons", "parts.upgrade"},
     "accounting.stored": {"parts.keys"},
-    "accounting.variants": {"parts.accounts", "parts.exporter", "parts.keys", "parts.slurmrestd"},
+    "accounting.variants": {"parts.accounts", "parts.exporter", "parts.keys", "parts.slurmrestd", "preview"},
     "accounts.faults": {"parts.accounting"},
     "claims.generated": {"parts.deletion"},
     "claims.writes": {"parts.deletion"},

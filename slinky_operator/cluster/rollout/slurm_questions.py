@@ -84,7 +84,7 @@ async def ask_use(client: ClusterClient | None, digest: str, clock: Clock) -> Us
         # The first answers are as old as the query.
         began,
         digest,
-        tuple(_used_by(job) for job in jobs if not job.state.is_finished),
+        tuple(used_by(job) for job in jobs if not job.state.is_finished),
         tuple(ReservationUse(one.name, one.partition, frozenset(one.nodes), one.licenses) for one in reservations),
         states=_states(partitions),
         records=sum(1 if one is None else one for one in tasks),
@@ -108,7 +108,8 @@ def _states(partitions: Iterable[Partition]) -> dict[str, str]:
     return {one.name: one.state.base for one in partitions}
 
 
-def _used_by(job: Job) -> JobUse:
+def used_by(job: Job) -> JobUse:
+    """What a job that has not ended uses."""
     # What slurmdbd does not count is in none of the totals: a pending job has it only as it was asked for.
     asked = (job.tres_per_job, job.tres_per_node, job.tres_per_socket, job.tres_per_task)
     tres = ",".join((job.tres_requested, job.tres_allocated, *asked, *job.gres_detail))

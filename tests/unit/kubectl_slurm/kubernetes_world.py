@@ -56,6 +56,8 @@ class KubernetesWorld:
         Base URLs of what is behind the proxy of Services, by the Service's name.
     token_of
         The value of a Token of a user.
+    run_pod
+        What becomes of a pod that is created: its status, and its log.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,6 +67,7 @@ class KubernetesWorld:
         self.asked: list[str] = []
         self.services: dict[str, str] = {}
         self.token_of: Callable[[str], str] = lambda user: f"jwt-{user}"
+        self.run_pod: Callable[[Json], tuple[Json, str]] = lambda _: ({"phase": "Pending"}, "")
         self.kubectl = folder / "kubectl"
         self.kubectl.write_text(KUBECTL)
         self.kubectl.chmod(0o755)
@@ -106,7 +109,8 @@ class KubernetesWorld:
     ) -> tuple[int, bytes]:
         found = self.objects.setdefault(plural, {})
         if method == "POST":
-            return 201, json.dumps(self._made(json.loads(body))).encode()
+            made = json.loads(body)
+            return 201, json.dumps(self._made(made) if plural == "tokens" else self._put(plural, made)).encode()
         if name and name not in found:
             return refusal(404, f'{plural} "{name}" not found')
         if method == "DELETE":
@@ -116,6 +120,14 @@ class KubernetesWorld:
         wanted = dict(pair.split("=") for pair in query.get("labelSelector", [""])[0].split(",") if pair)
         items = [one for one in found.values() if wanted.items() <= one["metadata"]["labels"].items()]
         return 200, json.dumps({"items": items}).encode()
+
+    def _put(self, plural: str, obj: Json) -> Json:
+        """An object with a name of its own; a pod runs at once."""
+        name = obj["metadata"]["name"]
+        self.objects.setdefault(plural, {})[name] = obj
+        if plural == "pods":
+            obj["status"], self.logs[name] = self.run_pod(obj)
+        return obj
 
     def _made(self, token: Json) -> Json:
         """A Token that the operator has answered at once."""

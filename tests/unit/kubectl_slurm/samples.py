@@ -8,6 +8,7 @@ from typing import Any
 
 from kubectl_slurm.facts.objects import ClusterFacts, Condition, KeyFacts, NodeSetFacts, PodFacts, TokenFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
+from kubectl_slurm.rules import preflight, trial
 from kubectl_slurm.rules.status import Overview
 from kubectl_slurm.rules.verification import Result, Verdict
 from slurm_client.models import Job, JobState, Node, NodeState, Partition, PartitionState
@@ -183,4 +184,24 @@ RESULTS = (
     Result("a job with one GPU sees one", Verdict.SKIPPED, "no idle node has a GPU"),
     Result("a user may not drain a node", Verdict.PASSED, "nobody"),
     Result("a node is drained and undrained", Verdict.PASSED, "cpu-1"),
+)
+
+PREFLIGHT = (
+    preflight.section(
+        "Cluster slurm",
+        "",
+        preflight.cluster(
+            {"partitions": [{"name": "old"}]},
+            {"extraConf": "SchedulerTimeSlice=x"},
+            SlurmPicture(now=NOW, jobs=(job(4102, "RUNNING", partition="old"),)),
+        ),
+    ),
+    trial.section(
+        trial.Trial(
+            "slurm",
+            trial.Verdict.REFUSED,
+            'slurmctld: error: Invalid number "x" for SchedulerTimeSlice / fatal: Unable to process configuration file',
+            stays=("partition old is closed to new jobs before it goes",),
+        )
+    ),
 )

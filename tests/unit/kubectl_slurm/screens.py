@@ -23,6 +23,7 @@ def screens() -> Mapping[str, Screen]:
         "explain job/4120": job.screen(job.find("4120", samples.JOBS), samples.ACCOUNTED),
         "explain job/4121": job.screen(job.find("4121", samples.JOBS), samples.ACCOUNTED),
         "explain node/cpu-2": node.screen("cpu-2", samples.ACCOUNTED, samples.POD, samples.NODESETS[0]),
+        "preflight": samples.PREFLIGHT,
         "verify": verification.screen(samples.RESULTS),
         "token": tokens.screen(samples.TOKENS, "slurm", samples.NOW),
     }

@@ -49,6 +49,10 @@ ADVICE: Final = (
 )
 
 
+class NotGranted(NoToken):
+    """The Cluster does not grant the user to the namespace."""
+
+
 class _Silence(NoToken):
     """The operator has not answered, so that nobody knows what is granted."""
 
@@ -86,7 +90,7 @@ def acquire(
         return
     why, silent = "", False
     try:
-        with _made(kube, cluster, user, clock) as token:
+        with made(kube, cluster, user, clock) as token:
             yield token
             return
     except _Silence as error:
@@ -115,7 +119,8 @@ def fits(token: TokenFacts, cluster: ClusterFacts, user: str, now: datetime) -> 
 
 
 @contextmanager
-def _made(kube: Kubernetes, cluster: ClusterFacts, user: str, clock: Clock) -> Iterator[str]:
+def made(kube: Kubernetes, cluster: ClusterFacts, user: str, clock: Clock) -> Iterator[str]:
+    """Make a Token, and delete it afterwards; NotGranted if the Cluster does not grant the user."""
     reference = {"name": cluster.name}
     if cluster.namespace != kube.namespace:
         reference["namespace"] = cluster.namespace
@@ -143,7 +148,7 @@ def _wait(kube: Kubernetes, name: str, clock: Clock) -> str:
         if token.ready is not None and token.ready.status == "True":
             return _value(kube, token)
         if token.ready is not None and token.ready.status == "False" and token.ready.reason == "NotGranted":
-            raise NoToken(token.ready.message or "the Cluster does not grant this user")
+            raise NotGranted(token.ready.message or "the Cluster does not grant this user")
         clock.sleep(PAUSE)
         waited += PAUSE
     raise _Silence(f"the operator made no token within {PATIENCE:.0f} s: look whether it runs")
@@ -176,4 +181,4 @@ def _of_scontrol(kubectl: Kubectl, cluster: ClusterFacts, user: str, why: str) -
     return value
 
 
-__all__ = ["ADMINISTRATOR", "READER", "Clock", "acquire", "fits"]
+__all__ = ["ADMINISTRATOR", "READER", "Clock", "NotGranted", "acquire", "fits", "made"]

@@ -6,8 +6,8 @@ import click
 
 from kubectl_slurm.access import slurmrestd
 from kubectl_slurm.access.kinds import NODESETS
-from kubectl_slurm.commands.logs import pod_of_node
 from kubectl_slurm.commands.options import Options, shared
+from kubectl_slurm.commands.pods import pod_of_node
 from kubectl_slurm.commands.session import Session, open_session
 from kubectl_slurm.errors import MissingRight, ObjectNotFound
 from kubectl_slurm.facts import reading

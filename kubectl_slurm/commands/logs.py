@@ -9,11 +9,11 @@ import click
 
 from kubectl_slurm.access.kinds import PODS
 from kubectl_slurm.access.kubernetes import Kubernetes
+from kubectl_slurm.commands.job_output import output
 from kubectl_slurm.commands.options import Options, shared
+from kubectl_slurm.commands.pods import pod_of_node
 from kubectl_slurm.commands.session import Session, open_session
 from kubectl_slurm.errors import KubernetesError, MissingRight, ObjectNotFound
-from kubectl_slurm.facts import reading
-from kubectl_slurm.facts.objects import PodFacts
 from slinky_api import labels
 
 COMPONENTS = {
@@ -27,27 +27,31 @@ COMPONENTS = {
 
 MOST_LINES = 10_000
 
-_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-
 
 @click.command()
 @click.argument("thing", metavar="DAEMON|node/NAME|job/ID", default="slurmctld")
 @click.option("--lines", type=click.IntRange(1, MOST_LINES), default=100, show_default=True, help="The last lines.")
+@click.option("--stderr", "stream", flag_value="stderr", help="Of a job, what goes to its standard error.")
+@click.option("--about", is_flag=True, help="Of a job, the lines of slurmctld that name it.")
 @shared
-def logs(options: Options, *, thing: str, lines: int) -> None:
-    """Show logs of slurmctld, slurmrestd, slurmdbd, mariadb or exporter, of a node's slurmd, or about a job.
+def logs(options: Options, *, thing: str, lines: int, stream: str | None, about: bool) -> None:
+    """Show logs of slurmctld, slurmrestd, slurmdbd, mariadb or exporter, of a node's slurmd, or the output of a job.
 
-    About a job are the lines of slurmctld that name it; its output is where its script has put it.
+    The output of a job is read from the log pod of its SlurmJob, or from the file on the node where its script ran, as
+    the user of the job. Where it cannot be read, one sentence says why.
 
     \b
     kubectl slurm logs
     kubectl slurm logs node/gpu-0 --lines 500
     kubectl slurm logs job/4711 --namespace slurm
+    kubectl slurm logs job/4711 --about
     """  # noqa: D301 - as in `status`
     kind, _, name = thing.partition("/")
     with open_session(options) as session:
         if kind == "node" and name:
             found = list(session.kube.log(pod_of_node(session.kube, name).name, "slurmd", lines=lines))
+        elif kind == "job" and re.fullmatch(r"[0-9]{1,10}(_[0-9]{1,10})?", name) and not about:
+            found = output(session, name, lines, stream=stream or "stdout")
         elif kind == "job" and re.fullmatch(r"[0-9]{1,10}(_[0-9]{1,10})?", name):
             number = re.compile(rf"(?<![0-9])(JobId|job|JobID)[=_ ]{re.escape(name)}(?![0-9])", re.IGNORECASE)
             every = of_daemon(session.kube, session.cluster().name, "slurmctld", MOST_LINES)
@@ -59,20 +63,6 @@ def logs(options: Options, *, thing: str, lines: int) -> None:
         else:
             raise click.UsageError(f"{thing!r:.80} is none of {', '.join(COMPONENTS)}, node/NAME, job/ID")
         options.printer.json({"lines": found}) if options.is_json else options.printer.lines(found)
-
-
-def pod_of_node(kube: Kubernetes, name: str) -> PodFacts:
-    """The pod of a node in Slurm: it has the node's name, or the node's name as its host name; else ObjectNotFound."""
-    try:
-        return reading.pod(kube.get(PODS, name))
-    except ObjectNotFound:
-        if _LABEL.fullmatch(name) is None:
-            raise
-        found = kube.objects(PODS, selector=f"{labels.LABEL_POD_HOSTNAME}={name}", most=20)
-        named = [pod for pod in map(reading.pod, found) if pod.slurm_node == name]
-        if not named:
-            raise
-        return named[0]
 
 
 def of_daemon(kube: Kubernetes, cluster: str, container: str, lines: int) -> Iterator[str]:

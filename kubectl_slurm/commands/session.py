@@ -93,6 +93,13 @@ class Session:
             with slurmrestd.client(cluster, token, socket=self._socket, url=url, ca=ca) as client:
                 yield client
 
+    @contextmanager
+    def kube_in(self, namespace: str) -> Iterator[Kubernetes]:
+        """The API server, in another namespace."""
+        transport = httpx.HTTPTransport(uds=str(self._socket))
+        with Kubernetes(transport, checked_namespace(namespace), self.options.context) as kube:
+            yield kube
+
     def token(self, cluster: ClusterFacts, user: str = tokens.READER) -> str:
         """A token of a Slurm user, the one of ``--as`` first, for as long as the session lasts."""
         return self._stack.enter_context(self._token(cluster, user))

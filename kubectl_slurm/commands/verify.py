@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -14,11 +14,12 @@ import click
 from kubectl_slurm.access import slurmrestd
 from kubectl_slurm.access.kinds import NODESETS, PODS
 from kubectl_slurm.access.tokens import ADMINISTRATOR, READER
+from kubectl_slurm.commands import verify_kubernetes
 from kubectl_slurm.commands.options import Options, shared
 from kubectl_slurm.commands.session import Session, open_session
 from kubectl_slurm.errors import FAILED, OK, PluginError
 from kubectl_slurm.facts import reading
-from kubectl_slurm.facts.objects import ClusterFacts
+from kubectl_slurm.facts.objects import ClusterFacts, PodFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.rules import drains, service, verification
 from kubectl_slurm.rules.verification import Result, Verdict
@@ -33,22 +34,25 @@ WITH_ONE_TOKEN: Final = 50
 
 
 @click.command()
-@click.option("--timeout", type=click.IntRange(5, 3600), default=60, show_default=True, help="Seconds for each job.")
+@click.option("--timeout", type=click.IntRange(5, 3600), default=60, show_default=True, help="Seconds for each check.")
+@click.option("--cordon-node", default="", metavar="NODE", help="A Kubernetes node to cordon for a moment.")
+@click.option("--other-namespace", default="", metavar="NAME", help="A namespace that must get no token.")
 @shared
-def verify(options: Options, *, timeout: int) -> int:
-    """Check that a Cluster works as promised: names, jobs, isolation, drains, refusals.
+def verify(options: Options, *, timeout: int, cordon_node: str, other_namespace: str) -> int:
+    """Check that a Cluster works as promised: names, users, jobs, isolation, cordons, drains, refusals.
 
-    It submits small jobs as the user of --as (slurm without one), one for each partition with an idle node, drains an
-    idle node for a moment, and tries what must be refused. Exit code 1 if a check fails. A check that cannot be made
-    is skipped and says why.
+    It submits small jobs as the user of --as (slurm without one), one for each partition with an idle node, drains and
+    cordons an idle node for a moment, looks up a user in all daemons, and tries what must be refused. Exit code 1 if a
+    check fails. A check that cannot be made is skipped and says why.
 
     \b
     kubectl slurm verify --namespace slurm
     kubectl slurm verify --as alice -o json
+    kubectl slurm verify --cordon-node host-7 --other-namespace team-b
     """  # noqa: D301 - as in `status`
     with open_session(options) as session:
         cluster = session.cluster()
-        results = list(_results(session, cluster, timeout))
+        results = list(_results(session, cluster, Asked(timeout, cordon_node, other_namespace)))
         if options.is_json:
             options.printer.json(results)
         else:
@@ -56,7 +60,18 @@ def verify(options: Options, *, timeout: int) -> int:
         return OK if verification.passed(results) else FAILED
 
 
-def _results(session: Session, cluster: ClusterFacts, timeout: int) -> Iterator[Result]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user has asked for."""
+
+    timeout: int
+    """Seconds for each check."""
+
+    cordon_node: str = ""
+    other_namespace: str = ""
+
+
+def _results(session: Session, cluster: ClusterFacts, asked: Asked) -> Iterator[Result]:
     ready = Verdict.PASSED if cluster.ready else Verdict.FAILED
     yield Result("the operator reports the Cluster as ready", ready, cluster.summary)
     slurm = session.slurm(cluster)
@@ -69,9 +84,18 @@ def _results(session: Session, cluster: ClusterFacts, timeout: int) -> Iterator[
     yield verification.names(seen.nodes, pods)
     confined = {one.name for one in map(reading.nodeset, session.kube.objects(NODESETS)) if one.confined}
     places = {pod.slurm_node: pod.nodeset for pod in pods if pod.nodeset in confined}
-    yield from _jobs(session, cluster, seen, places, timeout)
+    yield verify_kubernetes.users(session, cluster, pods, session.options.slurm_user or ADMINISTRATOR)
+    yield from _jobs(session, cluster, seen, places, asked.timeout)
     yield _refused(session, cluster, seen)
-    yield _drain(session, cluster, seen)
+    yield from _drain(session, cluster, seen, pods, asked.timeout)
+
+    def drained() -> Mapping[str, bool]:
+        with session.connected(cluster) as fresh:
+            return {node.name: node.is_drain for node in fresh.nodes().items}
+
+    yield verify_kubernetes.cordoned_pod(session, pods, verification.idle(seen), drained, asked.timeout)
+    yield verify_kubernetes.cordoned_node(session, pods, asked.cordon_node, drained, asked.timeout)
+    yield verify_kubernetes.token_elsewhere(session, cluster, asked.other_namespace)
 
 
 def _jobs(
@@ -102,9 +126,16 @@ def _jobs(
     gpus = verification.gpu_partition(seen)
     title = "a job with one GPU sees one"
     if not gpus:
-        yield Result(title, Verdict.SKIPPED, "no idle node has a GPU")
+        yield Result(title, Verdict.SKIPPED, verification.without_gpu(seen))
         return
     spec = JobSpec(script=_script(verification.GPUS), partition=gpus, tres_per_node="gres/gpu:1")
+    yield run(title, spec)
+    title, place = "a job opens no GPU of others", verification.confined_gpu_partition(seen, confined)
+    if not place:
+        text = "no partition with GPUs has only nodes of NodeSets with confinement: Constrain"
+        yield Result(title, Verdict.SKIPPED, text)
+        return
+    spec = JobSpec(script=_script(verification.DEVICES), partition=place, tres_per_node="gres/gpu:1")
     yield run(title, spec)
 
 
@@ -184,8 +215,19 @@ def _refused(session: Session, cluster: ClusterFacts, seen: SlurmPicture) -> Res
     return Result(title, Verdict.FAILED, f"{READER} drained {name}; {undone or 'it was undrained'}")
 
 
-def _drain(session: Session, cluster: ClusterFacts, seen: SlurmPicture) -> Result:
-    """A drain shows, says who, and ends with an undrain. What others drain meanwhile stays drained."""
+def _drain(
+    session: Session, cluster: ClusterFacts, seen: SlurmPicture, pods: Sequence[PodFacts], timeout: int
+) -> Iterator[Result]:
+    """A drain shows in Slurm and on the pod, says who, and ends with an undrain."""
+    shown: list[Result] = []
+    yield _drained(
+        session, cluster, seen, lambda name: shown.append(verify_kubernetes.shown_on_pod(session, pods, name, timeout))
+    )
+    yield from shown or [Result(verify_kubernetes.VISIBLE, Verdict.SKIPPED, "no node was drained")]
+
+
+def _drained(session: Session, cluster: ClusterFacts, seen: SlurmPicture, meanwhile: Callable[[str], None]) -> Result:
+    """Drain a node and undrain it. What others drain meanwhile stays drained."""
     title = "a node is drained and undrained"
     name = verification.idle(seen)
     if not name or session.options.slurm_user or session.has_token(cluster):
@@ -199,6 +241,7 @@ def _drain(session: Session, cluster: ClusterFacts, seen: SlurmPicture) -> Resul
             try:
                 slurm.drain_nodes([name], reason)
                 shown = slurm.node(name).is_drain
+                meanwhile(name)
             finally:
                 left = _undrained(slurm, name, reason)
             back = not slurm.node(name).is_drain

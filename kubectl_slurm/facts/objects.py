@@ -31,6 +31,8 @@ class ClusterFacts:
         Slurm's reasons and how many jobs wait for each, by the operator's last count.
     key_secrets
         Names of the Secrets with its keys of auth/slurm and auth/jwt.
+    grants
+        Namespaces and Slurm users of whom they may have tokens, as its rules name both.
     """
 
     name: str
@@ -48,6 +50,7 @@ class ClusterFacts:
     applied_hash: str = ""
     hash: str = ""
     key_secrets: tuple[str, ...] = ()
+    grants: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

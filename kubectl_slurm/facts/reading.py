@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -40,6 +40,7 @@ def cluster(obj: Json) -> ClusterFacts:
         waiting=tuple((_text(one, "reason"), _number(one, "jobs")) for one in jobs.get("waiting") or ()),
         applied_hash=_text(config, "appliedHash"),
         hash=_text(config, "hash"),
+        grants=tuple(_grants(_map(spec, "auth"))),
         key_secrets=_key_secrets(_text(meta, "name"), _map(spec, "auth")),
     )
 
@@ -104,6 +105,13 @@ def _key_secrets(cluster: str, auth: Json) -> tuple[str, ...]:
     """Secrets with the keys of auth/slurm and auth/jwt: those of the site, or those that the operator generates."""
     generated = {"slurmKeyRef": f"{cluster}-auth-slurm", "jwtKeyRef": f"{cluster}-auth-jwt"}
     return tuple(_text(_map(auth, field), "name") or name for field, name in generated.items())
+
+
+def _grants(auth: Json) -> Iterator[tuple[str, str]]:
+    for one in auth.get("tokens") or ():
+        if isinstance(one, Mapping):
+            pairs = ((space, user) for space in one.get("namespaces") or () for user in one.get("usernames") or ())
+            yield from ((str(space), str(user)) for space, user in pairs)
 
 
 def keys(secret: Json) -> tuple[KeyFacts, ...]:

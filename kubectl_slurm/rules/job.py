@@ -37,6 +37,19 @@ def find(name: str, jobs: Sequence[Job]) -> list[Job]:
     return [one for one in jobs if number_ in {one.id, one.array_job_id, one.het_job_id}]
 
 
+def output_of(job: Job, stream: str) -> str:
+    """The path that a job writes to; empty if Slurm names none. Errors go where the output goes, unless Slurm says."""
+    out = job.standard_output_expanded or _plain(job.standard_output)
+    if stream == "stdout":
+        return out
+    return job.standard_error_expanded or _plain(job.standard_error) or out
+
+
+def _plain(path: str) -> str:
+    """A path without patterns of Slurm's, such as ``%j``."""
+    return "" if "%" in path else path
+
+
 def screen(jobs: Sequence[Job], slurm: SlurmPicture) -> Screen:
     """What to say of a job's records: those that wait first, tasks of an array that are alike once."""
     groups: dict[tuple[str, str], list[Job]] = {}

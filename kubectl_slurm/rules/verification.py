@@ -21,8 +21,24 @@ IDENTITY: Final = 'test "$(id -un)" = "$SLURM_JOB_USER"'
 CORES: Final = 'test "$(nproc)" -le "${SLURM_CPUS_ON_NODE:-1}"'
 """Whether the job is confined to its CPUs."""
 
-GPUS: Final = 'IFS=,; set -- $CUDA_VISIBLE_DEVICES; test "$#" = 1'
-"""Whether a job with one GPU sees one."""
+GPUS: Final = """\
+found=${CUDA_VISIBLE_DEVICES-${ROCR_VISIBLE_DEVICES-${ZE_AFFINITY_MASK-$SLURM_JOB_GPUS}}}
+IFS=,; set -- $found; test "$#" = 1"""
+"""Whether a job with one GPU is shown one, by the variables of NVIDIA, AMD and Intel, or by Slurm's own."""
+
+DEVICES: Final = """\
+n=0
+for one in /dev/nvidia[0-9]* /dev/dri/renderD*; do
+  if [ -c "$one" ] && (exec 3< "$one") 2> /dev/null; then n=$((n + 1)); fi
+done
+test "$n" = 1"""
+"""Whether a job with one GPU can open the device of one, and of no other."""
+
+DRAINED: Final = "nodeset.slinky.slurm.net/Drained"
+"""Condition of a pod whose node is drained and empty in Slurm."""
+
+MISSING: Final = "none"
+"""What is said of a user that a daemon does not know."""
 
 
 class Verdict(StrEnum):
@@ -40,6 +56,38 @@ class Result:
     name: str
     verdict: Verdict
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """What a daemon's host knows of a user: ids, and those of all groups."""
+
+    uid: str = ""
+    gid: str = ""
+    groups: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """As it is shown."""
+        return f"uid {self.uid}, gid {self.gid}, groups {','.join(self.groups)}" if self.uid else "unknown"
+
+
+def user_of(said: str) -> User:
+    """A user by a line of passwd and a line with the ids of groups; without ids if there is none."""
+    line, _, groups = said.strip().partition("\n")
+    fields = line.split(":")
+    if len(fields) < 4 or groups.strip() == MISSING:  # noqa: PLR2004 - name, password, uid, gid
+        return User()
+    return User(fields[2], fields[3], tuple(sorted(groups.split(), key=lambda one: (len(one), one))))
+
+
+def alike(title: str, name: str, found: Mapping[str, User]) -> Result:
+    """Whether all daemons know a user, and the same of them."""
+    ways = {user: [daemon for daemon, each in found.items() if each == user] for user in found.values()}
+    if len(ways) == 1 and User() not in ways:
+        return Result(title, Verdict.PASSED, f"{name}: {next(iter(ways)).shown} in {number(len(found), 'daemon')}")
+    text = "; ".join(f"{named(daemons)}: {user.shown}" for user, daemons in ways.items())
+    return Result(title, Verdict.FAILED, f"{name}: {text}")
 
 
 def passed(results: Iterable[Result]) -> bool:
@@ -90,6 +138,22 @@ def gpu_partition(slurm: SlurmPicture) -> str:
     """A partition with an idle node that has GPUs; empty if there is none."""
     found = {name for node in slurm.nodes if node.is_idle and "gpu" in node.gres for name in node.partitions}
     return next(iter(sorted(found & set(partitions(slurm)))), "")
+
+
+def without_gpu(slurm: SlurmPicture) -> str:
+    """Why no job can ask for a GPU now."""
+    having = [node.name for node in slurm.nodes if "gpu" in node.gres]
+    return f"no node with GPUs is idle: {named(having)}" if having else "no GPUs, not checked"
+
+
+def confined_gpu_partition(slurm: SlurmPicture, nodesets: Mapping[str, str]) -> str:
+    """A partition with GPUs whose idle nodes all keep jobs to their devices; see `confined_partition`."""
+    able = [node for node in slurm.nodes if node.is_idle and node.is_usable]
+    for name in partitions(slurm):
+        mine = [node for node in able if name in node.partitions and "gpu" in node.gres]
+        if mine and all(node.name in nodesets for node in mine):
+            return name
+    return ""
 
 
 def idle(slurm: SlurmPicture) -> str:

@@ -33,6 +33,7 @@ for argument; do
         echo Starting
         exec sleep 600 ;;
     apply) exec cat ;;
+    exec | patch | cordon | uncordon) [ -x "$folder/acts" ] && exec "$folder/acts" "$@" ;;
     esac
 done
 echo '{}'
@@ -79,6 +80,12 @@ class KubernetesWorld:
         meta = {"name": name, "namespace": "slurm", "labels": labels}
         obj = {"apiVersion": API, "kind": kind, "metadata": meta, "spec": spec or {}, **more}
         self.objects.setdefault(plural, {})[name] = obj
+
+    def acts(self, program: str) -> None:
+        """Run this program of a shell where kubectl acts; it gets kubectl's arguments."""
+        file = self.folder / "acts"
+        file.write_text(f"#!/bin/sh\n{program}\n")
+        file.chmod(0o755)
 
     def proxies(self) -> list[int]:
         """Process ids of all ``kubectl proxy`` that were started."""

@@ -178,12 +178,25 @@ RESULTS = (
     Result("the operator reports the Cluster as ready", Verdict.PASSED),
     Result("slurmctld answers", Verdict.PASSED, "26.05.1"),
     Result("pods and Slurm nodes have the same names", Verdict.PASSED, "6 pods"),
+    Result(
+        "all daemons know a user alike",
+        Verdict.FAILED,
+        "alice: slurmctld, slurmrestd, slurmd of gpu: uid 1000, gid 2001, groups 2001,2100; login: unknown",
+    ),
     Result("a job runs in partition all", Verdict.PASSED, "job 4150"),
     Result("the node knows the job's user by the same name", Verdict.PASSED, "job 4151"),
     Result("a job sees no more CPUs than it has", Verdict.FAILED, "job 4152 ended with exit status 1"),
-    Result("a job with one GPU sees one", Verdict.SKIPPED, "no idle node has a GPU"),
+    Result("a job with one GPU sees one", Verdict.SKIPPED, "no GPUs, not checked"),
     Result("a user may not drain a node", Verdict.PASSED, "nobody"),
     Result("a node is drained and undrained", Verdict.PASSED, "cpu-1"),
+    Result("a drain in Slurm shows on its pod", Verdict.PASSED, "cpu-1"),
+    Result("a cordoned pod's node is drained, and comes back", Verdict.PASSED, "cpu-1"),
+    Result("a cordoned Kubernetes node drains its Slurm nodes, and back", Verdict.PASSED, "host-7"),
+    Result(
+        "another namespace gets no token that is not granted",
+        Verdict.SKIPPED,
+        "name another namespace where you may create Tokens with --other-namespace",
+    ),
 )
 
 PREFLIGHT = (

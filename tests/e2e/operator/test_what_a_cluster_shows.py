@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import signal
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hack.localkube.kubectl import Kubectl, wait_for
+from kubectl_slurm.commands import verify_kubernetes
 from slinky_api import labels
 from slinky_operator.cluster.parts.connection.replicas import is_ready
-from tests.support import processes
+from tests.support import plugin, processes
 from tests.support.configuring import edit, wait_live, wait_reason
+from tests.support.plugin import Editor
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -94,6 +99,61 @@ def test_a_refused_configuration_leaves_it_ready(slurm: SlurmInKubernetes) -> No
     wait_live(slurm, edit(slurm, extraConf=STAYS_DOWN))
     wait_shown(slurm, "Running", ready=True)
     assert slurm.condition("cluster", slurm.name, "Ready")["lastTransitionTime"] == since
+
+
+@pytest.fixture(scope="module")
+def editor(slurm: SlurmInKubernetes, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    """An ordinary editor of the namespace, and of another one."""
+    other = f"{slurm.namespace}-other"
+    kubectl("create", "namespace", other)
+    yield plugin.editor(kubectl, tmp_path_factory.mktemp("editor"), slurm.namespace, other)
+    kubectl("delete", "namespace", other, "--wait=false")
+
+
+def test_an_editor_asks_slurm_before_a_change(slurm: SlurmInKubernetes, editor: Editor, tmp_path: Path) -> None:
+    cluster, file = slurm.object("Cluster", slurm.name, {}), tmp_path / "cluster.yaml"
+    spec = slurm.get("cluster", slurm.name)["spec"]
+
+    def asked(extra: str, code: int) -> str:
+        file.write_text(yaml.safe_dump({**cluster, "spec": {**spec, "extraConf": f"{STAYS_DOWN}\n{extra}"}}))
+        return editor.run("preflight", "-f", str(file), code=code)
+
+    shown = asked("Bogus=1", 1)
+    assert "Slurm of Cluster slurm would refuse the configuration" in shown
+    assert "unrecognized key: Bogus" in shown
+    assert "Slurm of Cluster slurm would take the configuration" in asked("SchedulerTimeSlice=31", 0)
+    assert "kubectl-slurm-" not in slurm.kube("get", "pods,configmaps,tokens", "--output=name")
+    assert slurm.get("cluster", slurm.name)["spec"] == spec
+
+
+def test_an_editor_verifies_a_cluster(slurm: SlurmInKubernetes, editor: Editor) -> None:
+    slurm.wait_idle(["compute-0", "compute-1"])
+    asked = ("verify", f"--cluster={slurm.name}", f"--other-namespace={slurm.namespace}-other")
+    found = {one["name"]: one for one in json.loads(editor.run(*asked, "--timeout=240", "--output=json"))}
+    logger.info("%s", json.dumps(found, indent=1))
+    left_out = {name: one["detail"] for name, one in found.items() if one["verdict"] != "passed"}
+    assert left_out == {
+        "a job sees no more CPUs than it has": "no partition has only nodes of NodeSets with confinement: Constrain",
+        "a job with one GPU sees one": "no GPUs, not checked",
+        verify_kubernetes.NODE_CORDON: "name a Kubernetes node with --cordon-node; it needs the right to patch nodes",
+    }
+    assert found[verify_kubernetes.USERS]["detail"].endswith("in 3 daemons")
+    assert not slurm.drained_nodes()
+
+
+def test_an_editor_reads_the_output_of_a_job(slurm: SlurmInKubernetes, editor: Editor) -> None:
+    script = "--wrap=echo from the job; echo from its errors >&2; sleep 600"
+    files = ("--output=/tmp/%j.out", "--error=/tmp/%j.err")
+    job = slurm.run("sbatch", "--parsable", "--chdir=/tmp", *files, script).strip()
+    slurm.submitted.append(job)
+    slurm.wait_job(job, "RUNNING")
+    asked = ("logs", f"job/{job}", f"--cluster={slurm.name}")
+    # The script may still be on its way.
+    wait_for("its output", lambda: editor.run(*asked) == "from the job\n", PATIENCE)
+    wait_for("its errors", lambda: editor.run(*asked, "--stderr") == "from its errors\n", PATIENCE)
+    assert job in editor.run("logs", f"job/{job}", "--about", f"--cluster={slurm.name}")
+    slurm.control("scancel", job)
+    slurm.wait_idle(["compute-0", "compute-1"])
 
 
 def test_nodes_that_somebody_drained_or_set_down_are_named(slurm: SlurmInKubernetes) -> None:

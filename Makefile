@@ -16,9 +16,9 @@ demo: venv ## Local Kubernetes, images, the operator, Slurm, jobs, scaling: each
 	$(RUN) hack.demo $(if $(PLAIN),--plain)
 
 .PHONY: test
-test: venv ## Everything CI runs: lint, unit, integration, end-to-end
+test: venv ## Everything CI runs: lint, unit, integration, end-to-end (PROFILE=1: where the time goes)
 	@$(RUN) hack.release support
-	$(RUN) hack.check lint unit integration e2e
+	$(RUN) hack.check $(if $(PROFILE),--profile) lint unit integration e2e
 
 ##@ Less of it, and more
 
@@ -35,11 +35,11 @@ venv: $(VENV)/.complete ## The virtual environment with pinned dependencies
 lint: venv ## ruff, mypy --strict, import contracts, generated files up to date
 	$(RUN) hack.check lint
 unit: venv ## Tests that need nothing
-	$(RUN) hack.check unit
+	$(RUN) hack.check $(if $(PROFILE),--profile) unit
 integration: venv ## Tests against a real API server and real Slurm daemons
-	$(RUN) hack.check integration
+	$(RUN) hack.check $(if $(PROFILE),--profile) integration
 e2e: venv ## Tests on the local Kubernetes with real Slurm pods (root)
-	$(RUN) hack.check e2e
+	$(RUN) hack.check $(if $(PROFILE),--profile) e2e
 bench: venv ## Print the tables of tests/bench
 	$(RUN) pytest tests/bench --capture=no --override-ini=testpaths=tests/bench
 

@@ -14,6 +14,9 @@ passed then: such a test is looked into like one that failed twice, but does not
 
 What a suite needs built (programs, images) is there before it starts: minutes on a fresh machine, which no test's time
 limit allows for. It is built beside the checks that come first (`hack.preparing`).
+
+With ``--profile`` each check is followed by the CPU time of each program on the machine, and the slowest files and
+tests.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,7 +40,7 @@ from hack.localkube.errors import LocalKubeError, NoSpace
 from hack.localkube.paths import state_root
 from hack.preparing import Preparation, image_sets, programs
 from hack.progress import say
-from hack.testing import report
+from hack.testing import profile, report
 from hack.testing.report import Failure, Results
 from hack.testing.suites import SUITES, Call
 
@@ -58,6 +61,9 @@ PREPARED = ("unit", "integration", "e2e")
 
 
 SECOND_TIME = "passed the second time"
+
+PROFILE = "--profile"
+"""Option: say where the time of each check goes."""
 
 
 @dataclass
@@ -208,12 +214,17 @@ def run_check(name: str, tally: Tally, preparation: Preparation) -> int:
         return run_suite(name, tally)
 
 
+Check = Callable[[str, Tally, Preparation], int]
+"""Runs a check by its name, and returns its exit status."""
+
+
 def main(names: Sequence[str]) -> int:
     """Run the named checks."""
-    tally = Tally()
+    tally, run = Tally(), run_profiled if PROFILE in names else run_check
+    names = [name for name in names if name != PROFILE]
     needs = [SUITES[name].needs for name in names if name in SUITES]
     with Preparation([programs(needs), image_sets(needs)], PREPARED) as preparation:
-        run_checks(names, tally, preparation)
+        run_checks(names, tally, preparation, run)
     if tally.failures:
         print("\n=== failed")
     for failure, known in tally.failures:
@@ -230,12 +241,22 @@ def main(names: Sequence[str]) -> int:
     return first_bad(tally.statuses.values())
 
 
-def run_checks(names: Sequence[str], tally: Tally, preparation: Preparation) -> None:
+def run_profiled(name: str, tally: Tally, preparation: Preparation) -> int:
+    """Run one check, and print where its time went."""
+    with profile.profiled() as found:
+        status = run_check(name, tally, preparation)
+    print(f"\n=== profile of {name}", *found.lines(), sep="\n")
+    reports = [REPORTS / f"{call.report}.xml" for step in SUITES[name].steps for call in step] if name in SUITES else []
+    print(*profile.slowest(one for one in reports if one.exists()), sep="\n", flush=True)
+    return status
+
+
+def run_checks(names: Sequence[str], tally: Tally, preparation: Preparation, run: Check = run_check) -> None:
     """Run the checks one after the other, whichever of them fail."""
     for name in names:
         print(f"\n=== {name}", flush=True)
         start, failed = time.monotonic(), tally.failed
-        status = run_check(name, tally, preparation)
+        status = run(name, tally, preparation)
         tally.seconds[name], tally.statuses[name] = time.monotonic() - start, status
         if status != 0 and tally.failed == failed:
             tally.failed += 1
@@ -243,4 +264,5 @@ def run_checks(names: Sequence[str], tally: Tally, preparation: Preparation) -> 
 
 if __name__ == "__main__":
     neutral_start.begin()
-    sys.exit(main(sys.argv[1:] or ["lint", *PREPARED]))
+    wanted = sys.argv[1:]
+    sys.exit(main(wanted if set(wanted) - {PROFILE} else [*wanted, "lint", *PREPARED]))

@@ -1,4 +1,4 @@
 """Test suites and their reports.
 
-`suites`: what is run; `report`: what it said.
+`suites`: what is run; `report`: what it said; `profile`: where its time went.
 """

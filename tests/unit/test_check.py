@@ -185,6 +185,16 @@ def test_a_failure_hides_no_other_suite(monkeypatch: pytest.MonkeyPatch, capfd: 
     assert said.splitlines()[-3:] == ["bad failed (status 2)", "crashing failed (status 5)", "4 passed, 3 failed"]
 
 
+def test_a_profile_follows_each_check_if_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, said = closing(["--profile", "lint", "bad"], monkeypatch, capfd)
+    assert status == 3
+    assert re.search(r"=== profile of lint\nCPU: \d+ s, processors busy for \d+ % of the time\n", said)
+    assert "slowest tests, with what they set up" in said.split("=== profile of bad")[1]
+    assert "profile" not in closing(["bad"], monkeypatch, capfd)[1]
+
+
 def test_nothing_failed_is_said_by_the_status_too(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

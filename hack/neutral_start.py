@@ -16,6 +16,7 @@ import locale
 import os
 import resource
 import signal
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,6 +52,9 @@ DROPPED: Final = (
     *("SCRONTAB_", "SPRIO_", "SSHARE_", "SREPORT_", "SSTAT_", "SDIAG_", "MUNGE_", "PMI_", "PMIX_", "MYSQL_"),
     # How languages, shells and tools behave.
     *("LANG", "LC_", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE", "PYTHONINSPECT", "PYTHONIOENCODING", "PYTHONOPTIMIZE"),
+    # Set in many container images: each of hundreds of processes would compile what it imports, and each process of
+    # pytest rewrite all tests.
+    "PYTHONDONTWRITEBYTECODE",
     *("PYTHONSAFEPATH", "PYTHONSTARTUP", "PYTHONTRACEMALLOC", "PYTHONUTF8", "PYTHONWARNINGS"),
     *("BASH_ENV", "BASHOPTS", "SHELLOPTS", "CDPATH", "GLOBIGNORE", "POSIXLY_CORRECT", "GREP_", "PERL5", "PERL_"),
     *("COLUMNS", "LINES", "FORCE_COLOR", "CLICOLOR", "NO_COLOR"),
@@ -76,6 +80,7 @@ def begin() -> None:
     for name in os.environ.keys() - wanted.keys():
         del os.environ[name]
     os.environ.update(wanted)
+    sys.dont_write_bytecode = False
     time.tzset()
     _ = locale.setlocale(locale.LC_ALL, FIXED["LC_ALL"])
 

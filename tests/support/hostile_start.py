@@ -28,6 +28,7 @@ VARIABLES: Final = {
     "http_proxy": "http://127.0.0.1:1",
     "HTTPS_PROXY": "http://127.0.0.1:1",
     "PYTHONPATH": "/nowhere",
+    "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONWARNINGS": "ignore",
     "BASH_ENV": "/nowhere/rc",
     "POSIXLY_CORRECT": "1",

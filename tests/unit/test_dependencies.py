@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from pathlib import Path
@@ -20,6 +21,7 @@ DEPENDENCIES = tuple(
 )
 
 
+@functools.cache
 def imported() -> set[str]:
     found = set()
     for package in PACKAGES:
@@ -32,11 +34,8 @@ def imported() -> set[str]:
     return found
 
 
-IMPORTED = imported()
-
-
 @pytest.mark.parametrize("name", DEPENDENCIES)
 def test_a_dependency_is_imported_and_explained(name: str) -> None:
-    assert MODULES.get(name, name.replace("-", "_")) in IMPORTED
+    assert MODULES.get(name, name.replace("-", "_")) in imported()
     explained = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| .*\b{name}\b", explained, re.MULTILINE)

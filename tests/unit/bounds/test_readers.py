@@ -150,7 +150,10 @@ def functions_of(module: str, source: str) -> Iterator[Function]:
 def functions() -> Iterator[Function]:
     for path in sorted((PROJECT / "slinky_operator").rglob("*.py")):
         module = ".".join(path.relative_to(PROJECT).with_suffix("").parts)
-        yield from functions_of(module, path.read_text("utf-8"))
+        source = path.read_text("utf-8")
+        # What imports no model is not parsed: this runs in each process that collects tests.
+        if "slurm_client.models" in source:
+            yield from functions_of(module, source)
 
 
 FUNCTIONS: Final = {one.id: one for one in functions()}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import runpy
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +17,9 @@ from slurm_client.testing import FakeSlurmrestd
 SUBMIT = r"^POST \S+/job/submit"
 
 
-async def run(fake: FakeSlurmrestd, folder: Path, monkeypatch: pytest.MonkeyPatch, patience: str = "0.2") -> int:
+async def run(
+    fake: FakeSlurmrestd, folder: Path, monkeypatch: pytest.MonkeyPatch, patience: str, clock: Callable[[], float]
+) -> int:
     """Run the program against a slurmrestd in which no job ends by itself."""
     (folder / "token").write_text("token")
     environment = {"SLURMRESTD_URL": fake.url, "TOKEN_FILE": str(folder / "token"), "TIMEOUT": patience}
@@ -23,6 +28,7 @@ async def run(fake: FakeSlurmrestd, folder: Path, monkeypatch: pytest.MonkeyPatc
     program: dict[str, Any] = runpy.run_path(str(SLURM_CHART / "files" / "first_job.py"))
     main = program["main"]
     main.__globals__["PAUSE"] = 0.01
+    main.__globals__["time"] = SimpleNamespace(monotonic=clock)
     ended: int = await main()
     return ended
 
@@ -33,7 +39,8 @@ async def test_a_job_whose_submission_was_not_answered_is_found(
     async with FakeSlurmrestd() as fake:
         fake.add_node("w-0", cpus=2)
         fake.faults.add(SUBMIT, disconnect=True, late=True)
-        assert await run(fake, tmp_path, monkeypatch) == 1
+        # No time passes until the job is found, however busy the machine is.
+        assert await run(fake, tmp_path, monkeypatch, patience="0.2", clock=lambda: 0.0) == 1
         (job,) = fake.jobs.values()
         said = capsys.readouterr().out
         assert "no job yet, trying again" in said
@@ -50,7 +57,7 @@ async def test_a_job_that_was_never_confirmed_is_cancelled(
     async with FakeSlurmrestd() as fake:
         fake.add_node("w-0", cpus=2)
         fake.faults.add(SUBMIT, disconnect=True, late=True)
-        assert await run(fake, tmp_path, monkeypatch, patience="0") == 1
+        assert await run(fake, tmp_path, monkeypatch, patience="0", clock=time.monotonic) == 1
         assert len(fake.calls("post_job_submit")) == 1
         assert [job.state.base for job in fake.jobs.values()] == ["CANCELLED"]
     assert "was cancelled" in capsys.readouterr().out

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 IN_TWO = ("--numprocesses=2",)
 FILES_IN_THREE = ("--numprocesses=3", "--dist=loadfile")
-"""Three processes for two processors, each with what it starts for itself, a control plane for instance: they wait for
-daemons as often as they work."""
+"""Three processes, each with what it starts for itself, a control plane for instance: as many as a short run pays."""
+
+FILES_IN_SIX = ("--numprocesses=6", "--dist=loadfile")
+"""Six processes for two processors: they wait for daemons nine tenths of the time."""
 
 FULL_HISTORIES = {"NODESET_HISTORIES": "20000"}
 FEW_HISTORIES = {"NODESET_HISTORIES": "400"}
@@ -88,7 +90,7 @@ SUITES: dict[str, Suite] = {
     "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal")),),)),
     "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal"), FULL_HISTORIES),),)),
     "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *FILES_IN_THREE)),),)),
-    "integration": Suite("integration", ((daemons("integration", "tests/integration", *FILES_IN_THREE),),)),
+    "integration": Suite("integration", ((daemons("integration", "tests/integration", *FILES_IN_SIX),),)),
     "e2e": end_to_end(),
     "e2e-full": end_to_end("--slurm=all"),
 }

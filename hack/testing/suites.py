@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 IN_TWO = ("--numprocesses=2",)
-FILES_IN_THREE = ("--numprocesses=3", "--dist=loadfile")
+IN_THREE = ("--numprocesses=3",)
 """Three processes, each with what it starts for itself, a control plane for instance: as many as a short run pays."""
 
-FILES_IN_SIX = ("--numprocesses=6", "--dist=loadfile")
+IN_SIX = ("--numprocesses=6",)
 """Six processes for two processors: they wait for daemons nine tenths of the time."""
 
 FULL_HISTORIES = {"NODESET_HISTORIES": "20000"}
@@ -89,8 +89,8 @@ SUITES: dict[str, Suite] = {
     ),
     "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal")),),)),
     "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal"), FULL_HISTORIES),),)),
-    "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *FILES_IN_THREE)),),)),
-    "integration": Suite("integration", ((daemons("integration", "tests/integration", *FILES_IN_SIX),),)),
+    "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *IN_THREE)),),)),
+    "integration": Suite("integration", ((daemons("integration", "tests/integration", *IN_SIX),),)),
     "e2e": end_to_end(),
     "e2e-full": end_to_end("--slurm=all"),
 }

@@ -9,8 +9,7 @@ run. A cluster left by an earlier run (killed in the middle) is replaced: its st
 With ``--cluster=NAME`` the run uses a named cluster instead, starts it if needed, and leaves it running: the quick way
 while writing tests, and a way for several runs to share one.
 
-A file of tests runs as one unit, separately for each version of Slurm. Files marked `long` start first: started last,
-they would delay the end of the run.
+How files are shared between processes is in `tests.support.files_by_version`.
 
 Tests run with the newest Slurm; files marked `both_slurms` with the older one too, and with ``--slurm=all`` all files
 that are not marked `only_slurm`.
@@ -22,15 +21,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
 
 from hack.images import build as images
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl
 from hack.progress import say
+from tests.support.files_by_version import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.support.shared_by_workers import first_of, folder_of_run, worker
-from tests.support.slurm_in_kubernetes import VERSIONS
+
+__all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
 DOMAIN = "slurm.example"
 NAME = "e2e"
@@ -85,26 +84,3 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def kubectl(cluster: Cluster) -> Kubectl:
     """kubectl for that cluster."""
     return cluster.kubectl
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
-
-
-class FilesByVersion(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives each process whole files, with one version of Slurm at a time, in the order of the collection."""
-
-    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
-        super().__init__(config, log)
-        # By the number of tests, which says little of how long they take.
-        config.option.loadscopereorder = False
-
-    def _split_scope(self, nodeid: str) -> str:
-        file, _, test = nodeid.partition("::")
-        version = next((one for one in VERSIONS if f"[{one}" in test), "")
-        return f"{file}[{version}]" if version else file
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    return FilesByVersion(config, log)

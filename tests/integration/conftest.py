@@ -1,4 +1,7 @@
-"""Fixtures of all integration tests: one real API server per process; each test creates its namespace."""
+"""Fixtures of all integration tests: one real API server per process; each test creates its namespace.
+
+How files are shared between processes is in `tests.support.files_by_version`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ import pytest
 from tests.support import control_plane as support
 from tests.support import served
 from tests.support.control_plane import ControlPlane
+from tests.support.files_by_version import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+
+__all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,8 @@ from slinky_operator.kube.resources import (
 from tests.integration.cluster.conftest import Bench, applied, message, passes, ready, reason, wait_until
 from tests.integration.cluster.harness import DiesAfter, Running
 
+pytestmark = pytest.mark.long
+
 
 async def test_an_empty_spec_becomes_a_ready_cluster_and_then_rests(bench: Bench) -> None:
     await bench.create()

@@ -11,7 +11,7 @@ from slinky_operator.kube.resources import NODESETS, PODS
 from tests.integration.nodeset.conftest import Site, reason, up
 from tests.integration.nodeset.machines import Machines
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.smoke, pytest.mark.long]
 
 
 async def test_pods_come_up_registered_and_are_told(site: Site, machines: Machines) -> None:

@@ -23,6 +23,8 @@ from tests.support.slurm_host import SlurmHost
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 SERIES = sorted(PARSERS)
 
 

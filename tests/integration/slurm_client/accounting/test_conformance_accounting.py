@@ -18,6 +18,8 @@ from tests.integration.slurm_client.targets import until
 if TYPE_CHECKING:
     from tests.integration.slurm_client.accounting.clusters import AccountingCluster, RealCluster
 
+pytestmark = pytest.mark.long
+
 HOUR = timedelta(hours=1)
 
 _serial = itertools.count(1)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tests.integration.slurm_client.accounting.clusters import AccountingCluster, Answer, FakeCluster
 
+pytestmark = pytest.mark.long
+
 SERIES = [("real", series, version) for series, versions in PARSERS.items() for version in versions]
 
 _serial = itertools.count(1)

@@ -16,6 +16,8 @@ from tests.integration.helm.helm_commands import refused, run_helm
 from tests.support.control_plane import ControlPlane
 from tests.support.served import CRDS, apply_crds, wait_until_allowed, wait_until_kinds_are_served
 
+pytestmark = pytest.mark.long
+
 Install = Callable[..., str]
 Question = tuple[str, str, str | None]
 """Verb, `resource.group/subresource`, and namespace, or `None` for all of them."""

@@ -15,6 +15,8 @@ from tests.integration.slurm_client.targets import until
 if TYPE_CHECKING:
     from tests.integration.slurm_client.targets import Target
 
+pytestmark = pytest.mark.long
+
 LEFT_OUT = {
     *("dependency", "comment", "admin_comment", "system_comment", "command", "submit_line", "container"),
     *("container_id", "standard_input", "standard_output", "standard_error"),

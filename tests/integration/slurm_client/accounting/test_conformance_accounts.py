@@ -24,6 +24,8 @@ from slurm_client.notation.tres import Tres
 if TYPE_CHECKING:
     from tests.integration.slurm_client.accounting.clusters import AccountingCluster
 
+pytestmark = pytest.mark.long
+
 _serial = itertools.count(1)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tests.unit.nodeset.simulation.steps import STEPS, STEPS_ON_HOSTS, Step
 
-HISTORIES = int(os.environ.get("NODESET_HISTORIES", "5000"))
+HISTORIES = int(os.environ.get("NODESET_HISTORIES", "2000"))
 """How many are lived through from seeds. `make test-full` asks for 20,000; another number is set for a short run."""
 
 

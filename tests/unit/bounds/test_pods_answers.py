@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from types import FrameType
 from typing import Any, Final
 
@@ -103,12 +103,13 @@ def agent_at(url: str) -> Agent:
     return Agent(url, "u", "ns", "c")
 
 
-def keys_read() -> list[str]:
+@cache
+def keys_read() -> tuple[str, ...]:
     """Keys that readers of agents ask for."""
     trees = [ast.parse(inspect.getsource(one)) for one in (agent_questions, query)]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     called = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".get")]
-    return sorted({str(one.args[0].value) for one in called if isinstance(one.args[0], ast.Constant)})
+    return tuple(sorted({str(one.args[0].value) for one in called if isinstance(one.args[0], ast.Constant)}))
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -244,7 +244,7 @@ def test_the_functions_are_found() -> None:
     assert {
         "nodeset.slurm_nodes.drains.to_drain",
         "nodeset.disruption.victims.seconds_lost",
-        "cluster.rollout.slurm_questions._used_by",
+        "cluster.rollout.slurm_questions.used_by",
     } <= {one.id for one in CALLED}
 
 

@@ -93,13 +93,15 @@ $(DOCS)/mermaid-$(MERMAID).js:
 
 RELEASE_BIN := build/release/venv/bin
 
-.PHONY: release release-assets release-check pyxis-check version
+.PHONY: release release-assets release-check release-images-check pyxis-check version
 release: venv build/release/venv/.complete ## Images, charts, manifests, wheels, SBOMs, checksums and provenance into dist/VERSION (REGISTRY=, SOURCE=)
 	$(RUN) hack.release make $(if $(DIRTY),--allow-dirty) $(if $(PARTS),--parts $(PARTS)) $(if $(BUILDER),--builder $(BUILDER))
 release-assets: venv ## Put the files of dist/VERSION side by side into dist/VERSION-assets, to be attached to a release
 	$(RUN) hack.release assets
 release-check: venv ## Install each thing that dist/VERSION has into something empty, and use it
-	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest -v tests/release/test_images.py tests/integration/release
+	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest -v tests/release/test_images.py tests/release/test_publish.py tests/integration/release
+release-images-check: venv ## The same for the images alone
+	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest -v tests/release/test_images.py
 pyxis-check: venv ## Build slurmd with pyxis and enroot from folders with their sources (PYXIS=, ENROOT=), and run jobs with it
 	@test -d "$(PYXIS)" -a -d "$(ENROOT)" || { echo "make pyxis-check PYXIS=FOLDER ENROOT=FOLDER [SLURM=26.05]"; exit 2; }
 	rm -rf build/pyxis

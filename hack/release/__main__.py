@@ -1,4 +1,4 @@
-"""Make a release in a folder, or say what it would be: ``python -m hack.release make|assets|notes|version|support``."""
+"""Make a release in a folder, publish its images, or say what it would be: ``python -m hack.release --help``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hack import changes, plugin
+from hack.localkube.programs import build
 from hack.packaging.errors import PackagingError
 from hack.progress import step
-from hack.release import assets, charts, images, manifests, olm, parameters, provenance, sboms, support, version, wheels
+from hack.release import (
+    assets,
+    charts,
+    images,
+    manifests,
+    olm,
+    parameters,
+    provenance,
+    publish,
+    sboms,
+    support,
+    version,
+    wheels,
+)
 from hack.release.parameters import ROOT, Parameters
+from hack.release.publish import Crane
 
 PARTS = ("wheels", "charts", "manifests", "olm", "plugin", "images")
 
@@ -66,8 +81,14 @@ def _fill(parameters: Parameters, folder: Path, parts: Sequence[str]) -> None:
             sboms.build(parameters, made, folder / "sboms")
 
 
+def _publish(folder: Path, architectures: Sequence[str] | None) -> None:
+    crane = Crane(str(build.tool("crane")))
+    for name in publish.index(folder, architectures, crane) if architectures else publish.push(folder, crane):
+        print(name, flush=True)
+
+
 FAILURES = (
-    *(PackagingError, Refused, assets.AssetsFailed, changes.NoSection),
+    *(PackagingError, Refused, assets.AssetsFailed, changes.NoSection, publish.PublishFailed),
     *(sboms.SbomFailed, version.NoVersion, wheels.WheelFailed),
 )
 """What ends a command with one line."""
@@ -87,6 +108,14 @@ def _parser() -> argparse.ArgumentParser:
     making.add_argument("--builder", default="urn:slurm-operator:by-hand", help="URI of who makes it")
     attaching = commands.add_parser("assets", help="fill dist/VERSION-assets with the files to attach to a release")
     attaching.add_argument("--folder", type=Path, help="another folder of a release")
+    publishing = commands.add_parser("publish", help="push the images of dist/VERSION to the registry in their names")
+    publishing.add_argument("--folder", type=Path, help="another folder of a release")
+    publishing.add_argument(
+        "--index",
+        nargs="+",
+        metavar="ARCHITECTURE",
+        help="give what was pushed for these its names, and print what to sign",
+    )
     commands.add_parser("notes", help="print the section of CHANGELOG.md")
     versions = commands.add_parser("version", help="print the version, or write another one to all places")
     versions.add_argument("new", nargs="?")
@@ -111,6 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             target = folder.with_name(f"{folder.name}-assets")
             assets.build(folder, target)
             print(target)
+        elif options.command == "publish":
+            _publish(options.folder or ROOT / "dist" / version.current(), options.index)
         elif options.command == "notes":
             print(changes.section(changes.CHANGELOG.read_text(encoding="utf-8"), version.current()), end="")
         elif options.command == "support":

@@ -16,6 +16,13 @@ from typing_extensions import override
 
 from slinky_operator.conversion.errors import UnreadableInput
 
+try:
+    from yaml import CSafeDumper as SafeDumper
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:
+    # The plugin in one file has no compiled parts: the same, slower.
+    from yaml import SafeDumper, SafeLoader  # type: ignore[assignment]
+
 Values = dict[str, Any]
 
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -27,7 +34,7 @@ MAX_NODES: Final = 200_000
 """Keys and values, with what anchors stand for counted each time."""
 
 
-class _Loader(yaml.CSafeLoader):
+class _Loader(SafeLoader):
     """Texts, numbers, lists and maps, as helm reads them."""
 
     @override
@@ -44,11 +51,11 @@ def _text_of(key: object) -> str:
 # Times stay texts: nothing here is a time, and JSON has none.
 _Loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
-    for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    for first, pairs in SafeLoader.yaml_implicit_resolvers.items()
 }
 
 
-class _Dumper(yaml.CSafeDumper):
+class _Dumper(SafeDumper):
     """Texts of several lines as such, and nothing by anchors."""
 
     @override
@@ -56,7 +63,7 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def _represent_text(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
@@ -78,7 +85,7 @@ def load(text: str, source: str) -> list[Values]:
     """
     try:
         count = _Count(source)
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        for event in yaml.parse(text, Loader=SafeLoader):
             count.take(event)
         found = [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
     except yaml.MarkedYAMLError as error:

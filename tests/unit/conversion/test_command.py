@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -439,3 +440,18 @@ def test_defaults_of_several_node_sets(call: Call) -> None:
     assert nodesets["all-nodes"]["replicas"] == 4
     assert "  nodesets.cpu.slurmd: {} (empty)\n" in err
     assert "  nodesetDefaults.replicas -> nodesets.*.replicas: 4\n" in err
+
+
+def test_without_compiled_parts_of_the_library_the_result_is_the_same() -> None:
+    """As in the plugin in one file."""
+    site = Path(__file__).parent / "sites" / "hyperpod.yaml"
+    program = "import sys; from slinky_operator.conversion.command import main; sys.exit(main(sys.argv[1:]))"
+    plain = f"import sys; sys.modules['yaml._yaml'] = None; {program}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    found = [
+        subprocess.run([sys.executable, "-c", one, "-f", str(site)], capture_output=True, text=True, env=environment)  # noqa: PLW1510 - its exit code is compared
+        for one in (program, plain)
+    ]
+    assert found[0].returncode == found[1].returncode == 3
+    assert found[0].stdout == found[1].stdout
+    assert found[0].stderr == found[1].stderr

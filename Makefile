@@ -99,7 +99,7 @@ release: venv build/release/venv/.complete ## Images, charts, manifests, wheels,
 release-assets: venv ## Put the files of dist/VERSION side by side into dist/VERSION-assets, to be attached to a release
 	$(RUN) hack.release assets
 release-check: venv ## Install each thing that dist/VERSION has into something empty, and use it
-	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest -v tests/release/test_images.py tests/release/test_publish.py tests/integration/release
+	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest -v tests/release/test_images.py tests/release/test_plugin.py tests/release/test_publish.py tests/integration/release
 release-images-check: venv ## The same for the images alone
 	RELEASE=dist/$$($(RUN) hack.release version) PYTHONPATH=.:api $(BIN)/pytest -v tests/release/test_images.py
 pyxis-check: venv ## Build slurmd with pyxis and enroot from folders with their sources (PYXIS=, ENROOT=), and run jobs with it

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hack import changes, plugin
-from hack.localkube.programs import build
 from hack.packaging.errors import PackagingError
 from hack.progress import step
 from hack.release import (
@@ -82,7 +81,7 @@ def _fill(parameters: Parameters, folder: Path, parts: Sequence[str]) -> None:
 
 
 def _publish(folder: Path, architectures: Sequence[str] | None) -> None:
-    crane = Crane(str(build.tool("crane")))
+    crane = Crane.built()
     for name in publish.index(folder, architectures, crane) if architectures else publish.push(folder, crane):
         print(name, flush=True)
 

@@ -16,7 +16,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
+
+from hack.developing.tools import CRANE
+from hack.localkube.programs import build
 
 ARCHIVES: Final = "*.oci.tar"
 
@@ -61,6 +64,12 @@ class Crane:
 
     program: str
     plain: bool = False
+
+    @classmethod
+    def built(cls, *, plain: bool = False) -> Self:
+        """The pinned one, built if need be."""
+        build.ensure(CRANE)
+        return cls(str(build.tool(CRANE.name)), plain)
 
     def run(self, *arguments: str) -> str:
         """Run a command, and return what it prints; PublishFailed if it fails."""

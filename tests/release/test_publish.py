@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from hack.localkube.kubectl import wait_for
-from hack.localkube.programs import build
 from hack.release import publish
 from hack.release.publish import Crane, PublishFailed
 
@@ -28,7 +27,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def crane() -> Crane:
-    return Crane(str(build.tool("crane")), plain=True)
+    return Crane.built(plain=True)
 
 
 @pytest.fixture

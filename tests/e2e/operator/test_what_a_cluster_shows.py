@@ -116,7 +116,7 @@ def test_an_editor_asks_slurm_before_a_change(slurm: SlurmInKubernetes, editor: 
 
     def asked(extra: str, code: int) -> str:
         file.write_text(yaml.safe_dump({**cluster, "spec": {**spec, "extraConf": f"{STAYS_DOWN}\n{extra}"}}))
-        return editor.run("preflight", "-f", str(file), code=code)
+        return editor.run("preflight", "-f", str(file), "--timeout=600", code=code)
 
     shown = asked("Bogus=1", 1)
     assert "Slurm of Cluster slurm would refuse the configuration" in shown

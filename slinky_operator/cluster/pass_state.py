@@ -17,6 +17,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import ConfFiles
 
 Finding = TypeVar("Finding")
 
@@ -41,6 +42,7 @@ class PassState:
     """Seconds until something is due without an event."""
 
     _findings: dict[type, object] = field(default_factory=dict)
+    _mounted: ConfFiles | None = None
 
     def found(self, kind: type[Finding]) -> Finding:
         """The finding of this type; its default if no step has noted one."""
@@ -60,6 +62,13 @@ class PassState:
     def config_map(self) -> Object | None:
         """The current ConfigMap with slurm.conf, even if somebody else wrote it."""
         return self.snapshot.children.get(("ConfigMap", naming.config(self.snapshot.cluster.name)))
+
+    @property
+    def mounted(self) -> ConfFiles:
+        """What that ConfigMap holds, read once a pass; no files without one."""
+        if self._mounted is None:
+            self._mounted = ConfFiles.read((self.config_map or {}).get("data") or {})
+        return self._mounted
 
     def wake_up(self, seconds: float | None) -> None:
         """Requeue after this many seconds at the latest."""

@@ -23,7 +23,7 @@ from slinky_operator.cluster.rollout.slurm_questions import used_by
 from slinky_operator.cluster.trials.pods import TrialInput, container_of
 from slinky_operator.cluster.trials.preflight_pod import SlurmdKind, preflight
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, TextSource, render
+from slinky_operator.slurm.conf import ConfFiles, ConfInputs, NodeSetConf, TextSource, render
 from slinky_operator.slurm.conf.programs import programs
 from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from slurm_client.models import Job
@@ -63,7 +63,7 @@ def preview(given: Json) -> dict[str, Any]:
         node_sets = [NodeSet.parse(one) for one in given["nodeSets"]]
     except InvalidObjectError as error:
         return {"problems": [str(error)]}
-    running: Mapping[str, str] = given["running"]
+    running = ConfFiles.read(given["running"])
     sources = {one["metadata"]["name"]: text_source(one) for one in given["configMaps"]}
     missing = (name for name in names_of_sources(cluster.spec) if name not in sources)
     sources |= {name: TextSource(name, exists=False) for name in missing}
@@ -71,16 +71,15 @@ def preview(given: Json) -> dict[str, Any]:
     inputs = ConfInputs.of(cluster, parts, sources, variants.endpoint(cluster))
     use, nodes = _use(given.get("slurm"))
     inputs = replace(inputs, states={} if use is None else use.states)
-    slurm_conf = running.get("slurm.conf", "")
-    wanted = render(inputs, slurm_conf)
-    kept = Kept() if wanted.problems else removals.keep(running, wanted.files, use, nodes, live=True)
-    rendered = render(kept.over(inputs), slurm_conf)
+    wanted = render(inputs, running.lines)
+    kept = Kept() if wanted.problems else removals.keep(running, wanted, use, nodes, live=True)
+    rendered = render(kept.over(inputs), running.lines)
     problems = [str(one) for one in (*wanted.problems, *rendered.problems)]
     found: dict[str, Any] = {
         "problems": list(dict.fromkeys(problems)),
         "refused": [{"nodeSet": one.node_set, "why": str(one.problem)} for one in rendered.refused],
         "stays": list(kept.why),
-        "change": not problems and dict(rendered.files) != dict(running),
+        "change": not problems and dict(rendered.files) != dict(running.files),
     }
     if not found["change"]:
         return found
@@ -89,7 +88,8 @@ def preview(given: Json) -> dict[str, Any]:
     images = Images(slurmctld=slurmctld, slurmrestd="", agent="", slurmd=str(cluster.status.slurmd_image or slurmctld))
     members = [one for one in node_sets if one.name in rendered.node_sets]
     tried = kinds(members, images, given["slurmds"]) or (SlurmdKind(images.slurmd),)
-    trial = preflight(TrialInput(cluster, images, rendered.files, spec, spec), tried, programs(rendered.files, running))
+    looked_for = programs(rendered.lines, running.lines)
+    trial = preflight(TrialInput(cluster, images, rendered.files, spec, spec), tried, looked_for)
     assert trial.config_map is not None  # noqa: S101 - a preflight has one
     objects = _renamed(str(given["name"]), trial.pod.body, trial.config_map.body)
     return {

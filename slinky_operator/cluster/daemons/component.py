@@ -23,6 +23,7 @@ from slinky_operator.kube.resources import Resource
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble, of_pod
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import Parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class Materials:
 
     snapshot: Snapshot
     images: Images
-    slurm_conf: str
-    """Text of the slurm.conf that slurmctld has, or will have."""
+    conf: Parsed
+    """What the slurm.conf says that slurmctld has, or will have."""
 
     key_notes: Mapping[str, str]
     """The annotations of slurmctld's StatefulSet about its keys."""

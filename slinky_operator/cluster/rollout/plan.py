@@ -87,7 +87,7 @@ def _hindrance(candidate: Candidate) -> Step | None:
         write = Write(Child(CONFIGMAPS, back), stored.mounted)
         return Waiting("changes made by others are being reverted", (write,))
     if wanted.problems:
-        leaving, lines = membership.leaving(candidate.view.snapshot, wanted), stored.lines
+        leaving, lines = membership.leaving(candidate.view.snapshot, wanted), stored.running.lines
         strangers = [one for one in leaving if lines_of(one.obj["metadata"]["name"], lines) is None]
         words = "; ".join(map(str, wanted.problems))
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED

@@ -27,9 +27,10 @@ from slinky_operator.slurm.conf.keys.daemons import restart_keys
 from slinky_operator.slurm.conf.render import Rendered, render
 from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather, names_of_sources
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_lines, parse_words
-from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed, parse
+from slinky_operator.slurm.conf.syntax.parsed import ConfFiles, Line, Parsed, parse
 
 __all__ = [
+    "ConfFiles",
     "ConfInputs",
     "Directive",
     "Gathered",

@@ -16,7 +16,7 @@ from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, base_of
 from slinky_operator.slurm.conf.nodes import Names
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
-from slinky_operator.slurm.conf.syntax.parsed import Parsed, parse
+from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
 
 ALL_PARTITION: Final = "all"
 """Name of the partition over all nodes."""
@@ -59,7 +59,7 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Nod
         if kept is None:
             continue
         # A partition of the Cluster's own takes the place of the NodeSet's; its nodes stay known.
-        kept = tuple(line for line in kept if not any(name.lower() in taken for name in partitions_in([line])))
+        kept = tuple(line for line in kept if line.partition.lower() not in taken)
         if default != one.name:
             kept = tuple(map(_not_default, kept))
         admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept))
@@ -158,18 +158,15 @@ def _default_owner(inputs: ConfInputs, running: Parsed) -> str | None:
         unusable = isinstance(words, TextProblem)
         if isinstance(words, TextProblem) or says_default(words):
             # Where the new text is unusable, the running one goes on to count.
-            if any(is_default(line) for line in lines_of(one.name, running) or ()):
+            if any(says_default(line.words) for line in lines_of(one.name, running) or ()):
                 return one.name
             claims += [] if unusable else [one.name]
     return claims[0] if claims else None
 
 
-def _not_default(line: str) -> str:
+def _not_default(line: Line) -> Line:
     """The same line without a claim to be the default."""
-    words = parse_words(line)
-    if isinstance(words, TextProblem):
-        return line
-    return " ".join(str(Directive(word.key, "NO") if word.folded == "default" else word) for word in words)
+    return Line(tuple(Directive(word.key, "NO") if word.folded == "default" else word for word in line.words))
 
 
 def says_default(words: Iterable[Directive]) -> bool:
@@ -177,18 +174,7 @@ def says_default(words: Iterable[Directive]) -> bool:
     return any(word.folded == "default" and word.value.lower() in {"yes", "true", "1"} for word in words)
 
 
-def is_default(line: str) -> bool:
-    """Whether a whole line does."""
-    words = parse_words(line)
-    return not isinstance(words, TextProblem) and says_default(words)
-
-
-def partitions_in(lines: Iterable[str]) -> dict[str, str]:
-    """Partitions of rendered lines, with their nodes."""
-    return {name: line.get("Nodes") for name, line in parse("\n".join(lines)).partitions.items()}
-
-
-def lines_of(node_set: str, running: Parsed) -> tuple[str, ...] | None:
+def lines_of(node_set: str, running: Parsed) -> tuple[Line, ...] | None:
     """A NodeSet's lines in a slurm.conf we have rendered, or `None` if it is not in there."""
     declared, partition = running.node_sets.get(node_set), running.partitions.get(node_set)
     if declared is None:
@@ -196,4 +182,4 @@ def lines_of(node_set: str, running: Parsed) -> tuple[str, ...] | None:
     own = partition is not None and partition.get("Nodes") == node_set
     future = future_nodes.lines_in(running).get(node_set)
     lines = (declared, running.nodes.get(future or ""), partition if own else None)
-    return tuple(str(line) for line in lines if line is not None)
+    return tuple(line for line in lines if line is not None)

@@ -18,7 +18,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
-from slinky_operator.slurm.conf.syntax.parsed import Parsed
+from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 from slinky_operator.slurm.slurmd import launch, node_conf, resources
@@ -57,7 +57,7 @@ class FutureNodes:
     """The future nodes of a NodeSet."""
 
     count: int
-    words: str
+    words: tuple[Directive, ...]
     """What each of them offers: words of a node's line."""
 
 
@@ -85,12 +85,13 @@ def of(nodeset: NodeSet) -> FutureNodes | None:
     words = parse_words(line)
     if isinstance(words, TextProblem):
         return None
-    return FutureNodes(count, " ".join(str(word) for word in words if word.folded in _OF_NODES))
+    return FutureNodes(count, tuple(word for word in words if word.folded in _OF_NODES))
 
 
-def line_of(node_set: str, nodes: FutureNodes) -> str:
+def line_of(node_set: str, nodes: FutureNodes) -> Line:
     """Their line."""
-    return f"{Directive('NodeName', expression_of(node_set, nodes))} {nodes.words} NodeAddr={NO_ADDRESS} State={STATE}"
+    name, address = Directive("NodeName", expression_of(node_set, nodes)), Directive("NodeAddr", NO_ADDRESS)
+    return Line((name, *nodes.words, address, Directive("State", STATE)))
 
 
 def expression_of(node_set: str, nodes: FutureNodes) -> str:

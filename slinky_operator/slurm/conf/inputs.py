@@ -18,6 +18,7 @@ from slinky_operator.slurm.conf.future_nodes import FutureNodes
 from slinky_operator.slurm.conf.sources import token_keys
 from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather
 from slinky_operator.slurm.conf.sources.token_keys import TokenKeys
+from slinky_operator.slurm.conf.syntax.parsed import Line
 from slinky_operator.slurm.tokens.signing_keys import PublicKey
 
 MAX_NODE_COUNT: Final = 10_000
@@ -38,7 +39,7 @@ class NodeSetConf:
     gres: str = ""
     """Generic resources of a node, of which slurm.conf must know the types."""
 
-    kept: tuple[str, ...] | None = None
+    kept: tuple[Line, ...] | None = None
     """Lines of the running configuration that stay because the NodeSet's new text is refused; `None` for none."""
 
     ordinals: bool = True
@@ -121,7 +122,7 @@ class ConfInputs:
     token_keys: TokenKeys = TokenKeys()  # noqa: RUF009 - frozen
     """The public keys of tokens."""
 
-    kept_partitions: tuple[str, ...] = ()
+    kept_partitions: tuple[Line, ...] = ()
     """Lines `PartitionName=` of the running configuration that nobody wants any more, but that are in use: they stay
     without taking new jobs, since removing a partition ends its jobs."""
 

@@ -17,7 +17,7 @@ from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.inputs import NodeSetConf, StaticNodeConf, base_of
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
-from slinky_operator.slurm.conf.syntax.parsed import Parsed
+from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
 from slurm_client.notation import hostlist
 
 MOST: Final = MAX_ORDINALS
@@ -54,7 +54,7 @@ class Names:
 class StaticNodes:
     """What came of them."""
 
-    lines: tuple[str, ...]
+    lines: tuple[Line, ...]
     names: Names
     problems: tuple[Problem, ...]
 
@@ -79,7 +79,7 @@ def static_nodes(
     future
         Names of nodes that are to be `State=FUTURE`, whatever their state would be.
     """
-    lines: list[str] = []
+    lines: list[Line] = []
     problems: list[Problem] = []
     names: set[str] = set()
     bases: dict[str, str] = {}
@@ -115,7 +115,7 @@ def _runs(mine: Names, running: Parsed) -> bool:
     return mine.all <= {name for key in running.nodes if key not in future for name in hostlist.expand(key)}
 
 
-def _lines(expression: str, words: tuple[Directive, ...], future: frozenset[str]) -> list[str]:
+def _lines(expression: str, words: tuple[Directive, ...], future: frozenset[str]) -> list[Line]:
     """The line of a host list; several where some of its nodes are of the future, and others are not."""
     if future.isdisjoint(_names(expression).all):
         return [_line(expression, words)]
@@ -133,8 +133,8 @@ def _lines(expression: str, words: tuple[Directive, ...], future: frozenset[str]
     return lines
 
 
-def _line(expression: str, words: Iterable[Directive]) -> str:
-    return " ".join(map(str, (Directive("NodeName", expression), *words)))
+def _line(expression: str, words: Iterable[Directive]) -> Line:
+    return Line((Directive("NodeName", expression), *words))
 
 
 def _part(word: Directive, places: Sequence[int], count: int) -> Directive:

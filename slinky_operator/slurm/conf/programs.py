@@ -10,14 +10,12 @@ the preflight's pod has none. Machines outside Kubernetes and login pods have im
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_operator.slurm.conf.keys.rules import rule_of
-from slinky_operator.slurm.conf.syntax.parsed import Parsed, parse
-
-_SLURM_CONF: Final = "slurm.conf"
+from slinky_operator.slurm.conf.syntax.parsed import Parsed
 
 _ALWAYS_BY_SLURMD: Final = ("prolog", "epilog")
 _BY_SLURMD: Final = ("taskprolog", "taskepilog", "healthcheckprogram", "unkillablestepprogram", "rebootprogram")
@@ -36,17 +34,16 @@ class Programs:
     slurmd: tuple[str, ...] = field(default=())
 
 
-def programs(files: Mapping[str, str], running: Mapping[str, str]) -> Programs:
+def programs(wanted: Parsed, live: Parsed) -> Programs:
     """The programs to look for before a configuration is applied.
 
     Parameters
     ----------
-    files
-        The configuration.
-    running
-        The files that slurmctld runs; what these have, too, is not new.
+    wanted
+        Its slurm.conf.
+    live
+        The one that slurmctld runs; what this has, too, is not new.
     """
-    wanted, live = parse(files[_SLURM_CONF]), parse(running.get(_SLURM_CONF, ""))
     return Programs(
         tuple(_of(wanted, live, _ALWAYS_BY_SLURMCTLD, _BY_SLURMCTLD)),
         tuple(_of(wanted, live, _ALWAYS_BY_SLURMD, _BY_SLURMD)),

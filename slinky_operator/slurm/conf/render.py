@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
@@ -29,7 +29,7 @@ from slinky_api.errors import Problem
 from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm import home_folders, naming
 from slinky_operator.slurm.conf import containers, future_nodes, states
-from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, is_default, partitions_in, says_default
+from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, says_default
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
 from slinky_operator.slurm.conf.keys.merge import check_accounting, check_extra, merge, with_kept, without_states
 from slinky_operator.slurm.conf.nodes import static_nodes
@@ -37,7 +37,7 @@ from slinky_operator.slurm.conf.sources.files import implied_keys
 from slinky_operator.slurm.conf.sources.gather import check, check_size, contents
 from slinky_operator.slurm.conf.sources.scripts import in_order
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_lines, parse_words
-from slinky_operator.slurm.conf.syntax.parsed import Line, parse
+from slinky_operator.slurm.conf.syntax.parsed import ConfFiles, Line, Parsed, parse
 from slinky_operator.slurm.tokens import key_set
 
 SLURM_CONF: Final = "slurm.conf"
@@ -48,17 +48,16 @@ INACTIVE: Final = "INACTIVE"
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(ConfFiles):
     """What came of the inputs."""
 
-    files: Mapping[str, str]
-    hash: str
+    hash: str = ""
     """Over all files, names included; the same for the same configuration, however it was ordered in the spec."""
 
-    partitions: Mapping[str, str]
+    partitions: Mapping[str, str] = field(default_factory=dict)
     """Every partition and what its `Nodes=` says, so that a running slurmctld can be compared."""
 
-    node_sets: tuple[str, ...]
+    node_sets: tuple[str, ...] = ()
     """NodeSets that take part."""
 
     problems: tuple[Problem, ...] = ()
@@ -83,7 +82,7 @@ class _Section:
     lines: tuple[str, ...]
 
 
-def render(inputs: ConfInputs, running: str = "") -> Rendered:
+def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa: B008 - frozen
     """Render all files.
 
     Parameters
@@ -100,19 +99,19 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
         With `problems`, if the Cluster's own part is unusable; the files are then as far as they could be made.
     """
     problems: list[Problem] = []
-    before, marks_before = parse(running), states.marked(running)
-    outside = static_nodes(inputs.nodes, inputs.node_sets, before, inputs.future)
+    marks_before = states.marked(running)
+    outside = static_nodes(inputs.nodes, inputs.node_sets, running, inputs.future)
     problems += outside.problems
-    node_sets, refused = admit(inputs, outside.names, before)
-    partitions, defaults = _cluster_partitions(inputs, problems)
-    lines: list[str] = []
+    node_sets, refused = admit(inputs, outside.names, running)
+    own, has_default = _cluster_partitions(inputs, problems)
+    lines: list[Line] = []
     shown: dict[str, str] = {}
     for one in node_sets:
         if one.kept is not None:
-            lines += (_as_in_the_spec(line, marks_before) for line in one.kept)
-            shown |= partitions_in(one.kept)
+            lines += (states.as_in_the_spec(line, marks_before) for line in one.kept)
+            shown |= _nodes_of(one.kept)
             continue
-        lines.append(f"NodeSet={one.name} Feature={one.name}")
+        lines.append(Line.of(NodeSet=one.name, Feature=one.name))
         if one.future is not None:
             lines.append(future_nodes.line_of(one.name, one.future))
         if one.partition is not None:
@@ -125,28 +124,28 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
         {name for partition in inputs.partitions for name in partition.node_sets if name not in known | {"ALL"}}
     )
     declared = {*undefined, *inputs.kept_node_sets} - known
-    lines += [f"NodeSet={name} Feature={name}" for name in sorted(declared)]
+    lines += [Line.of(NodeSet=name, Feature=name) for name in sorted(declared)]
+    default = "NO" if has_default or any(says_default(line.words) for line in lines) else "YES"
+    everything = Line.of(PartitionName=ALL_PARTITION, Nodes="ALL", Default=default, State="UP")
+    shown |= _nodes_of((everything, *own))
+    made = Parsed.of((*lines, everything, *own))
     files = _files(inputs, problems)
-    main, rest = _keys(_with_room(inputs, lines), problems, node_sets, files)
-    default = any(is_default(line) for line in lines) or defaults
-    everything = f"PartitionName={ALL_PARTITION} Nodes=ALL Default={'NO' if default else 'YES'} State=UP"
-    shown |= {ALL_PARTITION: "ALL"} | {name: where for name, where, _ in partitions}
-    own = [line for _, _, line in partitions]
-    wanted = parse("\n".join((*lines, everything, *own))).partitions.values()
-    by_hand = states.set_by_hand(wanted, before, marks_before, inputs.states)
+    main, rest = _keys(_with_room(inputs, made), problems, node_sets, files)
+    wanted = made.partitions.values()
+    by_hand = states.set_by_hand(wanted, running, marks_before, inputs.states)
     kept = _kept_partitions(inputs, shown)
-    if kept or states.move(wanted, by_hand, before, settled=inputs.settled):
+    if kept or states.move(wanted, by_hand, running, settled=inputs.settled):
         main, rest = without_states(main), without_states(rest)
-    shown |= {name: line.get("Nodes") for name, line in kept.items()}
+    shown |= _nodes_of(kept)
     sections = [
         _Section("The cluster", tuple(map(str, main))),
         _Section("Scripts", tuple(map(str, _scripts(inputs)))),
         _Section("From extraConf", tuple(map(str, rest))),
-        _Section("Nodes outside Kubernetes", outside.lines),
+        _Section("Nodes outside Kubernetes", tuple(map(str, outside.lines))),
         _Section("NodeSets and their partitions", tuple(_stated(line, by_hand) for line in lines)),
         _Section("Partitions", tuple(_stated(line, by_hand) for line in (everything, *own))),
         _Section("States that an administrator has set", states.marks(by_hand)),
-        _Section("No longer wanted, but in use", tuple(map(str, kept.values()))),
+        _Section("No longer wanted, but in use", tuple(map(str, kept))),
     ]
     files[SLURM_CONF] = _template(SLURM_CONF).render(sections=[section for section in sections if section.lines])
     if CGROUP_CONF not in files:
@@ -154,6 +153,7 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
     problems += check_size(files, inputs.texts)
     return Rendered(
         files=files,
+        lines=parse(files[SLURM_CONF]),
         hash=hash_of(files),
         partitions=shown,
         node_sets=tuple(one.name for one in node_sets),
@@ -192,36 +192,30 @@ def _scripts(inputs: ConfInputs) -> list[Directive]:
     return [*own, *(one.directive for one in in_order(inputs.texts.scripts))]
 
 
-def _partition_line(name: str, nodes: str, words: Sequence[Directive]) -> str:
+def _nodes_of(lines: Iterable[Line]) -> dict[str, str]:
+    """Partitions that lines declare, with their nodes."""
+    return {line.partition: line.get("Nodes") for line in lines if line.partition}
+
+
+def _partition_line(name: str, nodes: str, words: Sequence[Directive]) -> Line:
     # Set if the user does not: a partition without it is down until someone sets it up.
     state = () if any(word.folded == "state" for word in words) else (Directive("State", "UP"),)
     where = (Directive("Nodes", nodes),) if nodes else ()
-    return " ".join(map(str, (Directive("PartitionName", name), *where, *words, *state)))
+    return Line((Directive("PartitionName", name), *where, *words, *state))
 
 
-def _stated(line: str, by_hand: Mapping[str, states.SetState]) -> str:
+def _stated(line: Line, by_hand: Mapping[str, states.SetState]) -> str:
     """A line with the state that its partition keeps."""
-    return next(
-        (
-            str(found.replaced(State=by_hand[name].state))
-            for name, found in parse(line).partitions.items()
-            if name in by_hand
-        ),
-        line,
-    )
-
-
-def _as_in_the_spec(line: str, before: Mapping[str, states.SetState]) -> str:
-    found = parse(line).partitions.values() if before else ()
-    return next((str(states.as_in_the_spec(one, before)) for one in found), line)
+    kept = by_hand.get(line.partition)
+    return str(line if kept is None else line.replaced(State=kept.state))
 
 
 # The Cluster's own
 
 
-def _cluster_partitions(inputs: ConfInputs, problems: list[Problem]) -> tuple[list[tuple[str, str, str]], bool]:
-    """Name, nodes and line of each partition, in order of name; and whether one of them is the default."""
-    found: list[tuple[str, str, str]] = []
+def _cluster_partitions(inputs: ConfInputs, problems: list[Problem]) -> tuple[list[Line], bool]:
+    """The line of each partition, in order of name; and whether one of them is the default."""
+    found: list[Line] = []
     names: set[str] = set()
     default: str | None = None
     indexed = sorted(enumerate(inputs.partitions), key=lambda pair: pair[1].name)
@@ -244,21 +238,20 @@ def _cluster_partitions(inputs: ConfInputs, problems: list[Problem]) -> tuple[li
             problems.append(Problem(f"{field}.nodes", "must be node names or hostlists"))
             continue
         nodes = ",".join((*sorted(set(one.node_sets)), *one.nodes))
-        found.append((one.name, nodes, _partition_line(one.name, nodes, words)))
+        found.append(_partition_line(one.name, nodes, words))
     return found, default is not None
 
 
-def _kept_partitions(inputs: ConfInputs, wanted: Iterable[str]) -> dict[str, Line]:
-    taken = set(wanted)
-    found = parse("\n".join(inputs.kept_partitions)).partitions
-    return {
-        name: line.replaced(State=INACTIVE, Default="NO") for name, line in sorted(found.items()) if name not in taken
-    }
+def _kept_partitions(inputs: ConfInputs, wanted: Collection[str]) -> list[Line]:
+    kept = sorted(
+        (line for line in inputs.kept_partitions if line.partition not in wanted), key=lambda one: one.partition
+    )
+    return [line.replaced(State=INACTIVE, Default="NO") for line in kept]
 
 
-def _with_room(inputs: ConfInputs, lines: Iterable[str]) -> ConfInputs:
+def _with_room(inputs: ConfInputs, made: Parsed) -> ConfInputs:
     """The inputs with room for the future nodes beside those that register."""
-    room = inputs.max_node_count + future_nodes.count_in(parse("\n".join(lines)))
+    room = inputs.max_node_count + future_nodes.count_in(made)
     return replace(inputs, max_node_count=min(room, max(inputs.max_node_count, MAX_ORDINALS)))
 
 

@@ -19,9 +19,7 @@ UP: Final = "UP"
 STATES: Final = frozenset({"UP", "DOWN", "DRAIN", "INACTIVE"})
 """What an administrator can set; a state of another name is none."""
 
-_MARK: Final = re.compile(
-    r"^# (?P<name>\S+) is (?P<state>[A-Z]+) by scontrol, not (?P<spec>\S+) as in the spec$", re.MULTILINE
-)
+_MARK: Final = re.compile(r"# (?P<name>\S+) is (?P<state>[A-Z]+) by scontrol, not (?P<spec>\S+) as in the spec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +43,15 @@ def marks(states: Mapping[str, SetState]) -> tuple[str, ...]:
     )
 
 
-def marked(text: str) -> dict[str, SetState]:
+def marked(conf: Parsed) -> dict[str, SetState]:
     """What the comments of a rendered slurm.conf tell."""
-    return {found["name"]: SetState(found["state"], found["spec"]) for found in _MARK.finditer(text)}
+    marks = filter(None, map(_MARK.fullmatch, conf.comments))
+    return {found["name"]: SetState(found["state"], found["spec"]) for found in marks}
 
 
 def as_in_the_spec(line: Line, before: Mapping[str, SetState]) -> Line:
-    """A line of the running file with the state of the spec, if its own differs."""
-    mark = before.get(line.words[0].value)
+    """A line of the running file with the state of the spec, if it is of a partition whose own differs."""
+    mark = before.get(line.partition)
     return line if mark is None else line.replaced(State=mark.spec)
 
 

@@ -52,7 +52,7 @@ def conf(count: int, **spec: Any) -> str:
     """Lines of a slurm.conf with that NodeSet."""
     future = NodeSetConf.of(node_set(count, **spec)).future
     lines = [] if future is None else [future_nodes.line_of("gpu", future)]
-    return "\n".join((*SET, *lines))
+    return "\n".join((*SET, *map(str, lines)))
 
 
 @pytest.fixture(params=["24.11", "26.05"])

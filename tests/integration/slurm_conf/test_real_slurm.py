@@ -118,7 +118,8 @@ def test_all_but_listening_is_taken_over_and_a_restart_harms_no_job(slurm: Slurm
 
     # Only that it listens somewhere else is missing, which is why a change of it is handled separately.
     assert listening(slurm.slurmctld_port) == before == {"127.0.0.1"}
-    assert restart_keys("CommunicationParameters=NoInAddrAny") != restart_keys("CommunicationParameters=x")
+    one, other = (restart_keys(parse(f"CommunicationParameters={item}")) for item in ("NoInAddrAny", "x"))
+    assert one != other
     slurm.stop("slurmctld")
     slurm.start_slurmctld()
     assert listening(slurm.slurmctld_port) == {"0.0.0.0"}  # noqa: S104 - what is looked for

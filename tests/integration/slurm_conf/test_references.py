@@ -20,6 +20,7 @@ from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.cluster.rollout.in_use.removals import Kept, keep
 from slinky_operator.cluster.rollout.slurm_questions import ask_use
+from slinky_operator.slurm.conf import ConfFiles
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.accounting_host import AccountingHost
@@ -174,7 +175,7 @@ class Matrix:
             asked = cast("ClusterClient", SimpleNamespace(client=client, fresh_jobs=client.jobs))
             use = replace(await ask_use(asked, "", time.monotonic), states={})
         assert not use.why
-        return keep(running, wanted, use, 1, live=True)
+        return keep(ConfFiles.read(running), ConfFiles.read(wanted), use, 1, live=True)
 
     def change(self) -> None:
         """Reconfigure; then it is time for jobs that wait, and those that run may end."""

@@ -20,6 +20,7 @@ from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF
 
 Word = Literal["True", "False", "Unknown"]
@@ -134,7 +135,7 @@ def lost_node(pod: Object) -> str:
 def _of_slurm(snapshot: Snapshot) -> tuple[Word, Reason, str]:
     """What slurmdbd has answered."""
     config_map = snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))) or {}
-    if not in_conf.has_accounting((config_map.get("data") or {}).get(SLURM_CONF, "")):
+    if not in_conf.has_accounting(parse((config_map.get("data") or {}).get(SLURM_CONF, ""))):
         return (
             "False",
             Reason.CONFIG_PENDING,

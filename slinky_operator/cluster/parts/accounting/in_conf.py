@@ -23,7 +23,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import variants
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.syntax.parsed import parse
+from slinky_operator.slurm.conf.syntax.parsed import Parsed
 
 STORAGE: Final = "accounting_storage/slurmdbd"
 """`AccountingStorageType` with accounting."""
@@ -37,18 +37,18 @@ RESTART_KEY: Final = "ClusterIdOf"
 """Among the keys that slurmctld reads only at start: the database whose id it has."""
 
 
-def has_accounting(slurm_conf: str) -> bool:
+def has_accounting(conf: Parsed) -> bool:
     """Whether a slurm.conf names slurmdbd."""
-    return parse(slurm_conf).value(_TYPE).lower().rpartition("/")[2] == "slurmdbd"
+    return conf.value(_TYPE).lower().rpartition("/")[2] == "slurmdbd"
 
 
-def endpoint(snapshot: Snapshot, running: str, *, never_ran: bool) -> tuple[str, int] | None:
+def endpoint(snapshot: Snapshot, running: Parsed, *, never_ran: bool) -> tuple[str, int] | None:
     """Host and port that slurm.conf is to name; `None` while it names none.
 
     Parameters
     ----------
     running
-        The slurm.conf in use; empty without one.
+        The slurm.conf in use.
     never_ran
         Whether no slurmctld has run with any configuration of the Cluster.
     """
@@ -65,14 +65,14 @@ def slurmdbd_is_ready(snapshot: Snapshot) -> bool:
     return bool((live.get("status") or {}).get("readyReplicas"))
 
 
-def restart(cluster: Cluster, slurm_conf: str) -> Mapping[str, str]:
+def restart(cluster: Cluster, conf: Parsed) -> Mapping[str, str]:
     """What slurmctld's pod must have started with, beside the keys of `slurm.conf.keys.daemons`."""
     identity = variants.database_identity(cluster)
-    return {RESTART_KEY: identity} if identity and has_accounting(slurm_conf) else {}
+    return {RESTART_KEY: identity} if identity and has_accounting(conf) else {}
 
 
-def must_restart(cluster: Cluster, pod: Object, slurm_conf: str) -> bool:
+def must_restart(cluster: Cluster, pod: Object, conf: Parsed) -> bool:
     """Whether a pod of slurmctld cannot take these files by a reconfigure: it has not started with this database."""
-    wanted = restart(cluster, slurm_conf).get(RESTART_KEY)
+    wanted = restart(cluster, conf).get(RESTART_KEY)
     started = (pod["metadata"].get("annotations") or {}).get(ANNOTATION_ID_OF)
     return wanted is not None and started != wanted

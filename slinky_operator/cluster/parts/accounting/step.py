@@ -22,7 +22,7 @@ from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.render import SLURM_CONF
+from slinky_operator.slurm.conf import Parsed
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
 ASK_EVERY: Final = 30.0
@@ -54,8 +54,7 @@ def keep_accounting(state: PassState) -> Iterable[Action]:
 def ask_accounting(state: PassState) -> Iterator[Action]:
     """Ask slurmdbd, through slurmrestd, if slurm.conf names it and the last answer is old enough."""
     snapshot = state.snapshot
-    files = (state.config_map or {}).get("data") or {}
-    if variants.wanted(snapshot.cluster) is None or not in_conf.has_accounting(files.get(SLURM_CONF, "")):
+    if variants.wanted(snapshot.cluster) is None or not in_conf.has_accounting(state.mounted.lines):
         return
     if not snapshot.slurm_answers:
         return
@@ -77,7 +76,7 @@ def _tried(state: PassState, wanted: stored.Contents) -> Trial:
     ):
         # A template that is refused is reported by the step `write_daemons`, and the running pod stays.
         with contextlib.suppress(RefusedFragment):
-            materials = Materials(snapshot, state.images, "", {})
+            materials = Materials(snapshot, state.images, Parsed(), {})
             template = SLURMDBD.workload(materials).body["spec"]["template"]["spec"]
     return slurmdbd_conf.trial(state.view, wanted, template)
 

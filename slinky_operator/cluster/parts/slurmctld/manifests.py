@@ -159,8 +159,8 @@ class Slurmctld(Component):
     def workload(self, materials: Materials) -> Child:
         """The StatefulSet; an operator of another version does not replace the pod for agent or probe."""
         snapshot, images = materials.snapshot, materials.images
-        cluster, text = snapshot.cluster, materials.slurm_conf
-        restart = {**restart_keys(text), **in_conf.restart(cluster, text)}
+        cluster, conf = snapshot.cluster, materials.conf
+        restart = {**restart_keys(conf), **in_conf.restart(cluster, conf)}
         notes = {**materials.key_notes, **default_images.note(self.spec(cluster), self.daemon), **note(cluster)}
         made = Child(STATEFULSETS, stateful_set(cluster, images, restart, notes))
         live, pod = snapshot.children.get(made.key), snapshot.controller_pod

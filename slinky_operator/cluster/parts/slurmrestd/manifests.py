@@ -199,7 +199,7 @@ class Slurmrestd(Component):
     def workload(self, materials: Materials) -> Child:
         cluster = materials.snapshot.cluster
         notes = default_images.note(self.spec(cluster), self.daemon)
-        accounting = in_conf.has_accounting(materials.slurm_conf) and variants.wanted(cluster) is not None
+        accounting = in_conf.has_accounting(materials.conf) and variants.wanted(cluster) is not None
         return Child(DEPLOYMENTS, deployment(cluster, materials.images, notes, accounting=accounting))
 
     @override

@@ -31,6 +31,7 @@ from slinky_operator.cluster.writes.due import writes
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import LOGINSETS, PODDISRUPTIONBUDGETS, SERVICES
 from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.slurm.conf import ConfFiles
 from slinky_operator.slurm.conf.render import SLURM_CONF
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
@@ -47,12 +48,12 @@ def keep_images(state: PassState) -> Iterable[Action]:
 
 def try_replacement(state: PassState) -> Iterable[Action]:
     """Try the pod that will replace slurmctld's."""
-    snapshot, stored = state.snapshot, (state.config_map or {}).get("data") or {}
-    if SLURM_CONF not in stored or snapshot.cluster.deleting:
+    snapshot, mounted = state.snapshot, state.mounted
+    if SLURM_CONF not in mounted.files or snapshot.cluster.deleting:
         return ()
     wanted: Child | None = None
     try:
-        wanted = SLURMCTLD.workload(_materials(state, stored[SLURM_CONF]))
+        wanted = SLURMCTLD.workload(_materials(state, mounted))
     except RefusedFragment:
         # It stays unchanged; the step `write_daemons` reports it.
         wanted = None
@@ -67,8 +68,7 @@ def write_daemons(state: PassState) -> Iterator[Action]:
     snapshot, swap = state.snapshot, state.found(Replacement)
     keys, rollout = state.found(Keys), state.found(Configuration).rollout
     assert rollout is not None  # noqa: S101 - the configuration comes before
-    files = (state.config_map or {}).get("data") or rollout.rendered.files
-    made = daemons.make(_materials(state, files.get(SLURM_CONF, "")))
+    made = daemons.make(_materials(state, state.mounted if state.mounted.files else rollout.rendered))
     workloads = (*made.children, *login_sets(snapshot.cluster))
     asked = _ask_releases(state, workloads)
     yield from asked.actions
@@ -146,9 +146,9 @@ def ask_claim(state: PassState) -> Iterator[Action]:
         yield Ask(ClaimQuestion(name))
 
 
-def _materials(state: PassState, slurm_conf: str) -> Materials:
+def _materials(state: PassState, conf: ConfFiles) -> Materials:
     notes = lifecycle.notes(state.snapshot, state.found(Keys))
-    return Materials(state.snapshot, state.images, slurm_conf, notes)
+    return Materials(state.snapshot, state.images, conf.lines, notes)
 
 
 def _ask_releases(state: PassState, workloads: tuple[Child, ...]) -> Answers:

@@ -14,9 +14,8 @@ from dataclasses import replace
 from slinky_operator.cluster.actions import HoldBackNodeSets
 from slinky_operator.cluster.memory import Held
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered, parse
+from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered
 from slinky_operator.slurm.conf.admit import lines_of
-from slinky_operator.slurm.conf.render import SLURM_CONF
 
 
 def held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
@@ -47,14 +46,13 @@ def _own_part(inputs: ConfInputs) -> str:
 
 def changed(inputs: ConfInputs, candidate: Rendered, before: Parsed) -> list[NodeSetConf]:
     """NodeSets whose lines in a configuration differ from the running ones, `before`."""
-    after = parse(candidate.files[SLURM_CONF])
     out = {one.node_set for one in candidate.refused}
     return [
         one
         for one in inputs.node_sets
         if one.name in candidate.node_sets
         and one.name not in out
-        and lines_of(one.name, after) != lines_of(one.name, before)
+        and lines_of(one.name, candidate.lines) != lines_of(one.name, before)
     ]
 
 

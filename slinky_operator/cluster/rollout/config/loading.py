@@ -34,7 +34,7 @@ from slinky_operator.reconcile.text import named
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import subjects
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
-from slinky_operator.slurm.conf.syntax.parsed import parse
+from slinky_operator.slurm.conf.syntax.parsed import Parsed
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.exit_messages import last_words
 
@@ -80,14 +80,20 @@ class Loading:
     """Whether slurmctld has repeatedly exited on the files."""
 
 
-def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
-    """Decide the next step for the files in a ConfigMap that slurmctld is not known to run yet."""
+def loading(snapshot: Snapshot, config_map: Object, conf: Parsed, now: float) -> Loading:
+    """Decide the next step for the files in a ConfigMap that slurmctld is not known to run yet.
+
+    Parameters
+    ----------
+    conf
+        What its slurm.conf says.
+    """
     files = config_map.get("data") or {}
     digest = hash_of(files)
     pod = snapshot.controller_pod
     if pod is None:
         return Loading(Stage.UNDER_WAY, "slurmctld has no pod yet")
-    if in_conf.must_restart(snapshot.cluster, pod, files.get(SLURM_CONF, "")):
+    if in_conf.must_restart(snapshot.cluster, pod, conf):
         # It would refuse them: the next pod reads them when it starts.
         return Loading(Stage.UNDER_WAY, "slurmctld's pod is being replaced, to take its cluster id from slurmdbd")
     mounting = _mount(snapshot, pod, files, digest, now)
@@ -103,7 +109,7 @@ def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
         keeps_ending = bool(words) and _waits_to_restart(pod)
         stage = Stage.REFUSED if keeps_ending else Stage.UNDER_WAY
         return Loading(stage, message, _replacements(snapshot, digest), ended=keeps_ending)
-    return _load(snapshot, pod, config_map, _change(config_map), now)
+    return _load(snapshot, pod, config_map, conf, now)
 
 
 def words_of(pod: Object) -> str:
@@ -140,8 +146,9 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
     return Loading(Stage.UNDER_WAY, f"{message}{f': {mounted.why}' if mounted.why else ''}", tuple(actions), every)
 
 
-def _load(snapshot: Snapshot, pod: Object, config_map: Object, change: str, now: float) -> Loading:
+def _load(snapshot: Snapshot, pod: Object, config_map: Object, conf: Parsed, now: float) -> Loading:
     """Step 3, for files that are mounted."""
+    change = _change(config_map)
     uid, loaded = pod["metadata"]["uid"], _last(snapshot, pod, change)
     message = RECONFIGURING
     if loaded is not None:
@@ -152,9 +159,8 @@ def _load(snapshot: Snapshot, pod: Object, config_map: Object, change: str, now:
             return Loading(Stage.UNDER_WAY, message, (), RETRY_LOST)
         if not loaded.lost and now - loaded.at < RETRY_RELOAD:
             return Loading(Stage.REFUSED, loaded.why, (), RETRY_RELOAD)
-    parsed = parse(config_map["data"][SLURM_CONF])
-    shown = {name: line.get("Nodes") for name, line in parsed.partitions.items()}
-    action = Reload(uid, change, shown, loaded, parsed.words_for_node_sets)
+    shown = {name: line.get("Nodes") for name, line in conf.partitions.items()}
+    action = Reload(uid, change, shown, loaded, conf.words_for_node_sets)
     return Loading(Stage.UNDER_WAY, message, (action,))
 
 

@@ -16,7 +16,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.slurm_questions import PartitionStates, StatesQuestion
 from slinky_operator.kube.events import EventType
 from slinky_operator.reconcile.text import named
-from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.conf import Parsed, Rendered
 from slinky_operator.slurm.conf.states import UP, marked
 from slinky_operator.slurm.connection.contact import ContactState
 
@@ -88,7 +88,7 @@ def words(rendered: Rendered) -> list[str]:
     ]
 
 
-def events(snapshot: Snapshot, rendered: Rendered, running: str) -> tuple[EmitEvent, ...]:
+def events(snapshot: Snapshot, rendered: Rendered, running: Parsed) -> tuple[EmitEvent, ...]:
     """Report states that were not kept before."""
     before = marked(running)
     new = {name: one for name, one in rendered.by_hand.items() if before.get(name) != one}

@@ -37,10 +37,10 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
     """
     snapshot = view.snapshot
     stored = StoredConfig.of(snapshot)
-    text, lines = stored.slurm_conf, stored.lines
-    members, joining = membership.members(snapshot, lines)
-    parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, lines)]
-    endpoint = in_conf.endpoint(snapshot, text, never_ran=stored.never_ran(snapshot, stored.status))
+    running = stored.running.lines
+    members, joining = membership.members(snapshot, running)
+    parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, running)]
+    endpoint = in_conf.endpoint(snapshot, running, never_ran=stored.never_ran(snapshot, stored.status))
     inputs = ConfInputs.of(snapshot.cluster, parts, snapshot.texts, endpoint, own_keys)
     inputs = replace(inputs, held=held(snapshot, inputs))
     known = addresses.addresses(snapshot, inputs, stored.current, stored.good)
@@ -48,7 +48,7 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
     load, status = _running(view, stored, members)
     given, wanted, rendered, kept = _texts(view, stored, inputs, {})
     states = manual_changes.known(snapshot, is_live=stored.is_live)
-    changes, marks = not stored.holds(rendered.hash), bool(marked(text))
+    changes, marks = not stored.holds(rendered.hash), bool(marked(running))
     if states is not None and (changes or marks):
         given, wanted, rendered, kept = _texts(view, stored, inputs, states.states)
         changes = changes or not stored.holds(rendered.hash)
@@ -70,12 +70,12 @@ def _texts(
     """
     snapshot, kept = view.snapshot, Kept()
     given = replace(inputs, states=states, settled=stored.is_live)
-    wanted = unblamed(render(given, stored.slurm_conf), suspects(snapshot, inputs))
+    wanted = unblamed(render(given, stored.running.lines), suspects(snapshot, inputs))
     # What no slurmctld has ever run has no jobs, and waiting for an answer would block its correction.
     if not wanted.problems and not stored.never_ran(snapshot, stored.status):
         use, nodes = answer.use(snapshot, view.now), answer.nodes(snapshot)
-        kept = removals.keep(stored.files, wanted.files, use, nodes, live=stored.is_live)
-    return given, wanted, render(kept.over(given), stored.slurm_conf), kept
+        kept = removals.keep(stored.running, wanted, use, nodes, live=stored.is_live)
+    return given, wanted, render(kept.over(given), stored.running.lines), kept
 
 
 def _running(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tuple[Loading, ConfigStatus]:
@@ -83,11 +83,10 @@ def _running(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tu
     current, status = stored.current, stored.status
     if current is None or stored.is_live:
         return Loading(loading.Stage.LOADED), status
-    load, digest = loading.loading(view.snapshot, current, view.now), hash_of(current["data"])
+    load, digest = loading.loading(view.snapshot, current, stored.running.lines, view.now), hash_of(current["data"])
     if load.stage is not loading.Stage.LOADED or status.applied_hash == digest:
         return load, status
     # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
-    lines = stored.lines
-    shown = (one.name for one in members if lines_of(one.name, lines) is not None)
+    shown = (one.name for one in members if lines_of(one.name, stored.running.lines) is not None)
     known = (*status.node_sets, *shown)
     return load, status.model_copy(update={"applied_hash": digest, "node_sets": tuple(sorted(set(known)))})

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from slinky_api.v1alpha1.cluster.status import ConfigStatus
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf import Parsed, parse
-from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+from slinky_operator.slurm.conf import ConfFiles
+from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.connection.contact import ContactState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoredConfig:
-    """Both ConfigMaps of a Cluster, and the part of its status about them."""
+    """Both ConfigMaps of a Cluster, and the part of its status about them. Their files are read once, when needed."""
 
     mounted: Object | None
     """The ConfigMap that slurmctld mounts, whatever it contains."""
@@ -39,27 +40,16 @@ class StoredConfig:
         status = snapshot.cluster.status.config or ConfigStatus()
         return cls(mounted, shared_objects.intact(mounted), shared_objects.intact(good), status)
 
-    @property
-    def files(self) -> Mapping[str, str]:
+    @cached_property
+    def running(self) -> ConfFiles:
         """The files that slurmctld runs with, or will; none for a Cluster without any."""
-        found: Mapping[str, str] = (self.current or self.good or {}).get("data") or {}
-        return found
+        return ConfFiles.read(_files(self.current or self.good))
 
-    @property
-    def proven(self) -> Mapping[str, str]:
+    @cached_property
+    def proven(self) -> ConfFiles:
         """The files that slurmctld has last shown to run; if it has shown none, those that it mounts."""
-        found: Mapping[str, str] = (self.good or self.current or {}).get("data") or {}
-        return found
-
-    @property
-    def slurm_conf(self) -> str:
-        """The slurm.conf among `files`; empty without one."""
-        return self.files.get(SLURM_CONF, "")
-
-    @property
-    def lines(self) -> Parsed:
-        """The lines of `slurm_conf`, parsed each time: a loop asks once, before it."""
-        return parse(self.slurm_conf)
+        found = _files(self.good or self.current)
+        return self.running if found == self.running.files else ConfFiles.read(found)
 
     @property
     def is_live(self) -> bool:
@@ -85,6 +75,11 @@ class StoredConfig:
         answers = slurm is not None and slurm.contact.state is ContactState.READY
         # A slurmctld left by an earlier Cluster of this name runs, although this one has never applied anything.
         return not status.applied_hash and self.good is None and not answers and not _is_ready(snapshot.controller_pod)
+
+
+def _files(config_map: Object | None) -> Mapping[str, str]:
+    found: Mapping[str, str] = (config_map or {}).get("data") or {}
+    return found
 
 
 def _is_ready(pod: Object | None) -> bool:

@@ -124,23 +124,23 @@ def _reason(trial: Trial) -> Reason:
 
 def _with_jobs(candidate: Candidate, trial: Trial) -> Trial:
     """The trial with a copy of the jobs, if the change may concern any."""
-    view, live, files = candidate.view, candidate.stored.proven, candidate.rendered.files
+    view, live = candidate.view, candidate.stored.proven
     use = answer.use(view.snapshot, view.now)
     nobody = use is not None and not use.why and not use.jobs and not use.reservations
-    if trial.stage is Stage.REFUSED or nobody or not touches_jobs(live, files):
+    if trial.stage is Stage.REFUSED or nobody or not touches_jobs(live, candidate.rendered):
         return Trial(Stage.PASSED, "", engine.leftovers(view.snapshot, pods.JOBS))
-    return jobs_copy.trial(view, live, files)
+    return jobs_copy.trial(view, live.files, candidate.rendered.files)
 
 
 def _refused(candidate: Candidate, trial: Trial) -> Step:
     """What disposable daemons have rejected: the changes of NodeSets in it are held back, to find the cause."""
     view, stored, inputs = candidate.view, candidate.stored, candidate.inputs
     actions = (*trial.actions, *candidate.asking, *candidate.load.actions)
-    found = changed(inputs, candidate.rendered, stored.lines)
+    found = changed(inputs, candidate.rendered, stored.running.lines)
     if not found:
         return Refused(trial.message, actions, wake_up=candidate.load.wake_up)
     rest = {**inputs.held, **{one.name: "" for one in found}}
-    others = render(candidate.kept.over(replace(inputs, held=rest)), stored.slurm_conf)
+    others = render(candidate.kept.over(replace(inputs, held=rest)), stored.running.lines)
     alone = len(found) == 1 and stored.current is not None and others.files == stored.current["data"]
     hold = holding(view.snapshot, inputs, found, trial.message, alone=alone)
     return Refused(trial.message, (*trial.actions, hold, *candidate.asking, *candidate.load.actions))
@@ -170,5 +170,5 @@ def _written(candidate: Candidate, others: tuple[Action, ...]) -> Step:
         return Waiting("a NodeSet is being taken out", others, wake_up=0.0)
     body = shared_objects.config_map(snapshot.cluster, rendered.files, rendered.hash, stored.next_change)
     write = Write(Child(CONFIGMAPS, body), stored.mounted)
-    told = manual_changes.events(snapshot, rendered, stored.slurm_conf)
+    told = manual_changes.events(snapshot, rendered, stored.running.lines)
     return Waiting(f"ConfigMap {write.child.name} is being written", (*others, write, *told))

@@ -33,9 +33,9 @@ from slinky_operator.cluster.rollout.in_use.parameters import JobsThere, keys_th
 from slinky_operator.cluster.rollout.in_use.static_nodes import Named, OnNodes
 from slinky_operator.slurm.conf import ConfInputs, StaticNodeConf, future_nodes
 from slinky_operator.slurm.conf.derive import GRES_CONF
-from slinky_operator.slurm.conf.render import INACTIVE, SLURM_CONF
+from slinky_operator.slurm.conf.render import INACTIVE
 from slinky_operator.slurm.conf.syntax.directives import TextProblem, parse_words
-from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed, parse
+from slinky_operator.slurm.conf.syntax.parsed import ConfFiles, Line, Parsed
 from slurm_client.notation import hostlist
 
 
@@ -104,7 +104,7 @@ class Use:
 class Kept:
     """What stays although it is no longer wanted."""
 
-    partitions: tuple[str, ...] = ()
+    partitions: tuple[Line, ...] = ()
     node_sets: tuple[str, ...] = ()
     nodes: tuple[StaticNodeConf, ...] = ()
     max_node_count: int = 0
@@ -139,9 +139,7 @@ class Kept:
         )
 
 
-def keep(
-    running: Mapping[str, str], wanted: Mapping[str, str], use: Use | None, nodes: int | None, *, live: bool
-) -> Kept:
+def keep(running: ConfFiles, wanted: ConfFiles, use: Use | None, nodes: int | None, *, live: bool) -> Kept:
     """Decide what stays.
 
     Parameters
@@ -157,9 +155,9 @@ def keep(
     live
         Whether `running` is what slurmctld has loaded.
     """
-    if not running:
+    if not running.files:
         return Kept()
-    old, new = parse(running[SLURM_CONF]), parse(wanted[SLURM_CONF])
+    old, new = running.lines, wanted.lines
     answer = use if use is not None and not use.why else None
     silence = "" if use is None else use.why
     why: list[str] = []
@@ -174,7 +172,7 @@ def keep(
     lines = static_nodes.changed_lines(old, new)
     changed = static_nodes.lines_that_stay(lines, None if answer is None else _on_nodes(answer), why, silence, named)
     room = _room(old, new, nodes, why)
-    gres, files = _gres(running, wanted, old, new, answer, why, silence)
+    gres, files = _gres(running, wanted, answer, why, silence)
     keys = keys_that_stay(old, new, None if answer is None else _there(answer), silence)
     why += keys.why
     wish = None if answer is None else _wish(answer)
@@ -182,7 +180,7 @@ def keep(
     kept = [old.partitions[name] for name in partitions]
     closed = live and any(_is_closed(old.partitions[name]) for name in _gone(old, new))
     return Kept(
-        partitions=tuple(str(line) for line in kept),
+        partitions=tuple(kept),
         node_sets=tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
         nodes=tuple(StaticNodeConf(key, " ".join(map(str, old.nodes[key].words[1:]))) for key in changed),
         max_node_count=room,
@@ -199,7 +197,7 @@ def keep(
         why=tuple(why),
         asks=closed
         or bool(lines)
-        or any(changed_gres(running, wanted, old, new))
+        or any(changed_gres(running, wanted))
         or keys.asks
         or bool(licenses.lowered(old, new)),
     )
@@ -277,25 +275,17 @@ def _partitions(
     return kept, busy
 
 
-def changed_gres(
-    running: Mapping[str, str], wanted: Mapping[str, str], old: Parsed, new: Parsed
-) -> tuple[set[str], set[str]]:
+def changed_gres(running: ConfFiles, wanted: ConfFiles) -> tuple[set[str], set[str]]:
     """Kinds that are removed from GresTypes, and kinds whose lines in gres.conf are removed or changed."""
-    types = _items(old.value("GresTypes")) - _items(new.value("GresTypes"))
-    before, after = (_gres_lines(files.get(GRES_CONF, "")) for files in (running, wanted))
+    types = _items(running.lines.value("GresTypes")) - _items(wanted.lines.value("GresTypes"))
+    before, after = (_gres_lines(one.files.get(GRES_CONF, "")) for one in (running, wanted))
     return types, {kind for kind, line in before if (kind, line) not in after}
 
 
 def _gres(
-    running: Mapping[str, str],
-    wanted: Mapping[str, str],
-    old: Parsed,
-    new: Parsed,
-    use: Use | None,
-    why: list[str],
-    silence: str,
+    running: ConfFiles, wanted: ConfFiles, use: Use | None, why: list[str], silence: str
 ) -> tuple[list[str], dict[str, str]]:
-    types, lines = changed_gres(running, wanted, old, new)
+    types, lines = changed_gres(running, wanted)
     # One loop over the jobs: a text may name thousands of kinds.
     held: dict[str, list[int]] = {kind: [] for kind in types | lines}
     for job in use.jobs if use else ():
@@ -306,7 +296,7 @@ def _gres(
     for kind in sorted({*kept, *(kind for kind in lines if use is None or held[kind])}):
         whom = users(held[kind], []) if use is not None else f"an answer of Slurm{quoted(silence)}"
         why.append(f"GRES {kind or 'of every kind'} stays as it is for {whom}")
-    return kept, {GRES_CONF: running[GRES_CONF]} if stays else {}
+    return kept, {GRES_CONF: running.files[GRES_CONF]} if stays else {}
 
 
 def _gres_lines(text: str) -> set[tuple[str, str]]:

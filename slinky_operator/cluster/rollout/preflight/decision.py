@@ -10,7 +10,7 @@ those Nodes, alone. If that is not possible either, only changes that cannot end
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -19,7 +19,7 @@ from slinky_operator.cluster.rollout.preflight import attempts
 from slinky_operator.cluster.trials.engine import TRY_AGAIN, Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.cluster.view import View
-from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.conf import ConfFiles, Rendered
 from slinky_operator.slurm.conf.keys.daemons import beyond_slurmds
 from slinky_operator.slurm.conf.programs import programs
 
@@ -37,7 +37,7 @@ class Untried:
         return f"{names}its slurmd has not tried the configuration, and delays no other: {self.why}"
 
 
-def trial(view: View, rendered: Rendered, running: Mapping[str, str], *, beside: Collection[str] = ()) -> Trial:
+def trial(view: View, rendered: Rendered, running: ConfFiles, *, beside: Collection[str] = ()) -> Trial:
     """Check for the outcome of a configuration's preflights, or start one.
 
     Parameters
@@ -65,12 +65,12 @@ def trial(view: View, rendered: Rendered, running: Mapping[str, str], *, beside:
         for kind in found
         if kind.node and kind.key in left_out and left_out[kind.key].everywhere
     ]
-    if words and not beyond_slurmds(running, rendered.files):
+    if words and not beyond_slurmds(running.files, rendered.files):
         return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(view.snapshot, passed), TRY_AGAIN)
     return last
 
 
-def preflights(view: View, rendered: Rendered, running: Mapping[str, str]) -> tuple[Preflight, ...]:
+def preflights(view: View, rendered: Rendered, running: ConfFiles) -> tuple[Preflight, ...]:
     """The preflights of a configuration: one for all, then those on the Nodes of pods that it leaves out.
 
     Parameters
@@ -84,7 +84,7 @@ def preflights(view: View, rendered: Rendered, running: Mapping[str, str]) -> tu
     stock = SlurmdKind(view.images.slurmd)
     if not tried and stock.key not in left_out:
         tried = (stock,)
-    looked_for = programs(rendered.files, running)
+    looked_for = programs(rendered.lines, running.lines)
     at_risk = (kind for kind in found if kind.node and kind.key in left_out and not left_out[kind.key].everywhere)
     return (
         attempts.made(view, tried, rendered, programs=looked_for),

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_operator.slurm.conf.syntax.directives import TextProblem, logical_lines, parse_lines
-from slinky_operator.slurm.conf.syntax.parsed import parse
+from slinky_operator.slurm.conf.syntax.parsed import Parsed
 from slinky_operator.slurm.tokens import key_set
 
 LISTENING: Final = frozenset({"noinaddrany", "noctldinaddrany", "enableipv6", "disableipv4"})
@@ -56,13 +56,12 @@ RESTART_KEYS: Final = (
 """In order of name. Of these only CommunicationParameters is the user's to give."""
 
 
-def restart_keys(text: str) -> Mapping[str, str]:
+def restart_keys(conf: Parsed) -> Mapping[str, str]:
     """Values of these keys in a slurm.conf, by name; those that it does not have, or that say nothing, are left out.
 
     Two files for which this differs need a restart of slurmctld.
     """
-    found = parse(text)
-    values = ((key.name, key.part(",".join(found.keys.get(key.name.lower(), ())))) for key in RESTART_KEYS)
+    values = ((key.name, key.part(",".join(conf.keys.get(key.name.lower(), ())))) for key in RESTART_KEYS)
     return {name: value for name, value in values if value}
 
 

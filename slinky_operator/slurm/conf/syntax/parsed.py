@@ -1,14 +1,15 @@
 """A slurm.conf that the operator has rendered, read again: which partitions, NodeSets, nodes and keys it has.
 
 What runs is known by its file alone: the rules about what a change would end, the lines a refused NodeSet
-keeps, and the look at which keys need a restart all start from here.
+keeps, and the look at which keys need a restart all start from here. A file is read once (`ConfFiles`), and what was
+read is handed on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from typing_extensions import override
 
@@ -17,6 +18,7 @@ from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem,
 _PARTITION: Final = "partitionname"
 _NODE_SET: Final = "nodeset"
 _NODE: Final = "nodename"
+_FILE: Final = "slurm.conf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,16 @@ class Line:
     """One line of words."""
 
     words: tuple[Directive, ...]
+
+    @classmethod
+    def of(cls, **words: str) -> Self:
+        """Make a line of keys and values, in this order."""
+        return cls(tuple(Directive(key, value) for key, value in words.items()))
+
+    @property
+    def partition(self) -> str:
+        """Name of the partition that the line declares; empty for any other line."""
+        return self.words[0].value if self.words and self.words[0].folded == _PARTITION else ""
 
     def get(self, key: str, default: str = "") -> str:
         """Value of a key, compared as Slurm does; the last one where there are several."""
@@ -60,6 +72,24 @@ class Parsed:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of all other keys, in lower case: several where a key occurs several times."""
 
+    comments: tuple[str, ...] = ()
+    """Lines that are comments as a whole."""
+
+    @classmethod
+    def of(cls, lines: Iterable[Line], comments: Iterable[str] = ()) -> Self:
+        """Sort lines by what they declare."""
+        found: dict[str, dict[str, Line]] = {_PARTITION: {}, _NODE_SET: {}, _NODE: {}}
+        keys: dict[str, list[str]] = {}
+        for line in lines:
+            first = line.words[0]
+            if first.folded in found:
+                found[first.folded][first.value] = line
+                continue
+            for word in line.words:
+                keys.setdefault(word.folded, []).append(word.value)
+        values = {key: tuple(given) for key, given in keys.items()}
+        return cls(found[_PARTITION], found[_NODE_SET], found[_NODE], values, tuple(comments))
+
     def value(self, key: str, default: str = "") -> str:
         """Value of a key of the whole cluster; the last one where there are several."""
         return (self.keys.get(key.lower()) or (default,))[-1]
@@ -76,20 +106,22 @@ class Parsed:
 
 def parse(text: str) -> Parsed:
     """Read a slurm.conf; a line that is none of Slurm's is passed over, since the operator writes no such line."""
-    found: dict[str, dict[str, Line]] = {_PARTITION: {}, _NODE_SET: {}, _NODE: {}}
-    keys: dict[str, list[str]] = {}
-    for _, joined in logical_lines(text):
-        words = parse_lines(joined)
-        if isinstance(words, TextProblem) or not words:
-            continue
-        first = words[0]
-        if first.folded in found:
-            found[first.folded][first.value] = Line(words)
-            continue
-        for word in words:
-            keys.setdefault(word.folded, []).append(word.value)
-    values = {key: tuple(given) for key, given in keys.items()}
-    return Parsed(found[_PARTITION], found[_NODE_SET], found[_NODE], values)
+    read = (parse_lines(joined) for _, joined in logical_lines(text))
+    lines = (Line(words) for words in read if words and not isinstance(words, TextProblem))
+    return Parsed.of(lines, (line for line in text.split("\n") if line.startswith("#")))
+
+
+@dataclass(frozen=True, slots=True)
+class ConfFiles:
+    """A configuration: its files by name, and what its slurm.conf says."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    lines: Parsed = field(default_factory=Parsed)
+
+    @classmethod
+    def read(cls, files: Mapping[str, str]) -> ConfFiles:
+        """Read the slurm.conf among these files; there may be none."""
+        return ConfFiles(files, parse(files.get(_FILE, "")))
 
 
 def split_nodes(text: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.rollout.preflight.slurmd_kinds import kinds
 from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind, preflight
+from slinky_operator.slurm.conf import Parsed, parse
 from slinky_operator.slurm.conf.programs import Programs, programs
 from slinky_operator.slurm.exit_messages import short
 from slinky_operator.slurm.pod_templates import confinement
@@ -150,7 +151,11 @@ def test_programs_are_looked_for_in_the_image_of_the_daemon_that_runs_them_unles
     ]
     tried = kinds(found, IMAGES)
     assert [one.image for one in tried] == ["a:1", "b:1", "c:1"]
-    made = preflight(TrialInput(Cluster.parse(cluster_object()), IMAGES, files), tried, programs(files, {}))
+    made = preflight(
+        TrialInput(Cluster.parse(cluster_object()), IMAGES, files),
+        tried,
+        programs(parse(files["slurm.conf"]), Parsed()),
+    )
     assert looked_for(made) == {
         "slurmctld": "PrologSlurmctld=/opt/ctld",
         "slurmd-0": "Prolog=/opt/prolog\nEpilog=/site/bin/epilog",
@@ -158,7 +163,9 @@ def test_programs_are_looked_for_in_the_image_of_the_daemon_that_runs_them_unles
     }
     # Nothing is looked for in a slurmd of which nothing is known.
     stock = preflight(
-        TrialInput(Cluster.parse(cluster_object()), IMAGES, files), (SlurmdKind("x"),), programs(files, {})
+        TrialInput(Cluster.parse(cluster_object()), IMAGES, files),
+        (SlurmdKind("x"),),
+        programs(parse(files["slurm.conf"]), Parsed()),
     )
     assert [*looked_for(stock)] == ["slurmctld"]
 
@@ -170,7 +177,7 @@ def test_slurmctlds_volumes_that_a_preflight_has_not_are_left_out() -> None:
         "volumes": [{"name": "more", "persistentVolumeClaim": {"claimName": "more"}}],
     }
     cluster = Cluster.parse(cluster_object({"controller": {"template": {"spec": spec}}}))
-    made = preflight(TrialInput(cluster, IMAGES, files), (), programs(files, {}))
+    made = preflight(TrialInput(cluster, IMAGES, files), (), programs(parse(files["slurm.conf"]), Parsed()))
     assert not looked_for(made)
 
 
@@ -183,7 +190,11 @@ def test_a_program_that_is_not_there_is_refused_by_name(tmp_path: Path, containe
     (tmp_path / "folder").mkdir()
     files = {"slurm.conf": f"Prolog={tmp_path}/gone\nEpilog={there}\nPrologSlurmctld={plain}\nTaskProlog=/no/such/x\n"}
     tried = kinds([NodeSet.parse(node_set_object("a"))], IMAGES)
-    made = preflight(TrialInput(Cluster.parse(cluster_object()), IMAGES, files), tried, programs(files, {}))
+    made = preflight(
+        TrialInput(Cluster.parse(cluster_object()), IMAGES, files),
+        tried,
+        programs(parse(files["slurm.conf"]), Parsed()),
+    )
     (found,) = (one for one in made.pod.body["spec"]["containers"] if one["name"] == container)
     script = found["command"][-1].replace("/preflight", str(tmp_path / "folder"))
     script = script.replace("/dev/termination-log", str(tmp_path / "said"))
@@ -204,7 +215,7 @@ def test_a_program_that_is_not_there_is_refused_by_name(tmp_path: Path, containe
 
 def test_a_program_that_is_no_news_and_ends_no_job_holds_nothing_up() -> None:
     text = "Prolog=/opt/prolog\nTaskProlog=/opt/task\nHealthCheckProgram=/opt/check\nEpilog=/opt/*.sh\n"
-    assert programs({"slurm.conf": text}, {"slurm.conf": text}) == Programs((), ("Prolog=/opt/prolog",))
-    assert programs({"slurm.conf": text}, {}).slurmd == (
+    assert programs(parse(text), parse(text)) == Programs((), ("Prolog=/opt/prolog",))
+    assert programs(parse(text), Parsed()).slurmd == (
         "Prolog=/opt/prolog", "TaskProlog=/opt/task", "HealthCheckProgram=/opt/check"
     )  # fmt: skip

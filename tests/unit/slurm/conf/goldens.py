@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, TextSource, parse, render
+from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered, TextSource, render
 
 FOLDER: Final = Path(__file__).with_name("golden")
 
@@ -45,12 +45,12 @@ class Case:
         if sources is None:
             sources = {name: TextSource(name, exists=True, texts=texts) for name, texts in self.texts.items()}
         inputs = ConfInputs.of(self.cluster(), map(NodeSetConf.of, node_sets), sources)
-        found = parse(self.running())
+        found = self.running()
         lines = [found.partitions[name] for name in self.kept]
-        return replace(inputs, kept_partitions=tuple(map(str, lines)), kept_node_sets=found.node_sets_of(lines))
+        return replace(inputs, kept_partitions=tuple(lines), kept_node_sets=found.node_sets_of(lines))
 
-    def running(self) -> str:
-        return "" if self.before is None else self.before.render().files["slurm.conf"]
+    def running(self) -> Parsed:
+        return Parsed() if self.before is None else self.before.render().lines
 
     def render(self, states: Mapping[str, str] | None = None) -> Rendered:
         return render(replace(self.inputs(), states=states or {}), self.running())

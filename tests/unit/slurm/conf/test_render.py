@@ -16,6 +16,7 @@ from slinky_operator.slurm.conf import (
     ConfInputs,
     Directive,
     Gathered,
+    Line,
     NodeSetConf,
     PartitionConf,
     StaticNodeConf,
@@ -38,7 +39,7 @@ def texts(files: dict[str, str]) -> Gathered:
 
 
 def conf(inputs: ConfInputs, running: str = "") -> str:
-    rendered = render(inputs, running)
+    rendered = render(inputs, parse(running))
     assert not rendered.problems
     return rendered.files["slurm.conf"]
 
@@ -195,9 +196,9 @@ def test_a_node_set_that_runs_keeps_its_name_from_an_older_one_that_does_not() -
     alone = conf(replace(BASE, node_sets=(younger,)))
 
     # A node a-1 may be there: slurmctld would end at a NodeSet of that name.
-    assert render(replace(BASE, node_sets=(younger, older)), alone).node_sets == ("a",)
+    assert render(replace(BASE, node_sets=(younger, older)), parse(alone)).node_sets == ("a",)
     both = conf(replace(BASE, node_sets=(younger, older)))
-    assert render(replace(BASE, node_sets=(younger, older)), both).node_sets == ("a", "a-1")
+    assert render(replace(BASE, node_sets=(younger, older)), parse(both)).node_sets == ("a", "a-1")
 
 
 def test_a_node_set_called_like_a_feature_of_earlier_nodes_is_left_out() -> None:
@@ -229,7 +230,7 @@ def test_an_older_node_set_that_never_ran_and_is_left_out_blocks_no_name() -> No
         assert render(replace(BASE, node_sets=(gpu, held))).node_sets == (name,)
         # So does one that is refused and runs: it keeps its lines, and may have nodes.
         running = conf(replace(BASE, node_sets=(held,)))
-        assert [one.node_set for one in render(replace(BASE, node_sets=(refused, gpu)), running).refused] == [
+        assert [one.node_set for one in render(replace(BASE, node_sets=(refused, gpu)), parse(running)).refused] == [
             name,
             "gpu",
         ]
@@ -241,14 +242,14 @@ def test_a_node_set_that_runs_stays_whatever_features_others_have() -> None:
     running = conf(replace(BASE, node_sets=(compute, gpu)))
 
     changed = replace(BASE, node_sets=(replace(compute, features=frozenset({"gpu"})), gpu))
-    assert render(changed, running).node_sets == ("compute", "gpu")
+    assert render(changed, parse(running)).node_sets == ("compute", "gpu")
 
 
 def test_there_is_one_default_and_it_does_not_wander() -> None:
     both = replace(BASE, node_sets=(NodeSetConf("a", "Default=YES"), NodeSetConf("b", "Default=YES")))
     alone = conf(replace(BASE, node_sets=(NodeSetConf("b", "Default=YES"),)))
     assert render(both).node_sets == ("a",)
-    kept = render(both, alone)
+    kept = render(both, parse(alone))
     assert kept.node_sets == ("b",)
     assert "PartitionName=all Nodes=ALL Default=NO" in kept.files["slurm.conf"]
 
@@ -288,7 +289,7 @@ def test_a_partition_that_is_kept_lets_jobs_run_on_and_takes_none() -> None:
     kept = replace(
         BASE,
         node_sets=(NodeSetConf("b"),),
-        kept_partitions=tuple(str(before.partitions[name]) for name in ("a", "p")),
+        kept_partitions=tuple(before.partitions[name] for name in ("a", "p")),
         kept_node_sets=before.node_sets_of(before.partitions.values()),
     )
     rendered = render(kept)
@@ -309,7 +310,7 @@ def test_what_is_wanted_wins_over_what_is_kept() -> None:
     )
     kept = replace(
         wanted,
-        kept_partitions=("PartitionName=p Nodes=a", "PartitionName=a Nodes=a", "PartitionName=all Nodes=ALL"),
+        kept_partitions=tuple(Line.of(PartitionName=name, Nodes=nodes) for name, nodes in ("pa", "aa", ("all", "ALL"))),
         kept_node_sets=("a",),
     )
     assert render(kept).files == render(wanted).files

@@ -10,6 +10,7 @@ import pytest
 from slinky_operator.cluster.actions import EmitEvent, MakePassword, PutKeyBack, Write, asks
 from slinky_operator.cluster.parts.accounting import in_conf
 from slinky_operator.cluster.parts.accounting.question import AccountingAnswer, AccountingQuestion
+from slinky_operator.slurm.conf import parse
 from tests.unit.cluster.parts.keys.key_model import EXPIRES, key_set
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import WALL, World, cluster_object
@@ -92,20 +93,20 @@ def test_slurmdbd_keeps_the_marks_of_slurmjobs_unless_extra_conf_says_otherwise(
 
 def test_a_running_cluster_names_slurmdbd_once_that_is_ready() -> None:
     world = running({"accounting": {}})
-    assert not in_conf.has_accounting(world.slurm_conf)
+    assert not in_conf.has_accounting(parse(world.slurm_conf))
     assert "openapi/slurmdbd" not in str(template(world, ("Deployment", "slurm-restapi")))
     make_ready(world, DATABASE)
     world.settle()
-    assert not in_conf.has_accounting(world.slurm_conf)
+    assert not in_conf.has_accounting(parse(world.slurm_conf))
     make_ready(world, DBD)
     for _ in range(12):
         world.step()
-    assert in_conf.has_accounting(world.slurm_conf)
+    assert in_conf.has_accounting(parse(world.slurm_conf))
     # It stays when slurmdbd is away.
     world.children[DBD]["status"] = {}
     for _ in range(12):
         world.step()
-    assert in_conf.has_accounting(world.slurm_conf)
+    assert in_conf.has_accounting(parse(world.slurm_conf))
 
 
 def test_a_slurmctld_with_an_id_of_its_own_is_restarted_and_not_reconfigured() -> None:
@@ -424,4 +425,4 @@ def test_accounting_that_is_switched_off_goes_and_its_data_stay() -> None:
     for _ in range(8):
         world.step()
     assert not {DBD, DATABASE, ("Service", "slurm-accounting")} & world.children.keys()
-    assert not in_conf.has_accounting(world.slurm_conf)
+    assert not in_conf.has_accounting(parse(world.slurm_conf))

@@ -6,14 +6,14 @@ import pytest
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.rollout.in_use.removals import JobUse, ReservationUse, Use, keep
-from slinky_operator.slurm.conf import ConfInputs, render
+from slinky_operator.slurm.conf import ConfFiles, ConfInputs, render
 from tests.unit.cluster.rollout_stories import settled
 
 INPUTS = ConfInputs("c", "c-0", "c-0.c")
 
 
-def files(licenses: str) -> dict[str, str]:
-    return {"slurm.conf": f"MaxNodeCount=5\n{f'Licenses={licenses}' if licenses else ''}\n"}
+def files(licenses: str) -> ConfFiles:
+    return ConfFiles.read({"slurm.conf": f"MaxNodeCount=5\n{f'Licenses={licenses}' if licenses else ''}\n"})
 
 
 def asking(text: str, *, holding: bool = False) -> Use:

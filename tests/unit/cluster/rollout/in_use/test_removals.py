@@ -6,14 +6,14 @@ import pytest
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.rollout.in_use.removals import keep
-from slinky_operator.slurm.conf import ConfInputs, render
+from slinky_operator.slurm.conf import ConfFiles, ConfInputs, render
 from tests.unit.cluster.world import World
 
 INPUTS = ConfInputs("c", "c-0", "c-0.c")
 
 
-def files(count: int) -> dict[str, str]:
-    return {"slurm.conf": f"MaxNodeCount={count}\n"}
+def files(count: int) -> ConfFiles:
+    return ConfFiles.read({"slurm.conf": f"MaxNodeCount={count}\n"})
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,19 @@ import pytest
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.rollout.in_use.names import MOST_NAMES
-from slinky_operator.cluster.rollout.in_use.removals import JobUse, ReservationUse, Use, keep
+from slinky_operator.cluster.rollout.in_use.removals import JobUse, Kept, ReservationUse, Use, keep
+from slinky_operator.slurm.conf import ConfFiles
 
 HAS = "CPUs=2 Feature=fast,big"
-BEFORE = {"slurm.conf": f"NodeSet=own Feature=own\nNodeName=c-[0-3] {HAS}\nNodeName=d {HAS}\n"}
-REMOVED = {"slurm.conf": f"NodeSet=own Feature=own\nNodeName=c-[0-2] {HAS}\nNodeName=d {HAS}\n"}
-BARE = {"slurm.conf": BEFORE["slurm.conf"].replace("fast,", "")}
-OTHER = {"slurm.conf": BEFORE["slurm.conf"].replace("c-[0-3] CPUs=2", "c-[0-3] CPUs=4")}
+BEFORE = f"NodeSet=own Feature=own\nNodeName=c-[0-3] {HAS}\nNodeName=d {HAS}\n"
+REMOVED = f"NodeSet=own Feature=own\nNodeName=c-[0-2] {HAS}\nNodeName=d {HAS}\n"
+BARE = BEFORE.replace("fast,", "")
+OTHER = BEFORE.replace("c-[0-3] CPUs=2", "c-[0-3] CPUs=4")
+
+
+def kept_of(wanted: str, use: Use) -> Kept:
+    before, after = (ConfFiles.read({"slurm.conf": text}) for text in (BEFORE, wanted))
+    return keep(before, after, use, 4, live=True)
 
 
 def job(number: int = 7, *nodes: str, named: str = "", features: str = "", partition: str = "all") -> JobUse:
@@ -41,8 +47,8 @@ def job(number: int = 7, *nodes: str, named: str = "", features: str = "", parti
         (BARE, job(7, "c-3"), False),
     ],
 )
-def test_a_line_stays_for_jobs_that_would_end_or_be_held(wanted: dict[str, str], there: JobUse, stays: bool) -> None:
-    kept = keep(BEFORE, wanted, Use(0.0, "", (there,)), 4, live=True)
+def test_a_line_stays_for_jobs_that_would_end_or_be_held(wanted: str, there: JobUse, stays: bool) -> None:
+    kept = kept_of(wanted, Use(0.0, "", (there,)))
     assert [one.name for one in kept.nodes][:1] == (["c-[0-3]"] if stays else [])
     assert kept.asks
     if stays:
@@ -53,12 +59,12 @@ def test_a_line_stays_for_jobs_that_would_end_or_be_held(wanted: dict[str, str],
 
 def test_a_reservation_keeps_its_nodes() -> None:
     use = Use(0.0, "", (), (ReservationUse("maint", "", frozenset({"c-3"})),))
-    assert keep(BEFORE, REMOVED, use, 4, live=True).why == ("node c-[0-3] stays as it is for reservation maint",)
+    assert kept_of(REMOVED, use).why == ("node c-[0-3] stays as it is for reservation maint",)
 
 
 def test_without_an_answer_every_changed_line_stays() -> None:
     for wanted in (REMOVED, BARE, OTHER):
-        kept = keep(BEFORE, wanted, Use(0.0, "", why="no connection"), 4, live=True)
+        kept = kept_of(wanted, Use(0.0, "", why="no connection"))
         assert kept.nodes
         assert kept.reason is Reason.CONFIG_PENDING
         assert "until Slurm says what is on it (no connection)" in kept.why[0]
@@ -66,13 +72,13 @@ def test_without_an_answer_every_changed_line_stays() -> None:
 
 def test_a_feature_that_another_line_or_a_nodeset_has_is_not_lost() -> None:
     waits = Use(0.0, "", (job(features="fast"), job(8, features="own")))
-    others = {"slurm.conf": BEFORE["slurm.conf"].replace(f"NodeName=d {HAS}", "NodeName=d CPUs=2")}
-    assert keep(BEFORE, others, waits, 4, live=True).nodes == ()
+    others = BEFORE.replace(f"NodeName=d {HAS}", "NodeName=d CPUs=2")
+    assert kept_of(others, waits).nodes == ()
 
 
 def test_lists_beyond_the_budget_count_as_naming_every_node() -> None:
     few = [job(number, named=f"x-[0-{MOST_NAMES // 2}]") for number in (1, 2)]
     many = [job(number, named=f"x{number}-[0-{MOST_NAMES // 2}]") for number in (3, 4)]
-    assert keep(BEFORE, REMOVED, Use(0.0, "", tuple(few)), 4, live=True).nodes == ()
-    kept = keep(BEFORE, REMOVED, Use(0.0, "", (*few, *many)), 4, live=True)
+    assert kept_of(REMOVED, Use(0.0, "", tuple(few))).nodes == ()
+    kept = kept_of(REMOVED, Use(0.0, "", (*few, *many)))
     assert kept.why == ("node c-[0-3] stays as it is for jobs 3, 4",)

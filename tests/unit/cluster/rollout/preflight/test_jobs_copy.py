@@ -13,6 +13,7 @@ from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.cluster.rollout.in_use.touched import touches_jobs
 from slinky_operator.cluster.rollout.preflight.jobs_copy import AGAIN, MOST_BYTES, harmed
 from slinky_operator.cluster.trials.scripts import NOT_COPIED
+from slinky_operator.slurm.conf import ConfFiles
 from tests.unit.cluster.rollout_stories import job, settled, until
 from tests.unit.cluster.world import WALL, World
 
@@ -187,5 +188,5 @@ def test_which_changes_touch_jobs(change: dict[str, tuple[str, str]], touches: b
     }
     changed = {name: text.replace(*change[name]) if name in change else text for name, text in files.items()}
     assert changed != files
-    assert touches_jobs(files, changed) is touches
-    assert not touches_jobs({}, changed)
+    assert touches_jobs(ConfFiles.read(files), ConfFiles.read(changed)) is touches
+    assert not touches_jobs(ConfFiles(), ConfFiles.read(changed))

@@ -8,11 +8,11 @@ from slinky_operator.slurm.conf import restart_keys
 from slinky_operator.slurm.conf.keys.daemons import beyond_slurmds
 from tests.unit.slurm.conf.goldens import CASES, Case
 
-PLAIN = restart_keys(Case().render().files["slurm.conf"])
+PLAIN = restart_keys(Case().render().lines)
 
 
 def keys(extra: str) -> dict[str, str]:
-    return dict(restart_keys(Case({"extraConf": extra}).render().files["slurm.conf"]))
+    return dict(restart_keys(Case({"extraConf": extra}).render().lines))
 
 
 def test_only_listening_and_authentication_need_a_restart() -> None:
@@ -39,7 +39,7 @@ def test_the_order_of_items_needs_none() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_field_of_the_spec_needs_one(name: str) -> None:
-    assert restart_keys(CASES[name].render().files["slurm.conf"]) == PLAIN
+    assert restart_keys(CASES[name].render().lines) == PLAIN
 
 
 RUNNING = {

@@ -18,6 +18,7 @@ room          concern
 `executor`    carries out a plan; no rules
 `context`     what actions are carried out with: clients, the recorder of Events, the clock
 `memory`      what is kept between two passes and is in no cache
+`secrets`     what must be in Secrets that users name, and for which servers they are meant
 `adoption`    what deleted Clusters have left, and who owns it now
 `writes`      which objects are written, and how the API server takes them
 `parts`       the parts of a Cluster, a folder each

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from slinky_operator.cluster.memory import Held, LeftOut, Loaded, Verdict
+from slinky_operator.cluster.memory.rollout import Held, LeftOut, Loaded, Verdict
 from slinky_operator.cluster.question import Question
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object

@@ -22,7 +22,7 @@ from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import SetFinalizer
 from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.executor import act
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.observe import Caches, Snapshot, observe
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.plan import secrets as secrets_of
@@ -134,7 +134,7 @@ class ClusterReconciler(Reconciler[Cluster]):
             if cached is None:
                 return await self.gone(key)
             memory = await self._memory(key, cached["metadata"]["uid"])
-            raw = memory.newest(CLUSTERS.kind, key[1], cached, self._context.clock()) or cached
+            raw = memory.writes.newest(CLUSTERS.kind, key[1], cached, self._context.clock()) or cached
             cluster = await self.parse(raw)
             if cluster is None:
                 return Result()
@@ -147,7 +147,7 @@ class ClusterReconciler(Reconciler[Cluster]):
     async def _round(self, cluster: Cluster, raw: Object, memory: Memory) -> tuple[bool, float | None]:
         context = self._context
         client = context.clients.get(cluster.uid)
-        trouble = client is None or client.contact.state is not ContactState.READY or memory.keys_troubled
+        trouble = client is None or client.contact.state is not ContactState.READY or memory.keys.troubled
         found = self._caches.node_sets.find(CLUSTER_INDEX, f"{cluster.namespace}/{cluster.name}")
         sources = await context.sources.read(
             cluster.namespace,
@@ -162,9 +162,9 @@ class ClusterReconciler(Reconciler[Cluster]):
         memory.node_sets.keep(one["metadata"]["uid"] for one in found)
         snapshot = observe(cluster, raw, self._caches, memory, sources, client, server, now, texts)
         made = await self._plan(snapshot, memory)
-        memory.keys, memory.keys_troubled = made.keys.known, made.keys.troubled
-        memory.key_seen = made.keys.seen or memory.key_seen
-        memory.key_staged = made.keys.staged or memory.key_staged
+        memory.keys.known, memory.keys.troubled = made.keys.known, made.keys.troubled
+        memory.keys.seen = made.keys.secrets.seen or memory.keys.seen
+        memory.keys.staged = made.keys.secrets.staged or memory.keys.staged
         try:
             again = await act(made.actions, cluster, memory, context)
         except adoption.SupersededError as error:
@@ -195,7 +195,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         written = await self.status.write(raw, raw.get("status") or {}, status.to_dict())
         if written is None:
             return
-        memory.note(written.answer, self._context.clock())
+        memory.writes.note(written.answer, self._context.clock())
         if not written.patch.keys().isdisjoint(COUNTS):
             memory.counts_written_at = self._context.clock()
 

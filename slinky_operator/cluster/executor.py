@@ -37,7 +37,7 @@ from slinky_operator.cluster.actions import (
     Write,
 )
 from slinky_operator.cluster.context import PassContext, reference
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.claims import writes as claim_writes
 from slinky_operator.cluster.parts.deletion import writes as deletion
 from slinky_operator.cluster.parts.keys import writes as key_writes
@@ -125,33 +125,33 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, context: 
                 client.hurry()
         case TouchPod():
             await kubernetes_writes.touch(action, context)
-            memory.touched = action.hash, context.clock()
+            memory.rollout.touched = action.hash, context.clock()
         case ReplacePod():
             pod = action.pod["metadata"]
             await kubernetes_writes.remove(PODS, pod["name"], pod["namespace"], pod["uid"], context)
-            memory.replaced |= {(action.component, action.hash)}
+            memory.rollout.replaced |= {(action.component, action.hash)}
         case StartPreflight():
             context.changes.preflight_started(cluster.uid, action.preflight.name, context.clock())
             return await kubernetes_writes.start_preflight(action, cluster, memory, context)
         case EndPreflight():
-            memory.judge(action.name, action.verdict)
+            memory.rollout.judge(action.name, action.verdict)
             outcome = action.verdict.outcome.name.lower()
             context.changes.preflight_ended(cluster.uid, action.name, outcome, context.clock())
             return True
         case ExcludeSlurmdKinds():
-            memory.left_out = dict(action.left_out)
+            memory.rollout.left_out = dict(action.left_out)
             return True
         case Remove():
             await kubernetes_writes.remove(action.resource, action.name, cluster.namespace, action.uid, context)
         case HoldBackNodeSets():
-            memory.held, memory.held_for = dict(action.held), action.held_for
+            memory.rollout.held, memory.rollout.held_for = dict(action.held), action.held_for
             return True
         case GrowClaim():
-            known = memory.claims.get(action.name)
-            memory.claims[action.name] = size = await claim_writes.grow(action, cluster.namespace, context)
+            known = memory.writes.claims.get(action.name)
+            memory.writes.claims[action.name] = size = await claim_writes.grow(action, cluster.namespace, context)
             return size.shows_other_than(known)
         case Reload():
-            memory.loaded = await reload.reload(context.clients.get(cluster.uid), action, context.clock)
+            memory.rollout.loaded = await reload.reload(context.clients.get(cluster.uid), action, context.clock)
             return True
         case TearDown():
             return await deletion.tear_down(action, cluster, memory, context)
@@ -160,7 +160,7 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, context: 
         case EmitEvent():
             context.recorder.event(action.obj, action.type, action.reason, action.message)
             if action.obj["kind"] == NODESETS.kind:
-                memory.reported_nodesets |= {(action.obj["metadata"]["name"], action.message)}
+                memory.rollout.reported_nodesets |= {(action.obj["metadata"]["name"], action.message)}
             else:
                 memory.last_events[action.reason] = action.message
         case _:

@@ -11,7 +11,7 @@ from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
@@ -141,6 +141,32 @@ class SlurmView:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterPods:
+    """The pods of a Cluster."""
+
+    slurmd_names: tuple[str, ...] = ()
+    """Names of the pods of NodeSets that are, or may be, this Cluster's, or a former one's of its name."""
+
+    slurmds: tuple[Object, ...] = ()
+    """These pods, in no particular order."""
+
+    controller: Object | None = None
+    """slurmctld's, if it is not being deleted."""
+
+    controller_ending: Object | None = None
+    """slurmctld's pod while it is being deleted."""
+
+    daemons: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
+    """Those of daemons other than slurmctld, by `app.kubernetes.io/component`; none that is being deleted."""
+
+    preflights: Mapping[str, Object] = field(default_factory=dict)
+    """Those of preflights, by name."""
+
+    logins: tuple[Object, ...] = ()
+    """Those of all its LoginSets, those that are being removed too: their sessions may go on for hours."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything a pass reads."""
 
@@ -155,16 +181,7 @@ class Snapshot:
     They have the Cluster's name in their labels, and a name derived from it; LoginSets, whose names depend on the spec,
     its name and a uid in their labels."""
 
-    slurmd_pods: tuple[str, ...]
-    """Names of the pods of NodeSets that are, or may be, this Cluster's, or a former one's of its name."""
-
-    controller_pod: Object | None
-    daemon_pods: Mapping[str, tuple[Object, ...]]
-    """Pods of daemons other than slurmctld, by `app.kubernetes.io/component`; none that is being deleted."""
-
-    preflights: Mapping[str, Object]
-    """Pods of preflights, by name."""
-
+    pods: ClusterPods
     sources: Mapping[str, Source]
     slurm: SlurmView | None
     memory: Memory
@@ -175,15 +192,6 @@ class Snapshot:
     """ConfigMaps with parts of the configuration, by name."""
 
     invalid_node_sets: tuple[tuple[Object, InvalidObjectError], ...] = field(default=())
-    slurmd_objects: tuple[Object, ...] = ()
-    """The pods of `slurmd_pods`, in no particular order."""
-
-    controller_ending: Object | None = None
-    """slurmctld's pod while it is being deleted."""
-
-    login_pods: tuple[Object, ...] = ()
-    """Pods of all its LoginSets, those that are being removed too: their sessions may go on for hours."""
-
     older_elsewhere: int = 0
     """How many older Clusters of the namespace have a Slurm elsewhere; 0 for one whose Slurm is managed."""
 
@@ -210,7 +218,7 @@ def observe(
     key = f"{cluster.namespace}/{cluster.name}"
     found = caches.node_sets.find(CLUSTER_INDEX, key)
     for cached in sorted(found, key=lambda one: one["metadata"]["name"]):
-        obj = memory.newest("NodeSet", cached["metadata"]["name"], cached, now) or cached
+        obj = memory.writes.newest("NodeSet", cached["metadata"]["name"], cached, now) or cached
         try:
             node_sets.append((memory.node_sets.read(obj), obj))
         except InvalidObjectError as error:
@@ -221,21 +229,36 @@ def observe(
         for obj in store.find(CLUSTER_LABELS, key)
         if store is caches.login_sets or naming.is_child(cluster.name, obj["metadata"]["name"])
     }
-    for kind, name in list(memory.own_writes):
-        newest = memory.newest(kind, name, children.get((kind, name)), now)
+    for kind, name in list(memory.writes.own_writes):
+        newest = memory.writes.newest(kind, name, children.get((kind, name)), now)
         if newest is not None and kind in KINDS and by_cluster_labels(newest) == [key]:
             children[kind, name] = newest
-    pod = caches.pods.get(cluster.namespace, naming.controller_pod(cluster.name))
-    unmarked_pods = caches.pods.find(UNMARKED, key)
-    slurmds = caches.pods.find(SLURMD_PODS, key)
     return Snapshot(
         cluster=cluster,
         raw=raw,
         node_sets=tuple(node_sets),
         children=children,
-        slurmd_pods=tuple(sorted(one["metadata"]["name"] for one in slurmds)),
-        controller_pod=pod if _is_controller(pod, cluster) else None,
-        daemon_pods=_daemon_pods(unmarked_pods, cluster),
+        pods=_pods(cluster, caches.pods),
+        sources=sources,
+        slurm=None if client is None else _view(client),
+        memory=memory.frozen(),
+        server=server,
+        texts=texts,
+        invalid_node_sets=tuple(invalid),
+        older_elsewhere=_older_elsewhere(raw, caches.clusters) if cluster.spec.external else 0,
+    )
+
+
+def _pods(cluster: Cluster, store: Store) -> ClusterPods:
+    key = f"{cluster.namespace}/{cluster.name}"
+    pod = store.get(cluster.namespace, naming.controller_pod(cluster.name))
+    unmarked_pods, slurmds = store.find(UNMARKED, key), store.find(SLURMD_PODS, key)
+    return ClusterPods(
+        slurmd_names=tuple(sorted(one["metadata"]["name"] for one in slurmds)),
+        slurmds=tuple(slurmds),
+        controller=pod if _is_controller(pod, cluster) else None,
+        controller_ending=pod if _is_controller(pod, cluster, ending=True) else None,
+        daemons=_daemon_pods(unmarked_pods, cluster),
         preflights={
             one["metadata"]["name"]: one
             for one in unmarked_pods
@@ -243,16 +266,7 @@ def observe(
             and pod_ownership.may_be_preflight(one)
             and naming.is_preflight(cluster.name, one["metadata"]["name"])
         },
-        sources=sources,
-        slurm=None if client is None else _view(client),
-        memory=memory.frozen(),
-        server=server,
-        texts=texts,
-        invalid_node_sets=tuple(invalid),
-        slurmd_objects=tuple(slurmds),
-        controller_ending=pod if _is_controller(pod, cluster, ending=True) else None,
-        login_pods=tuple(one for one in unmarked_pods if _has_component(one, cluster, naming.COMPONENT_LOGIN)),
-        older_elsewhere=_older_elsewhere(raw, caches.clusters) if cluster.spec.external else 0,
+        logins=tuple(one for one in unmarked_pods if _has_component(one, cluster, naming.COMPONENT_LOGIN)),
     )
 
 

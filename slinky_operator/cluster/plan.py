@@ -39,8 +39,8 @@ from slinky_operator.cluster.parts.identity.step import ask_directory, keep_user
 from slinky_operator.cluster.parts.job_counts.part import JOB_COUNTS
 from slinky_operator.cluster.parts.job_logs_key.part import JOB_LOGS_KEY
 from slinky_operator.cluster.parts.job_logs_key.step import keep_job_logs_key
+from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.parts.keys.key_guard import guarded
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.parts.keys.part import KEYS, trouble
 from slinky_operator.cluster.parts.keys.sets import key_form
 from slinky_operator.cluster.parts.keys.step import adopt_keys, keep_keys, load_changed_key, load_key_set, read_keys

@@ -19,7 +19,7 @@ from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import NodeSetSpec
 from slinky_api.v1alpha1.token import TokenSpec
 from slinky_operator.cluster.actions import EmitEvent
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.spec import switched_off
 from slinky_operator.cluster.status.not_supported import NOT_SUPPORTED, SWITCHED_OFF, not_supported
 from slinky_operator.jobs import tenants

@@ -137,7 +137,7 @@ class Component(Protocol):
 
     def pods(self, snapshot: Snapshot) -> Sequence[Object]:
         """Return its pods; none that is being deleted."""
-        return snapshot.daemon_pods.get(self.component, ())
+        return snapshot.pods.daemons.get(self.component, ())
 
     def key(self, cluster: Cluster) -> tuple[str, str]:
         """Kind and name of its workload, its key among the Cluster's children."""

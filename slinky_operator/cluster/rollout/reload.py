@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Final
 
 from slinky_operator.cluster.actions import Reload
-from slinky_operator.cluster.memory import Loaded
+from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import SlurmClient, errors
 from slurm_client.models import Partition

@@ -39,7 +39,7 @@ def status_of(state: PassState, parts: Sequence[Part], off: Collection[str] = ()
     starting = not cluster.spec.external and not up and (config is None or not config.applied_hash)
     conditions = conditions_of(answers, not_supported(cluster.spec, off), starting=starting)
     return ClusterStatus(
-        summary=summary(cluster, answers, conditions, len(snapshot.slurmd_pods)),
+        summary=summary(cluster, answers, conditions, len(snapshot.pods.slurmd_names)),
         is_ready=is_true(conditions, ClusterCondition.READY),
         conditions=merge(
             before.conditions,

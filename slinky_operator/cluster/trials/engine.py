@@ -17,7 +17,8 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight, TrialObjects
-from slinky_operator.cluster.memory import Denied, Outcome, Verdict
+from slinky_operator.cluster.memory.rollout import Outcome, Verdict
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.trials import problems
 from slinky_operator.cluster.trials.pods import TrialKind
@@ -123,7 +124,7 @@ def follow(  # noqa: PLR0911 - one for each stage
     """
     snapshot, now, wall = view.snapshot, view.now, view.wall
     all_gone, stale = (leftovers(snapshot, rules.kind, names) for names in (beside, (*beside, objects.name)))
-    denied, verdict = denied_of(snapshot, objects), snapshot.memory.verdicts.get(objects.name)
+    denied, verdict = denied_of(snapshot, objects), snapshot.memory.rollout.verdicts.get(objects.name)
     known = [] if verdict is None or verdict.at < rules.since else [(rules.result(verdict), verdict.at)]
     known += [] if denied is None else [(rules.denied(denied.why), denied.at)]
     so_far = Trial(Stage.UNDER_WAY, rules.words, stale)
@@ -134,7 +135,7 @@ def follow(  # noqa: PLR0911 - one for each stage
             return Trial(one.stage, one.message, stale if one.keeps else all_gone, due)
         if one.stage is not Stage.PASSED:
             so_far = Trial(one.stage, one.message, stale)
-    pod = snapshot.preflights.get(objects.name)
+    pod = snapshot.pods.preflights.get(objects.name)
     if pod is None:
         return replace(so_far, actions=(*stale, rules.start(objects)), wake_up=1.0)
     first = rules.first(pod, so_far)
@@ -154,7 +155,7 @@ def follow(  # noqa: PLR0911 - one for each stage
 
 def denied_of(snapshot: Snapshot, objects: TrialObjects) -> Denied | None:
     """Why its objects could not be created; `None` if they could, or it has not been tried."""
-    known = snapshot.memory.denied
+    known = snapshot.memory.writes.denied
     return (known.get(objects.config_map.key) if objects.config_map else None) or known.get(objects.pod.key)
 
 
@@ -208,7 +209,7 @@ def leftovers(snapshot: Snapshot, kind: TrialKind, current: Collection[str] = ()
     """Pods and ConfigMaps of one kind of trial, other than these."""
     found = [
         Remove(PODS, name, pod["metadata"]["uid"])
-        for name, pod in sorted(snapshot.preflights.items())
+        for name, pod in sorted(snapshot.pods.preflights.items())
         if name not in current and kind.has(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
     ]
     maps = [

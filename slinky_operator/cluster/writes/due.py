@@ -20,7 +20,7 @@ def writes(snapshot: Snapshot, wanted: Iterable[Child], now: float) -> Iterator[
     for child in wanted:
         live = snapshot.children.get(child.key)
         if live is not None and (
-            is_current(child.body, live) or has_settled(child, live, snapshot.memory.settled.get(child.key))
+            is_current(child.body, live) or has_settled(child, live, snapshot.memory.writes.settled.get(child.key))
         ):
             continue
         write = Write(child, live)
@@ -32,7 +32,7 @@ def is_denied(snapshot: Snapshot, action: Action, now: float) -> bool:
     """Whether a write has been rejected already, and there is no reason yet to expect another answer."""
     if not isinstance(action, Write):
         return False
-    denied = snapshot.memory.denied.get(action.child.key)
+    denied = snapshot.memory.writes.denied.get(action.child.key)
     if _is_handed_over(snapshot, action.child.key):
         return False
     return denied is not None and denied.digest in {"", action.child.digest} and now - denied.at < TRY_AGAIN
@@ -47,12 +47,12 @@ def refused(snapshot: Snapshot, wanted: Iterable[Child]) -> tuple[str, ...]:
     keys |= {("Secret", name) for name in snapshot.sources}
     return tuple(
         f"{kind} {name}: {denied.why}"
-        for (kind, name), denied in sorted(snapshot.memory.denied.items())
+        for (kind, name), denied in sorted(snapshot.memory.writes.denied.items())
         if (kind, name) in keys and not _is_handed_over(snapshot, (kind, name))
     )
 
 
 def _is_handed_over(snapshot: Snapshot, key: tuple[str, str]) -> bool:
     """Whether an object that belonged to somebody else is now this Cluster's."""
-    denied, live = snapshot.memory.denied.get(key), snapshot.children.get(key)
+    denied, live = snapshot.memory.writes.denied.get(key), snapshot.children.get(key)
     return denied is not None and not denied.digest and live is not None and adoption.is_ours(live, snapshot.cluster)

@@ -9,7 +9,9 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import AdoptKey, SetFinalizer, StartPreflight, TouchPod, Write
 from slinky_operator.cluster.context import PassContext
-from slinky_operator.cluster.memory import Denied, Memory, left_out_again
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.rollout import left_out_again
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.writes.admission import refused_parts
 from slinky_operator.kube import errors
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
@@ -28,7 +30,7 @@ async def set_finalizer(action: SetFinalizer, memory: Memory, context: PassConte
         if action.present:
             raise
     else:
-        memory.note(answer, context.clock())
+        memory.writes.note(answer, context.clock())
 
 
 async def adopt_key(action: AdoptKey, cluster: Cluster, memory: Memory, context: PassContext) -> None:
@@ -51,7 +53,7 @@ async def write(action: Write, cluster: Cluster, memory: Memory, context: PassCo
     left = found is not None and adoption.is_left(found, cluster)
     if found is not None and not left and not adoption.is_ours(found, cluster):
         why = adoption.not_ours(child.resource, child.name, cluster)
-        memory.denied[child.key] = Denied("", why, context.clock())
+        memory.writes.denied[child.key] = Denied("", why, context.clock())
         return True
     if left:
         await adoption.prove(context.kube, cluster)
@@ -62,16 +64,16 @@ async def write(action: Write, cluster: Cluster, memory: Memory, context: PassCo
         # Force is not used to create an object: one that somebody has created meanwhile is not taken over.
         answer = await context.kube.apply(child.resource, body, force=uid is not None)
     except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
-        memory.denied[child.key] = Denied(child.digest, error.message, context.clock())
+        memory.writes.denied[child.key] = Denied(child.digest, error.message, context.clock())
         return True
     if left:
         memory.adopted += (f"{child.resource.kind} {child.name}",)
-    memory.note(answer, context.clock())
+    memory.writes.note(answer, context.clock())
     if is_current(child.body, answer):
-        memory.settled.pop(child.key, None)
+        memory.writes.settled.pop(child.key, None)
     else:
-        memory.settled[child.key] = Settled.of(child, answer)
-    return memory.denied.pop(child.key, None) is not None
+        memory.writes.settled[child.key] = Settled.of(child, answer)
+    return memory.writes.denied.pop(child.key, None) is not None
 
 
 async def touch(action: TouchPod, context: PassContext) -> None:
@@ -108,11 +110,11 @@ async def start_preflight(action: StartPreflight, cluster: Cluster, memory: Memo
         except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
             whose = await refused_parts(action, cluster.namespace, context.kube) if child is wanted.pod else {}
             if whose:
-                memory.left_out |= left_out_again(
-                    memory.left_out, whose, context.clock(), on_its_node=bool(wanted.node)
+                memory.rollout.left_out |= left_out_again(
+                    memory.rollout.left_out, whose, context.clock(), on_its_node=bool(wanted.node)
                 )
             else:
-                memory.denied[child.key] = Denied(child.digest, error.message, context.clock())
+                memory.writes.denied[child.key] = Denied(child.digest, error.message, context.clock())
             return True
-        memory.denied.pop(child.key, None)
+        memory.writes.denied.pop(child.key, None)
     return False

@@ -25,7 +25,7 @@ from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
 from hack.progress import say
 from slinky_operator.cluster.actions import Reload
-from slinky_operator.cluster.memory import Loaded
+from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.cluster.rollout.reload import reload
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.slurm.connection.clients import ClientMap, OwnTokens

@@ -14,7 +14,7 @@ from typing_extensions import override
 from hack import ports
 from hack.images import rootfs
 from slinky_operator.cluster.actions import Reload
-from slinky_operator.cluster.memory import Loaded
+from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.cluster.rollout.reload import reload
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient

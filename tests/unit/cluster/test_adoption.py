@@ -23,7 +23,7 @@ from slinky_operator.cluster.actions import (
     Write,
 )
 from slinky_operator.cluster.daemons import shared_objects
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.reconcile.writes.children import is_current
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 

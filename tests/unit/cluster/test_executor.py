@@ -9,7 +9,8 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import EmitEvent, EndPreflight
 from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.executor import act
-from slinky_operator.cluster.memory import Memory, Outcome, Verdict
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.rollout import Outcome, Verdict
 from slinky_operator.kube.events import EventType
 from slinky_operator.metrics.changes import Changes
 from tests.unit.cluster.world import cluster_object

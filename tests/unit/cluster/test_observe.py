@@ -8,7 +8,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.observe import INDEXERS, Caches, Snapshot, observe
 from slinky_operator.cluster.rollout.preflight.attempts import leftovers
 from slinky_operator.kube.cache.store import Store
@@ -50,10 +50,10 @@ def slurmd(name: str, component: str, *, marked: bool = True) -> dict[str, Any]:
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_a_slurmd_pod_stays_one_whatever_it_is_labelled_and_called(name: str, component: str, marked: bool) -> None:
     snapshot = seen(slurmd(name, component, marked=marked))
-    assert snapshot.slurmd_pods == (name,)
-    assert not snapshot.preflights
-    assert not snapshot.daemon_pods
-    assert snapshot.controller_pod is None
+    assert snapshot.pods.slurmd_names == (name,)
+    assert not snapshot.pods.preflights
+    assert not snapshot.pods.daemons
+    assert snapshot.pods.controller is None
 
 
 def test_daemons_and_preflights_are_found() -> None:
@@ -65,19 +65,19 @@ def test_daemons_and_preflights_are_found() -> None:
         daemon("slurm-restapi-5d8-x", naming.COMPONENT_RESTAPI, "ReplicaSet"),
         daemon("slurm-preflight-0123456789", naming.COMPONENT_PREFLIGHT),
     )
-    assert snapshot.slurmd_pods == ()
-    assert snapshot.controller_pod is not None
-    assert {key: [one["metadata"]["name"] for one in pods] for key, pods in snapshot.daemon_pods.items()} == {
+    assert snapshot.pods.slurmd_names == ()
+    assert snapshot.pods.controller is not None
+    assert {key: [one["metadata"]["name"] for one in pods] for key, pods in snapshot.pods.daemons.items()} == {
         "restapi": ["slurm-restapi-5d8-x"]
     }
-    assert list(snapshot.preflights) == ["slurm-preflight-0123456789"]
+    assert list(snapshot.pods.preflights) == ["slurm-preflight-0123456789"]
 
 
 def test_slurmctlds_own_pod_keeps_no_deletion_waiting_when_it_is_given_the_uid() -> None:
     own = {**naming.pod_labels(CLUSTER, naming.COMPONENT_CONTROLLER), labels.LABEL_CLUSTER_UID: CLUSTER.uid}
     snapshot = seen(pod("slurm-controller-0", own, [{"kind": "StatefulSet", "uid": "o"}]))
-    assert snapshot.slurmd_pods == ()
-    assert snapshot.controller_pod is not None
+    assert snapshot.pods.slurmd_names == ()
+    assert snapshot.pods.controller is not None
 
 
 def config_map(name: str, component: str) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def test_a_pass_does_not_ask_of_each_slurmd_pod_what_it_is(monkeypatch: pytest.M
     asked: list[str] = []
     monkeypatch.setattr(pod_ownership, "is_slurmd", lambda one: asked.append(one["metadata"]["name"]))
     snapshot = observe(CLUSTER, RAW, caches, Memory(CLUSTER.uid), {}, None, "", 0.0, {})
-    assert len(snapshot.slurmd_pods) == len(snapshot.slurmd_objects) == 100
+    assert len(snapshot.pods.slurmd_names) == len(snapshot.pods.slurmds) == 100
     assert asked == []
 
 

@@ -22,7 +22,9 @@ from slinky_operator.cluster.actions import (
     Write,
     asks,
 )
-from slinky_operator.cluster.memory import Denied, Loaded, Memory
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.rollout import Loaded
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
 from slinky_operator.cluster.rollout.agent_questions import FilesQuestion, Mounted
 from slinky_operator.cluster.rollout.config import addresses
@@ -178,7 +180,7 @@ def test_an_agent_that_does_not_answer_is_told() -> None:
     world.add(node_set_object("compute"))
     while not any(asks(one, FilesQuestion) for one in world.plan().actions):
         world.step()
-    world.memory.touched = world.memory.touched[0], world.now
+    world.memory.rollout.touched = world.memory.rollout.touched[0], world.now
     why = "the agent beside slurmctld cannot be asked: refused"
     world.memory.answers.note(FilesQuestion, Mounted("pod-uid", world.now, None, why))
     made = world.step()
@@ -224,7 +226,7 @@ def test_a_reconfigure_that_reaches_nobody_says_nothing_about_the_configuration(
     while not any(isinstance(one, Reload) for one in world.plan().actions):
         world.step()
     wanted = next(one for one in world.plan().actions if isinstance(one, Reload))
-    world.memory.loaded = Loaded("pod-uid", wanted.change, world.now, proven=False, why="no answer", lost=True)
+    world.memory.rollout.loaded = Loaded("pod-uid", wanted.change, world.now, proven=False, why="no answer", lost=True)
     world.step()
     assert world.condition("ConfigApplied")["reason"] == "ConfigPending"
     world.now += 1
@@ -270,7 +272,7 @@ def test_another_key_makes_another_connection() -> None:
 def test_an_object_of_somebody_elses_is_named_and_left_alone() -> None:
     world = settled(World())
     del world.children["Service", "slurm-restapi"]
-    world.memory.denied["Service", "slurm-restapi"] = Denied("", "there is one already", world.now)
+    world.memory.writes.denied["Service", "slurm-restapi"] = Denied("", "there is one already", world.now)
     made = world.step()
     assert not any(isinstance(one, Write) for one in made.actions)
     degraded = world.condition("Degraded")
@@ -283,7 +285,7 @@ def test_an_object_that_was_refused_is_tried_again_when_the_spec_changes() -> No
     world = settled(World(cluster_object({"restapi": {"replicas": 2}})))
     world.raw["spec"] = {"restapi": {"replicas": 3}}
     write = next(one for one in world.plan().actions if isinstance(one, Write))
-    world.memory.denied["Deployment", "slurm-restapi"] = Denied(write.child.digest, "no", world.now)
+    world.memory.writes.denied["Deployment", "slurm-restapi"] = Denied(write.child.digest, "no", world.now)
     assert not any(isinstance(one, Write) for one in world.plan().actions)
     world.raw["spec"] = {"restapi": {"replicas": 4}}
     assert any(isinstance(one, Write) for one in world.plan().actions)

@@ -44,8 +44,10 @@ from slinky_operator.cluster.actions import (
     asks,
 )
 from slinky_operator.cluster.daemons import Images, volumes
-from slinky_operator.cluster.memory import ClaimSize, Loaded, Memory
-from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.rollout import Loaded
+from slinky_operator.cluster.memory.writes import ClaimSize
+from slinky_operator.cluster.observe import ClusterPods, SlurmView, Snapshot
 from slinky_operator.cluster.parts.accounting.question import AccountingAnswer, AccountingQuestion
 from slinky_operator.cluster.parts.accounts import wanted
 from slinky_operator.cluster.parts.accounts.comparison import Comparison, Counts
@@ -215,10 +217,15 @@ class World:
             raw=self.raw,
             node_sets=tuple((NodeSet.parse(obj), obj) for _, obj in sorted(self.node_sets.items())),
             children=dict(self.children),
-            slurmd_pods=tuple(self.pods),
-            controller_pod=traced_or_none(self.controller_pod),
-            daemon_pods={name: tuple(map(traced, pods)) for name, pods in self.daemon_pods.items()},
-            preflights={name: traced(pod) for name, pod in self.preflights.items()},
+            pods=ClusterPods(
+                slurmd_names=tuple(self.pods),
+                slurmds=tuple(map(traced, self.running)),
+                controller=traced_or_none(self.controller_pod),
+                controller_ending=traced_or_none(self.ending),
+                daemons={name: tuple(map(traced, pods)) for name, pods in self.daemon_pods.items()},
+                preflights={name: traced(pod) for name, pod in self.preflights.items()},
+                logins=tuple(map(traced, self.login_pods)),
+            ),
             sources={
                 name: Source(
                     name,
@@ -239,9 +246,6 @@ class World:
             memory=self.memory.frozen(),
             server=self.server,
             texts=dict(self.texts),
-            slurmd_objects=tuple(map(traced, self.running)),
-            controller_ending=traced_or_none(self.ending),
-            login_pods=tuple(map(traced, self.login_pods)),
         )
 
     def plan(self) -> Plan:
@@ -256,9 +260,9 @@ class World:
     def step(self) -> Plan:
         """One pass: plan, and let it all happen."""
         made = self.plan()
-        self.memory.keys, self.memory.keys_troubled = made.keys.known, made.keys.troubled
-        self.memory.key_seen = made.keys.seen or self.memory.key_seen
-        self.memory.key_staged = made.keys.staged or self.memory.key_staged
+        self.memory.keys.known, self.memory.keys.troubled = made.keys.known, made.keys.troubled
+        self.memory.keys.seen = made.keys.secrets.seen or self.memory.keys.seen
+        self.memory.keys.staged = made.keys.secrets.staged or self.memory.keys.staged
         for action in made.actions:
             self.log.append(action)
             self.happen(action)
@@ -303,12 +307,12 @@ class World:
             case SealKey():
                 self.sealed.add(action.secret)
             case ReadKeys():
-                self.read_before, self.memory.keys_asked = 0.0, (action.purpose, self.now)
+                self.read_before, self.memory.keys.asked = 0.0, (action.purpose, self.now)
             case Write():
                 self._written(action)
             case KeepMonitor():
                 self.monitor = action.child.body
-                self.memory.monitors[action.child.name] = action.child.digest, self.now
+                self.memory.writes.monitors[action.child.name] = action.child.digest, self.now
             case Connect():
                 contact = Contact(ContactState.READY, WALL, "")
                 replicas = frozenset(action.replicas)
@@ -326,28 +330,30 @@ class World:
             case GrowClaim():
                 self._grow(action)
             case TouchPod():
-                self.memory.touched = action.hash, self.now
+                self.memory.rollout.touched = action.hash, self.now
                 assert self.controller_pod is not None
                 annotations = self.controller_pod["metadata"].setdefault("annotations", {})
                 annotations[labels.ANNOTATION_CONFIG_TOUCH] = action.value
             case ReplacePod():
-                self.memory.replaced |= {(action.component, action.hash)}
+                self.memory.rollout.replaced |= {(action.component, action.hash)}
             case StartPreflight():
                 self._preflight(action)
             case EndPreflight():
-                self.memory.judge(action.name, action.verdict)
+                self.memory.rollout.judge(action.name, action.verdict)
             case ExcludeSlurmdKinds():
-                self.memory.left_out = dict(action.left_out)
+                self.memory.rollout.left_out = dict(action.left_out)
             case Remove():
                 self.preflights.pop(action.name, None)
                 self.children.pop((action.resource.kind, action.name), None)
             case HoldBackNodeSets():
-                self.memory.held, self.memory.held_for = dict(action.held), action.held_for
+                self.memory.rollout.held, self.memory.rollout.held_for = dict(action.held), action.held_for
             case Reload():
-                self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True, since=self.now)
+                self.memory.rollout.loaded = Loaded(
+                    action.pod_uid, action.change, self.now, proven=True, since=self.now
+                )
                 self.reconfigured()
             case EmitEvent() if action.obj["kind"] == "NodeSet":
-                self.memory.reported_nodesets |= {(action.obj["metadata"]["name"], action.message)}
+                self.memory.rollout.reported_nodesets |= {(action.obj["metadata"]["name"], action.message)}
             case EmitEvent():
                 self.memory.last_events[action.reason] = action.message
             case TearDown():
@@ -456,13 +462,13 @@ class World:
 
     def _grow(self, action: GrowClaim) -> None:
         """Look at a claim; it grows unless the world is `rigid`."""
-        before = self.memory.claims.get(action.name)
+        before = self.memory.writes.claims.get(action.name)
         has, grown = (before.size, before.grown) if before is not None else (self._first_size(action.name), "")
         why = ""
         if (quantity(action.size) or 0) > (quantity(has) or 0):
             has, grown, why = (has, grown, self.rigid) if self.rigid else (action.size, action.size, "")
         capacity = self.capacity or has
-        self.memory.claims[action.name] = ClaimSize(action.size, has, self.now, capacity, grown, why=why)
+        self.memory.writes.claims[action.name] = ClaimSize(action.size, has, self.now, capacity, grown, why=why)
 
     def _first_size(self, claim: str) -> str:
         """The size that a claim is made with."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from slinky_operator.cluster.memory import Outcome
+from slinky_operator.cluster.memory.rollout import Outcome
 from slinky_operator.metrics.changes import (
     DELETED,
     MOST_PREFLIGHTS,

@@ -72,7 +72,7 @@ def _of_spec(snapshot: Snapshot) -> tuple[Reason, str] | None:
     if problem is not None:
         return problem.reason, problem.message
     for name in stored.names(snapshot.cluster):
-        denied = snapshot.memory.denied.get(("Secret", name))
+        denied = snapshot.memory.writes.denied.get(("Secret", name))
         if denied is not None:
             return Reason.CHILD_REFUSED, f"Secret {name}: {denied.why}"
     return None
@@ -106,10 +106,10 @@ def _starting(snapshot: Snapshot, daemon: str, component: str) -> str:
     name = naming.daemon(snapshot.cluster.name, component)
     owner = snapshot.children.get(("StatefulSet", name))
     # A pod that is being deleted counts until it has gone.
-    lost = next(filter(None, map(lost_node, snapshot.daemon_pods.get(component) or ())), "")
+    lost = next(filter(None, map(lost_node, snapshot.pods.daemons.get(component) or ())), "")
     if lost:
         return f"{daemon}: {lost}"
-    if owner is None or snapshot.daemon_pods.get(component) or (owner.get("status") or {}).get("replicas"):
+    if owner is None or snapshot.pods.daemons.get(component) or (owner.get("status") or {}).get("replicas"):
         return f"{daemon} is starting"
     namespace = snapshot.cluster.namespace
     return f"{daemon} has no pod; if that lasts, kubectl -n {namespace} describe statefulset {name} says why"

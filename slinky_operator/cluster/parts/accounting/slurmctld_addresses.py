@@ -69,6 +69,6 @@ def _registered(snapshot: Snapshot) -> str:
 
 def _own(snapshot: Snapshot) -> tuple[str, ...]:
     """The addresses of slurmctld's pod; of both families, if it has them."""
-    status = (snapshot.controller_pod or {}).get("status") or {}
+    status = (snapshot.pods.controller or {}).get("status") or {}
     found = [str(one.get("ip") or "") for one in status.get("podIPs") or ()]
     return tuple(dict.fromkeys(one for one in (str(status.get("podIP") or ""), *found) if one))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.memory import Outcome
+from slinky_operator.cluster.memory.rollout import Outcome
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf, stored
 from slinky_operator.cluster.trials import engine, pods, problems

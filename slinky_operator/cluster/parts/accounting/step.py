@@ -16,7 +16,7 @@ from slinky_operator.cluster.parts.accounting.condition import SlurmdbdTrial
 from slinky_operator.cluster.parts.accounting.question import AccountingQuestion, last_answer
 from slinky_operator.cluster.parts.accounting.slurmdbd import SLURMDBD
 from slinky_operator.cluster.parts.keys import stored_keys
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.events import EventType

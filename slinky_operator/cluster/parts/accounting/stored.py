@@ -195,7 +195,7 @@ def _noted(snapshot: Snapshot, key: str) -> bytes:
     """What the copy says, or what is to be written into it."""
     copy = snapshot.sources.get(naming.key_copy(snapshot.cluster.name))
     held = copy.data.get(key, b"") if copy is not None and copy.exists and copy.cluster_uid else b""
-    return held or snapshot.memory.keys.get(key, b"")
+    return held or snapshot.memory.keys.known.get(key, b"")
 
 
 def _own_storage(snapshot: Snapshot) -> tuple[Storage | None, Problem | None]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.actions import Action, GrowClaim
 from slinky_operator.cluster.daemons.component import Component
-from slinky_operator.cluster.memory import ClaimSize
+from slinky_operator.cluster.memory.writes import ClaimSize
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.parts.claims.generated import is_generated
@@ -73,7 +73,7 @@ def feasible(snapshot: Snapshot) -> tuple[Snapshot, Claims]:
 
 def grow_claims(state: PassState) -> Iterator[Action]:
     """Make claims larger whose size has been raised, and note what comes of it."""
-    now, known, so_far = state.now, state.snapshot.memory.claims, state.found(Claims)
+    now, known, so_far = state.now, state.snapshot.memory.writes.claims, state.found(Claims)
     refused, growing = list(so_far.refused), list(so_far.growing)
     for claim in claims(so_far.asked or state.snapshot, state.snapshot):
         found = known.get(claim.name)

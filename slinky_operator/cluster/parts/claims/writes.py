@@ -9,7 +9,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_operator.cluster.actions import GrowClaim
 from slinky_operator.cluster.context import PassContext
-from slinky_operator.cluster.memory import ClaimSize
+from slinky_operator.cluster.memory.writes import ClaimSize
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS

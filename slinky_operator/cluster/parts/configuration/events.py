@@ -20,7 +20,9 @@ def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[EmitEvent]:
     """Report NodeSets that are left out; what the status shows already was reported by an earlier operator."""
     by_name = {one.name: raw for one, raw in snapshot.node_sets}
     stored = snapshot.cluster.status.config
-    known = snapshot.memory.reported_nodesets | {(one.name, one.message) for one in (stored.refused if stored else ())}
+    known = snapshot.memory.rollout.reported_nodesets | {
+        (one.name, one.message) for one in (stored.refused if stored else ())
+    }
     words = [(one.node_set, str(Reason.CONFIG_REFUSED), str(one.problem)) for one in config.rendered.refused]
     words += [
         (name, str(Reason.CONFIG_UNTRIED), f"preflights go on without its slurmd: {one.why}")

@@ -9,7 +9,7 @@ from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Reload, Write
 from slinky_operator.cluster.parts.configuration import events
 from slinky_operator.cluster.parts.configuration.part import Configuration
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.rollout.config.outcome import Rollout
 from slinky_operator.cluster.rollout.plan import plan_rollout
@@ -39,7 +39,7 @@ def _withheld(rollout: Rollout, state: PassState) -> Rollout:
     for one in rollout.actions:
         if isinstance(one, Write) and is_denied(snapshot, one, state.now):
             kind, name = one.child.key
-            words = f"{kind} {name} cannot be written: {snapshot.memory.denied[one.child.key].why}"
+            words = f"{kind} {name} cannot be written: {snapshot.memory.writes.denied[one.child.key].why}"
             return replace(rollout, applied=False, reason=Reason.CHILD_REFUSED, message=words)
     if key is not None and any(isinstance(one, Reload) for one in rollout.actions):
         return replace(rollout, applied=False, reason=key.reason, message=key.message)

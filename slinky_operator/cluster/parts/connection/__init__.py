@@ -8,6 +8,5 @@ module              concern
 `contact`           whether slurmrestd answers, accepts the token, and reaches slurmctld
 `part`              what a Cluster shows of the connection
 `replicas`          the slurmrestds that the operator calls
-`secret_allowlist`  whether a Secret may be used for a Slurm elsewhere
 ==================  ==========================================================================
 """

@@ -12,7 +12,7 @@ from typing import Final
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.part import Shown, Word
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing
+from slinky_operator.cluster.secrets.checks import Missing
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 

@@ -19,7 +19,7 @@ def replicas(snapshot: Snapshot) -> tuple[str, ...]:
     """
     if snapshot.cluster.spec.external:
         return ()
-    running = [pod for pod in snapshot.daemon_pods.get(naming.COMPONENT_RESTAPI, ()) if _address(pod)]
+    running = [pod for pod in snapshot.pods.daemons.get(naming.COMPONENT_RESTAPI, ()) if _address(pod)]
     ready = [pod for pod in running if is_ready(pod)]
     urls = (_url(_address(pod)) for pod in sorted(ready or running, key=lambda pod: str(pod["metadata"]["name"])))
     return tuple(dict.fromkeys(urls))

@@ -11,12 +11,13 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.parts.connection import slurm_connection
 from slinky_operator.cluster.parts.connection.replicas import replicas
-from slinky_operator.cluster.parts.connection.slurm_connection import Connection, Missing, Pace
+from slinky_operator.cluster.parts.connection.slurm_connection import Connection, Pace
 from slinky_operator.cluster.parts.job_counts import unopened_files
 from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
 from slinky_operator.cluster.parts.keys import question_key
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.pass_state import PassState
+from slinky_operator.cluster.secrets.checks import Missing
 from slinky_operator.kube.events import EventType
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 

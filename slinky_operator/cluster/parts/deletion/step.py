@@ -41,7 +41,7 @@ def set_finalizer(state: PassState) -> list[Action]:
 def slurmd_pods_left(snapshot: Snapshot, now: float) -> tuple[str, ...]:
     """Pods of NodeSets: those in the cache, or that the API server has shown if labels are lost."""
     names, at = snapshot.memory.slurmd_pods_left
-    return snapshot.slurmd_pods or (names if now - at < LOOK_AGAIN_FOR_PODS else ())
+    return snapshot.pods.slurmd_names or (names if now - at < LOOK_AGAIN_FOR_PODS else ())
 
 
 def tear_down(snapshot: Snapshot) -> TearDown:
@@ -64,5 +64,5 @@ def tear_down(snapshot: Snapshot) -> TearDown:
         and source.cluster_name == snapshot.cluster.name
         and source.name in generated
     ]
-    pods = [(PODS, name, pod["metadata"]["uid"]) for name, pod in sorted(snapshot.preflights.items())]
+    pods = [(PODS, name, pod["metadata"]["uid"]) for name, pod in sorted(snapshot.pods.preflights.items())]
     return TearDown((*pods, *children, *secrets), claims_to_delete(snapshot))

@@ -7,7 +7,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import SetFinalizer, TearDown
 from slinky_operator.cluster.context import PassContext
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.claims import writes as claim_writes
 from slinky_operator.cluster.writes import kubernetes_writes
 from slinky_operator.kube.objects import Object

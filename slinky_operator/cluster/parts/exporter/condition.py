@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing
 from slinky_operator.cluster.parts.exporter.manifests import EXPORTER, is_wanted, token
+from slinky_operator.cluster.secrets.checks import Missing
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SERVICEMONITORS
 from slinky_operator.slurm import naming
@@ -54,7 +54,7 @@ def _problem(snapshot: Snapshot, workload: Workload) -> tuple[Reason, str] | Non
     names = {make(snapshot.cluster.name) for make in (naming.exporter, naming.exporter_metrics)}
     denied = [
         f"{kind} {name}: {one.why}"
-        for (kind, name), one in sorted(snapshot.memory.denied.items())
+        for (kind, name), one in sorted(snapshot.memory.writes.denied.items())
         # Of ServiceMonitors, `Degraded` tells.
         if name in names and kind != SERVICEMONITORS.kind
     ]

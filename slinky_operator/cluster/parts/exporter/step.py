@@ -11,13 +11,12 @@ from slinky_api.v1alpha1.cluster.auth import TOKEN_KEY
 from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import Action, Remove
 from slinky_operator.cluster.observe import CHILDREN, Snapshot
-from slinky_operator.cluster.parts.connection import slurm_connection
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing
 from slinky_operator.cluster.parts.exporter import manifests as exporter
 from slinky_operator.cluster.parts.exporter.condition import Workload, missing_token
 from slinky_operator.cluster.parts.exporter.manifests import EXPORTER
 from slinky_operator.cluster.parts.monitoring.manifests import monitored_services
 from slinky_operator.cluster.pass_state import PassState
+from slinky_operator.cluster.secrets.checks import Missing, check, not_allowed
 from slinky_operator.cluster.writes.due import writes
 from slinky_operator.kube.resources import DEPLOYMENTS
 from slinky_operator.reconcile.writes.children import Child
@@ -60,9 +59,9 @@ def _missing(snapshot: Snapshot) -> Missing | None:
     if not cluster.spec.external:
         return missing_token(snapshot)
     name, key = exporter.token_secret(cluster)
-    found = slurm_connection.check(snapshot.sources.get(name), name, key, PURPOSE)
+    found = check(snapshot.sources.get(name), name, key, PURPOSE)
     as_token = key == TOKEN_KEY
-    return found or slurm_connection.not_allowed(snapshot, name, PURPOSE, as_token=as_token)
+    return found or not_allowed(snapshot, name, PURPOSE, as_token=as_token)
 
 
 def _surplus(snapshot: Snapshot, kept: set[tuple[str, str]]) -> Iterator[Action]:

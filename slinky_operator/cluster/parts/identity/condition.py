@@ -34,7 +34,7 @@ class UserSource:
 
 def of_directory(snapshot: Snapshot) -> tuple[Word, Reason, str] | None:
     """Status, reason and message of `DirectoryReachable`; `None` for a Cluster without SSSD."""
-    cluster, pod = snapshot.cluster, snapshot.controller_pod
+    cluster, pod = snapshot.cluster, snapshot.pods.controller
     if cluster.spec.external or not identity.has_sssd(cluster):
         return None
     answer = snapshot.memory.answers.of(DirectoryQuestion)

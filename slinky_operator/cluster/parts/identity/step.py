@@ -47,7 +47,7 @@ def keep_users(state: PassState) -> Iterator[Action]:
 
 def ask_directory(state: PassState) -> Iterator[Action]:
     """Ask the agent beside slurmctld whether SSSD reaches the directory, if the last answer is old enough."""
-    snapshot, pod = state.snapshot, state.snapshot.controller_pod
+    snapshot, pod = state.snapshot, state.snapshot.pods.controller
     if not identity.has_sssd(snapshot.cluster) or pod is None or not (pod.get("status") or {}).get("podIP"):
         return
     last, due = snapshot.memory.answers.of(DirectoryQuestion), 0.0
@@ -61,10 +61,10 @@ def ask_directory(state: PassState) -> Iterator[Action]:
 
 def _pods(snapshot: Snapshot) -> Iterator[Object]:
     """All pods that may mount them, and the templates of those to come."""
-    yield from snapshot.slurmd_objects
-    yield from snapshot.login_pods
-    yield from (pod for pods in snapshot.daemon_pods.values() for pod in pods)
-    yield from filter(None, (snapshot.controller_pod, snapshot.controller_ending))
+    yield from snapshot.pods.slurmds
+    yield from snapshot.pods.logins
+    yield from (pod for pods in snapshot.pods.daemons.values() for pod in pods)
+    yield from filter(None, (snapshot.pods.controller, snapshot.pods.controller_ending))
     for one in snapshot.children.values():
         template = (one.get("spec") or {}).get("template")
         if isinstance(template, dict):

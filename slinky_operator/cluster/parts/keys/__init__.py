@@ -4,6 +4,7 @@
 module          concern
 ==============  ================================================================================
 `lifecycle`     which keys daemons run with, and what to do if a Secret differs
+`findings`      what a pass has found out about keys, for other parts
 `stored_keys`   where they are kept
 `staged_keys`   from where pods mount a key set or a key of the user's, once it is accepted
 `key_guard`     no daemon reads a key of auth/slurm that others lack

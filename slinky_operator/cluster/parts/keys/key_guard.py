@@ -11,7 +11,8 @@ from typing import Final
 from slinky_operator.cluster.actions import Action, ReadKeys, Reload, ReplacePod, Write
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.findings import Keys
+from slinky_operator.cluster.secrets.checks import Missing, not_allowed
 from slinky_operator.slurm import naming
 
 KEYS_VALID: Final = 15.0
@@ -39,7 +40,7 @@ def guarded(actions: list[Action], snapshot: Snapshot, keys: Keys, now: float) -
     purpose = " ".join(_purpose(one) for one in kept if _reads_keys(one, snapshot))
     if not purpose:
         return kept
-    asked_for, asked = snapshot.memory.keys_asked
+    asked_for, asked = snapshot.memory.keys.asked
     valid = asked_for == purpose and now - asked <= KEYS_VALID
     old = tuple(sorted(name for name, one in snapshot.sources.items() if not valid or one.read_at < asked))
     if not old:
@@ -58,6 +59,12 @@ def _purpose(action: Action) -> str:
             return f"write:{action.child.name}:{action.child.digest}"
         case _:
             return type(action).__name__
+
+
+def foreign_key_trouble(snapshot: Snapshot) -> Missing | None:
+    """Why slurmd pods may not have the key of auth/slurm of an external Slurm."""
+    key = naming.slurm_key(snapshot.cluster)
+    return not_allowed(snapshot, key.secret, "key of auth/slurm") if key is not None else None
 
 
 def _reads_keys(action: Action, snapshot: Snapshot) -> bool:

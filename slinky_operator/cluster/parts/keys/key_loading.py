@@ -14,8 +14,8 @@ from typing import Final
 from slinky_operator.cluster.actions import Action, Ask, Reload, TouchPod
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.conf.syntax.parsed import parse
@@ -50,7 +50,7 @@ def load(snapshot: Snapshot, keys: Keys, now: float, *, settled: bool) -> Step:
     slurm, memory = snapshot.slurm, snapshot.memory
     if not keys.changed or slurm is None or slurm.contact.state is not ContactState.READY:
         return Step()
-    trial, loaded = memory.answers.of(KeyQuestion), memory.loaded
+    trial, loaded = memory.answers.of(KeyQuestion), memory.rollout.loaded
     attempt = Ask(KeyQuestion(keys.changed, snapshot.cluster.spec.token_lifetime))
     if trial is None or trial.key != keys.changed or (loaded is not None and loaded.at > trial.at):
         return Step((attempt,), MOUNTED_AFTER)
@@ -73,19 +73,23 @@ def tell(snapshot: Snapshot, since: float, now: float) -> Step:
     since
         Monotonic seconds: an earlier touch of its pod does not count.
     """
-    pod = snapshot.controller_pod
+    pod = snapshot.pods.controller
     config_map = snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name)))
     if pod is None or config_map is None:
         return Step((), MOUNTED_AFTER)
     files = config_map.get("data") or {}
-    digest, touched = hash_of(files), snapshot.memory.touched[1]
+    digest, touched = hash_of(files), snapshot.memory.rollout.touched[1]
     if touched <= since:
         return Step((TouchPod(pod, digest, f"{digest}.{int(now)}"),), MOUNTED_AFTER)
     if now - touched < MOUNTED_AFTER:
         return Step((), MOUNTED_AFTER - (now - touched))
     parsed = parse(files[SLURM_CONF])
     shown = {name: line.get("Nodes") for name, line in parsed.partitions.items()}
-    uid, change, last = pod["metadata"]["uid"], shared_objects.change_of(config_map) or digest, snapshot.memory.loaded
+    uid, change, last = (
+        pod["metadata"]["uid"],
+        shared_objects.change_of(config_map) or digest,
+        snapshot.memory.rollout.loaded,
+    )
     # The outcome of one sent before is checked first.
     on_its_way = last is not None and (last.pod_uid, last.change) == (uid, change) and last.asked is not None
     before = last if on_its_way else None

@@ -31,104 +31,26 @@ from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_operator.cluster.actions import Action, EmitEvent, KeepKeys, MakeKey, PutKeyBack, Remove, SealKey
 from slinky_operator.cluster.daemons import metadata
-from slinky_operator.cluster.memory import SeenSecret
+from slinky_operator.cluster.memory.keys import SeenSecret
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import stored, variants
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing, check, not_allowed
 from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
 from slinky_operator.cluster.parts.keys import key_messages, staged_keys, stored_keys
+from slinky_operator.cluster.parts.keys.findings import Keys, SlurmKeySecrets
 from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
 from slinky_operator.cluster.parts.keys.proof import key_steps
 from slinky_operator.cluster.parts.keys.proof.key_steps import Standing
 from slinky_operator.cluster.parts.keys.sets import key_sets, key_sizes
-from slinky_operator.cluster.parts.keys.signing import Signing
 from slinky_operator.cluster.parts.keys.signing import look as look_at_signing
+from slinky_operator.cluster.secrets.checks import Missing, check, not_allowed
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource
-from slinky_operator.slurm.tokens.signing_keys import SigningKey
 
 KEY_SIZES: Final = {naming.SLURM_KEY: 128, naming.JWT_KEY: 32}
 """Bytes of generated keys."""
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """What is known of a Cluster's keys, and what to do."""
-
-    known: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """The keys of the daemons, by their names in the copy."""
-
-    actions: tuple[Action, ...] = ()
-    slurm: Missing | None = None
-    """What is wrong with the key of auth/slurm: nothing may be done then that lets a daemon read it."""
-
-    jwt: Missing | None = None
-    """What is wrong with the key of auth/jwt."""
-
-    changed: bytes = field(default=b"", repr=False)
-    """Another key of auth/jwt than the one that slurmctld is known to have; empty if there is none."""
-
-    mountable: bool = True
-    """Whether both Secrets contain what a new pod of slurmctld has to mount, and the copy has been written."""
-
-    signing: Signing = Signing()  # noqa: RUF009 - frozen
-    """What is known of the private key of tokens."""
-
-    weak: tuple[str, ...] = ()
-    """What is wrong with keys that daemons run with: a new Cluster would be refused with them."""
-
-    step: Missing | None = None
-    """Which daemons are not known yet to have the key set of auth/slurm, or the key of auth/jwt, accepted last."""
-
-    settling: Missing | None = None
-    """Why slurmctld must not reconfigure for a while: kubelets may have mounted what a Secret held before."""
-
-    standing: Standing | None = None
-    """How far the daemons are with their key set; `None` without one."""
-
-    seen: SeenSecret | None = None
-    """The version of the Secret with the user's key of auth/slurm."""
-
-    direct: bool = True
-    """Whether a daemon may read the Secret that is judged here, instead of the accepted key only (`staged_keys`)."""
-
-    staging: Missing | None = None
-    """Why the staged Secret does not hold the accepted key of auth/slurm."""
-
-    staged: SeenSecret | None = None
-    """The version of the staged Secret."""
-
-    @property
-    def held_by_slurm(self) -> Missing | None:
-        """Why no daemon may read the key of auth/slurm: it would be one that others lack, or that is refused."""
-        is_read = self.direct or naming.SLURM_KEY not in self.known
-        return (self.slurm if is_read else None) or self.staging
-
-    @property
-    def held(self) -> Missing | None:
-        """Why slurmctld must not reconfigure: it would read a key that others lack, or that is refused."""
-        refused = self.jwt is not None and self.jwt.reason is Reason.SECRET_INVALID
-        return self.held_by_slurm or (self.jwt if refused else None) or self.settling
-
-    @property
-    def trouble(self) -> Missing | None:
-        """The trouble to report about keys that daemons mount."""
-        return self.slurm or self.jwt or self.staging or self.step
-
-    @property
-    def troubled(self) -> bool:
-        """Whether Secrets are to be read again soon."""
-        return self.trouble is not None or self.signing.trouble is not None
-
-    @property
-    def candidates(self) -> tuple[SigningKey, ...]:
-        """Keys to sign tokens with, the one that slurmctld is known to have first."""
-        secrets = (self.known.get(naming.JWT_KEY), self.changed)
-        own = () if self.signing.in_use is None else (self.signing.in_use,)
-        return (*own, *(SigningKey(one) for one in secrets if one))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +111,7 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
         of_slurm.step or of_jwt.step,
         _settling(snapshot, slurm, seen, now, wall),
         of_slurm.standing,
-        seen,
-        direct,
-        staging,
-        staged_keys.seen(snapshot, slurm, of_slurm.known, now),
+        SlurmKeySecrets(seen, direct, staging, staged_keys.seen(snapshot, slurm, of_slurm.known, now)),
     )
 
 
@@ -201,7 +120,7 @@ def look_elsewhere(snapshot: Snapshot) -> Keys:
     source = naming.jwt_key(snapshot.cluster)
     if source is None or snapshot.cluster.spec.token is not None:
         return Keys()
-    value, known = stored_keys.value_in(snapshot, source), snapshot.memory.keys.get(naming.JWT_KEY, b"")
+    value, known = stored_keys.value_in(snapshot, source), snapshot.memory.keys.known.get(naming.JWT_KEY, b"")
     if not value or not_allowed(snapshot, source.secret, "") is not None:
         # An administrator who removes the Secret may want to deny the operator access.
         return Keys()
@@ -335,7 +254,7 @@ def _of_jwt(snapshot: Snapshot, source: KeySource, now: float) -> tuple[_Found, 
 
 def _hangs_at(snapshot: Snapshot, value: bytes) -> str:
     """What has not worked so far on the way of a key to slurmctld."""
-    loaded, trial = snapshot.memory.loaded, snapshot.memory.answers.of(KeyQuestion)
+    loaded, trial = snapshot.memory.rollout.loaded, snapshot.memory.answers.of(KeyQuestion)
     if loaded is not None and not loaded.proven:
         return loaded.why
     if trial is None or trial.key != value or trial.attempts <= 1:
@@ -391,7 +310,7 @@ def _nothing_left(snapshot: Snapshot) -> bool:
     jobs = snapshot.memory.answers.of(JobsQuestion)
     counts = jobs.counts if jobs is not None else None
     idle = counts is not None and not (counts.running or counts.suspended or counts.completing)
-    return not snapshot.slurmd_pods and (not snapshot.cluster.spec.nodes or idle)
+    return not snapshot.pods.slurmd_names and (not snapshot.cluster.spec.nodes or idle)
 
 
 def _is_extended(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes, wall: datetime) -> bool:
@@ -408,7 +327,7 @@ def _replaced(
     snapshot: Snapshot, source: KeySource, value: bytes, note: bytes, now: float, *, extended: bool
 ) -> _Found:
     """Use the new key; a running slurmctld is replaced before the key is recorded, so that this is not forgotten."""
-    pod = snapshot.controller_pod
+    pod = snapshot.pods.controller
     standing = Standing(note=note) if note else None
     if extended or pod is None:
         return _Found(value, standing=standing)

@@ -10,9 +10,10 @@ from typing_extensions import override
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.part import ON_ITS_WAY, Part, Problem
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing, foreign_key_trouble
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.findings import Keys
+from slinky_operator.cluster.parts.keys.key_guard import foreign_key_trouble
 from slinky_operator.cluster.pass_state import PassState
+from slinky_operator.cluster.secrets.checks import Missing
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.parts.connection.slurm_connection import foreign_key_trouble
 from slinky_operator.cluster.parts.keys import stored_keys
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.findings import Keys
+from slinky_operator.cluster.parts.keys.key_guard import foreign_key_trouble
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.signed_messages import SharedKey

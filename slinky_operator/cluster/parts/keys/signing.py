@@ -28,8 +28,8 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import stored as accounting
 from slinky_operator.cluster.parts.accounting import variants
 from slinky_operator.cluster.parts.accounting.mariadb import ANNOTATION_MOUNTS
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing, check
 from slinky_operator.cluster.parts.keys import stored_keys
+from slinky_operator.cluster.secrets.checks import Missing, check
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.tokens import key_set, signing_keys
@@ -83,7 +83,7 @@ def look(snapshot: Snapshot, wall: datetime) -> Signing:
     source = naming.signing_key(snapshot.cluster)
     copy = stored_keys.copy_in(snapshot)
     held = copy.data if copy is not None else {}
-    in_use = _usable(held.get(naming.SIGNING_KEY, b"") or snapshot.memory.keys.get(naming.SIGNING_KEY, b""))
+    in_use = _usable(held.get(naming.SIGNING_KEY, b"") or snapshot.memory.keys.known.get(naming.SIGNING_KEY, b""))
     former = [one for one in _read_former(held.get(FORMER, b"")) if one.until > wall]
     given, trouble = (None, None) if source is None else _given(snapshot, source, in_use)
     following = given if given is not None and given != in_use else None
@@ -163,7 +163,7 @@ def _slurmdbd_has(snapshot: Snapshot, key: PublicKey) -> bool:
         return True
     secret = naming.accounting(cluster.name)
     text = accounting.value_in(snapshot, secret, key_set.FILE).decode(errors="replace")
-    pods = snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ())
+    pods = snapshot.pods.daemons.get(naming.COMPONENT_ACCOUNTING, ())
     digest = accounting.slurmdbd_digest(snapshot)
     return key_set.has(text, key) and bool(pods) and all(_runs_with(pod, digest) for pod in pods)
 

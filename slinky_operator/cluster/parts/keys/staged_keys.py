@@ -24,10 +24,10 @@ from dataclasses import replace
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import KeepKeys
 from slinky_operator.cluster.daemons import metadata
-from slinky_operator.cluster.memory import SeenSecret
+from slinky_operator.cluster.memory.keys import SeenSecret
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing
 from slinky_operator.cluster.parts.keys import key_messages, stored_keys
+from slinky_operator.cluster.secrets.checks import Missing
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming
@@ -94,8 +94,8 @@ def is_direct(snapshot: Snapshot, source: KeySource) -> bool:
     """Whether a daemon may read `source` itself: by its running pod, or by the next one of its workload."""
     if not source.staged:
         return True
-    running = (snapshot.controller_pod, snapshot.controller_ending, *snapshot.slurmd_objects)
-    slurmdbd = snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ())
+    running = (snapshot.pods.controller, snapshot.pods.controller_ending, *snapshot.pods.slurmds)
+    slurmdbd = snapshot.pods.daemons.get(naming.COMPONENT_ACCOUNTING, ())
     pods = [one for one in (*running, *slurmdbd) if one is not None]
     owners = (naming.controller(snapshot.cluster.name), naming.accounting(snapshot.cluster.name))
     children = (snapshot.children.get(("StatefulSet", name)) for name in owners)
@@ -121,12 +121,12 @@ def seen(snapshot: Snapshot, source: KeySource, known: bytes, now: float) -> See
     """
     if not source.staged:
         return None
-    found, before = staged_in(snapshot), snapshot.memory.key_staged
+    found, before = staged_in(snapshot), snapshot.memory.keys.staged
     if found is None or (before is not None and before.version == found.version):
         return before
     # The key that was accepted until a moment ago is no stranger's.
     held = found.data.get(as_accepted(snapshot, source).file, found.data.get(source.file))
-    strange = held not in {known, snapshot.memory.keys.get(naming.SLURM_KEY, known)}
+    strange = held not in {known, snapshot.memory.keys.known.get(naming.SLURM_KEY, known)}
     changed, suspect = before is not None, before is not None and before.refused
     return SeenSecret(found.version, now, changed=changed, refused=strange, suspect=suspect)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from slinky_operator.cluster.actions import Action, AdoptKey, Ask, Remove
 from slinky_operator.cluster.parts.keys import key_loading, lifecycle
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.parts.keys.proof import key_steps
 from slinky_operator.cluster.parts.keys.proof.question import KeySetQuestion
 from slinky_operator.cluster.pass_state import PassState
@@ -62,13 +62,13 @@ def load_key_set(state: PassState) -> Iterator[Action]:
     if found.asked:
         yield Ask(KeySetQuestion(found.set, found.asked, found.all, found.since or state.wall))
     if keys.held is None:
-        for pod in key_steps.to_restart(snapshot, source, found, keys.seen, now, state.wall):
+        for pod in key_steps.to_restart(snapshot, source, found, keys.secrets.seen, now, state.wall):
             yield Remove(PODS, pod["metadata"]["name"], pod["metadata"]["uid"])
     # A changed key of auth/jwt is loaded by a reconfigure too, which is this one as well.
     if keys.held is None and not keys.changed and snapshot.slurm_answers and StoredConfig.of(snapshot).is_live:
-        due = key_steps.reload_due(snapshot, source, found, keys.seen, now, state.wall)
+        due = key_steps.reload_due(snapshot, source, found, keys.secrets.seen, now, state.wall)
         if due <= 0:
-            since = key_steps.touched_after(snapshot, source, keys.seen, now, state.wall)
+            since = key_steps.touched_after(snapshot, source, keys.secrets.seen, now, state.wall)
             step = key_loading.tell(snapshot, since, now)
             state.wake_up(step.wake_up)
             yield from step.actions

@@ -10,7 +10,7 @@ from slinky_api.conditions import Reason
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import stored, variants
 from slinky_operator.cluster.parts.accounting.mariadb import ANNOTATION_MOUNTS
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing
+from slinky_operator.cluster.secrets.checks import Missing
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource
@@ -52,7 +52,7 @@ def known(snapshot: Snapshot, name: str, source: KeySource) -> bytes:
     is_staged = name == naming.SLURM_KEY and source.staged
     found = (
         copy.data.get(name, b"") if copy is not None else b"",
-        snapshot.memory.keys.get(name, b""),
+        snapshot.memory.keys.known.get(name, b""),
         _staged(snapshot) if is_staged else b"",
     )
     return next((one for one in found if one and mark in {"", fingerprint(one)}), b"")
@@ -62,7 +62,7 @@ def accepted(snapshot: Snapshot) -> bytes:
     """The key of auth/slurm of the daemons, whatever the spec says where it is; empty if nothing shows it."""
     copy = copy_in(snapshot)
     held = copy.data.get(naming.SLURM_KEY, b"") if copy is not None else b""
-    return held or snapshot.memory.keys.get(naming.SLURM_KEY, b"") or _staged(snapshot)
+    return held or snapshot.memory.keys.known.get(naming.SLURM_KEY, b"") or _staged(snapshot)
 
 
 def _staged(snapshot: Snapshot) -> bytes:
@@ -75,7 +75,7 @@ def _staged(snapshot: Snapshot) -> bytes:
 def note(snapshot: Snapshot) -> bytes:
     """What was last noted about the daemons' key set, here or in the copy; empty if nothing was."""
     copy = copy_in(snapshot)
-    return (copy.data.get(LOADED, b"") if copy is not None else b"") or snapshot.memory.keys.get(LOADED, b"")
+    return (copy.data.get(LOADED, b"") if copy is not None else b"") or snapshot.memory.keys.known.get(LOADED, b"")
 
 
 def mark_of(snapshot: Snapshot, source: KeySource) -> str:
@@ -99,7 +99,7 @@ def existed(snapshot: Snapshot) -> bool:
     copy = snapshot.sources.get(naming.key_copy(name))
     return bool(
         ("StatefulSet", naming.controller(name)) in snapshot.children
-        or snapshot.slurmd_pods
+        or snapshot.pods.slurmd_names
         or (copy is not None and copy.exists)
         or ran(snapshot)
     )
@@ -125,14 +125,14 @@ def is_ours(snapshot: Snapshot, source: Source) -> bool:
 def slurmdbd_is_behind(snapshot: Snapshot) -> bool:
     """Whether a pod of slurmdbd has started with earlier keys than it must have read, and is to be replaced."""
     keys = stored.slurmdbd_digest(snapshot).partition("-")[2]
-    pods = snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ())
+    pods = snapshot.pods.daemons.get(naming.COMPONENT_ACCOUNTING, ())
     started = [(pod["metadata"].get("annotations") or {}).get(ANNOTATION_MOUNTS, "") for pod in pods]
     return variants.runs_slurmdbd(snapshot.cluster) and any(one and one.partition("-")[2] != keys for one in started)
 
 
 def denied(snapshot: Snapshot, secret: str, now: float) -> Missing | None:
     """Why a Secret could not be written a moment ago."""
-    found = snapshot.memory.denied.get(("Secret", secret))
+    found = snapshot.memory.writes.denied.get(("Secret", secret))
     if found is None or now - found.at >= TRY_AGAIN:
         return None
     return Missing(Reason.CHILD_REFUSED, f"Secret {secret}: {found.why}")

@@ -16,7 +16,8 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import KeepKeys, MakeKey, MakePassword, PutKeyBack, ReadKeys, SealKey
 from slinky_operator.cluster.context import PassContext
-from slinky_operator.cluster.memory import Denied, Memory
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
@@ -52,7 +53,7 @@ async def carry_out(action: KeyAction, cluster: Cluster, memory: Memory, context
         case KeepKeys():
             await _keep(action, cluster, memory, context)
         case ReadKeys():
-            memory.keys_asked = action.purpose, context.clock()
+            memory.keys.asked = action.purpose, context.clock()
             for name in action.secrets:
                 context.sources.forget(cluster.namespace, name)
         case _:
@@ -65,7 +66,7 @@ async def _make(action: MakeKey, cluster: Cluster, memory: Memory, context: Pass
     name = action.body["metadata"]["name"]
     why = await _had_another(action, cluster, context)
     if why:
-        memory.denied["Secret", name] = Denied("", f"no key is made: {why}", context.clock())
+        memory.writes.denied["Secret", name] = Denied("", f"no key is made: {why}", context.clock())
         context.sources.forget(cluster.namespace, action.copy)
     else:
         value = context.random_bytes(action.size)
@@ -106,13 +107,13 @@ async def _keep(action: KeepKeys, cluster: Cluster, memory: Memory, context: Pas
             await context.kube.apply(SECRETS, body, force=True)
         else:
             why = adoption.not_ours(SECRETS, name, cluster)
-            memory.denied["Secret", name] = Denied("", why, context.clock())
+            memory.writes.denied["Secret", name] = Denied("", why, context.clock())
             return
-        memory.denied.pop(("Secret", name), None)
+        memory.writes.denied.pop(("Secret", name), None)
     except errors.AlreadyExists:
         logger.info("Secret %s/%s is there already", cluster.namespace, name)
     except _REFUSALS as error:
-        memory.denied["Secret", name] = Denied("", error.message, context.clock())
+        memory.writes.denied["Secret", name] = Denied("", error.message, context.clock())
     context.sources.forget(cluster.namespace, name)
 
 
@@ -124,12 +125,12 @@ async def _create(body: Object, key: str, value: bytes, cluster: Cluster, memory
         data = {key: base64.b64encode(value).decode()}
         await context.kube.create(SECRETS, {**body, "data": data}, cluster.namespace)
         created = True
-        memory.denied.pop(("Secret", name), None)
+        memory.writes.denied.pop(("Secret", name), None)
     except errors.AlreadyExists:
         # The next round shows whose it is and what it contains.
         logger.info("Secret %s/%s is there already", cluster.namespace, name)
     except _REFUSALS as error:
-        memory.denied["Secret", name] = Denied("", error.message, context.clock())
+        memory.writes.denied["Secret", name] = Denied("", error.message, context.clock())
     context.sources.forget(cluster.namespace, name)
     return created
 

@@ -35,7 +35,7 @@ def keep_monitors(state: PassState) -> Iterator[Action]:
         # What could not be written is shown by the key of the child.
         made = state.found(Made)
         state.note(replace(made, children=(*made.children, child)))
-        digest, at = snapshot.memory.monitors.get(child.name, _NEVER)
+        digest, at = snapshot.memory.writes.monitors.get(child.name, _NEVER)
         left = at + READ_EVERY - state.now
         if digest != child.digest or left <= 0:
             yield KeepMonitor(child)

@@ -163,7 +163,7 @@ class Slurmctld(Component):
         restart = {**restart_keys(conf), **in_conf.restart(cluster, conf)}
         notes = {**materials.key_notes, **default_images.note(self.spec(cluster), self.daemon), **note(cluster)}
         made = Child(STATEFULSETS, stateful_set(cluster, images, restart, notes))
-        live, pod = snapshot.children.get(made.key), snapshot.controller_pod
+        live, pod = snapshot.children.get(made.key), snapshot.pods.controller
         if live is None or (pod is not None and stuck(pod)):
             return made
         as_before = default_images.with_running_agent(snapshot, images)
@@ -186,15 +186,15 @@ class Slurmctld(Component):
 
     @override
     def pods(self, snapshot: Snapshot) -> Sequence[Object]:
-        return () if snapshot.controller_pod is None else (snapshot.controller_pod,)
+        return () if snapshot.pods.controller is None else (snapshot.pods.controller,)
 
     @override
     def troubles(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
-        if snapshot.controller_pod is not None:
+        if snapshot.pods.controller is not None:
             yield from map(_with_advice, super().troubles(snapshot, wall))
             return
         namespace, name = snapshot.cluster.namespace, naming.controller_pod(snapshot.cluster.name)
-        ending = snapshot.controller_ending
+        ending = snapshot.pods.controller_ending
         owner = snapshot.children.get(self.key(snapshot.cluster))
         if ending is not None:
             since = ending["metadata"]["deletionTimestamp"]

@@ -24,7 +24,7 @@ class SlurmctldPart(Part):
     def shown(self, state: PassState) -> Shown | None:
         if state.snapshot.cluster.spec.external:
             return None
-        words = hang.words(state.snapshot.controller_pod, state.wall)
+        words = hang.words(state.snapshot.pods.controller, state.wall)
         return ("True", Reason.WAITED_FOR_ITSELF, words) if words else None
 
     @override

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from slinky_operator.cluster.actions import Action
-from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.memory.rollout import Outcome, Verdict
 from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import LOOK_AGAIN, TRY_AGAIN, Remembered, Rules, Stage
 from slinky_operator.cluster.trials.version_pod import Question, version_pod
@@ -52,7 +52,7 @@ def ask(view: View, needed: Iterable[Question], template: Mapping[str, Any], pul
         Pull secrets of the images.
     """
     snapshot = view.snapshot
-    told = {key: text for one in snapshot.memory.verdicts.values() for key, text in one.releases.items()}
+    told = {key: text for one in snapshot.memory.rollout.verdicts.values() for key, text in one.releases.items()}
     known = {key: release for key, text in told.items() if (release := Release.read(text)) is not None}
     every = tuple(sorted({one.key: one for one in needed}.values()))
     asked = tuple(one for one in every if one.key not in known)

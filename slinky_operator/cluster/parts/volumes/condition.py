@@ -56,8 +56,8 @@ def of_volumes(snapshot: Snapshot) -> tuple[Word, Reason, str] | None:
 
 
 def _pods(snapshot: Snapshot) -> list[Object]:
-    database = snapshot.daemon_pods.get(naming.COMPONENT_DATABASE, ())
-    found = (snapshot.controller_pod, *database)
+    database = snapshot.pods.daemons.get(naming.COMPONENT_DATABASE, ())
+    found = (snapshot.pods.controller, *database)
     return [pod for pod in found if pod is not None and volumes.of_pod(pod)]
 
 

@@ -46,8 +46,8 @@ def _pause(last: Volumes) -> float:
 
 def pods(snapshot: Snapshot) -> Iterator[Object]:
     """Pods with an agent that looks at volumes and can be asked."""
-    database = snapshot.daemon_pods.get(naming.COMPONENT_DATABASE, ())
-    for pod in (snapshot.controller_pod, *database):
+    database = snapshot.pods.daemons.get(naming.COMPONENT_DATABASE, ())
+    for pod in (snapshot.pods.controller, *database):
         if pod is not None and (pod.get("status") or {}).get("podIP") and volumes.of_pod(pod) and _is_up(pod):
             yield pod
 

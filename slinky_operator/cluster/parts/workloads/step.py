@@ -16,7 +16,7 @@ from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.parts.configuration.part import Configuration
 from slinky_operator.cluster.parts.daemons import Made
 from slinky_operator.cluster.parts.keys import lifecycle
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.parts.login_sets.manifests import login_sets
 from slinky_operator.cluster.parts.slurmctld import manifests as slurmctld
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
@@ -139,7 +139,7 @@ def ask_claim(state: PassState) -> Iterator[Action]:
     """Query slurmctld's claim if slurmctld has no pod, although its StatefulSet exists."""
     snapshot = state.snapshot
     name, known = slurmctld.claim_name(snapshot), snapshot.memory.answers.of(ClaimQuestion)
-    there = snapshot.controller_pod is not None or snapshot.controller_ending is not None
+    there = snapshot.pods.controller is not None or snapshot.pods.controller_ending is not None
     if there or not name or SLURMCTLD.key(snapshot.cluster) not in snapshot.children:
         return
     if known is None or state.now - known.at >= ASK_CLAIM_EVERY:

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Final
 
 from slinky_operator.cluster.actions import Ask
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.agent_questions import Names, NamesQuestion
 from slinky_operator.kube.objects import Object
@@ -98,7 +98,7 @@ def addresses(snapshot: Snapshot, inputs: ConfInputs, current: Object | None, go
     good
         The one with the files that slurmctld has last shown to run, or None.
     """
-    known = _known(snapshot.memory, snapshot.controller_pod)
+    known = _known(snapshot.memory, snapshot.pods.controller)
     running, proven = _text(current or good), _text(good)
     judged, never = _judged(inputs.nodes, running, proven, known.found, known.missing)
     slurm = snapshot.slurm
@@ -120,7 +120,7 @@ def asking(
     waits
         Whether something waits for the first answer.
     """
-    pod = snapshot.controller_pod
+    pod = snapshot.pods.controller
     if pod is None or not (pod.get("status") or {}).get("podIP") or not _names(_text(current)):
         return (), None
     known = _known(snapshot.memory, pod)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slinky_operator.cluster.actions import HoldBackNodeSets
-from slinky_operator.cluster.memory import Held
+from slinky_operator.cluster.memory.rollout import Held
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered
 from slinky_operator.slurm.conf.admit import lines_of
@@ -20,7 +20,7 @@ from slinky_operator.slurm.conf.admit import lines_of
 
 def held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
     """NodeSets that are held back, and why."""
-    memory = snapshot.memory
+    memory = snapshot.memory.rollout
     if memory.held_for != _own_part(inputs):
         return {}
     texts = {one.name: repr(one) for one in inputs.node_sets}
@@ -29,7 +29,7 @@ def held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
 
 def suspects(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
     """Those of them that were rejected together with others, and why."""
-    return {name: why for name, why in inputs.held.items() if not snapshot.memory.held[name].proven}
+    return {name: why for name, why in inputs.held.items() if not snapshot.memory.rollout.held[name].proven}
 
 
 def unblamed(rendered: Rendered, why: Mapping[str, str]) -> Rendered:
@@ -60,13 +60,13 @@ def holding(
     snapshot: Snapshot, inputs: ConfInputs, found: Sequence[NodeSetConf], why: str, *, alone: bool
 ) -> HoldBackNodeSets:
     """Hold back what was rejected; a single one is known to be the cause, several are tried one by one later."""
-    before = {name: one for name, one in snapshot.memory.held.items() if name in held(snapshot, inputs)}
+    before = {name: one for name, one in snapshot.memory.rollout.held.items() if name in held(snapshot, inputs)}
     return HoldBackNodeSets({**before, **{one.name: Held(repr(one), why, alone) for one in found}}, _own_part(inputs))
 
 
 def next_suspect(snapshot: Snapshot) -> list[HoldBackNodeSets]:
     """Try one of the NodeSets that were held back together."""
-    memory = snapshot.memory
+    memory = snapshot.memory.rollout
     left = sorted(name for name, one in memory.held.items() if not one.proven)
     if not left:
         return []

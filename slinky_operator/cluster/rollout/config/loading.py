@@ -22,7 +22,7 @@ from slinky_api import labels
 from slinky_api.conditions import ClusterCondition, find
 from slinky_operator.cluster.actions import Action, Ask, Reload, ReplacePod, TouchPod
 from slinky_operator.cluster.daemons import shared_objects
-from slinky_operator.cluster.memory import Loaded
+from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf
 from slinky_operator.cluster.parts.daemons import DAEMONS
@@ -90,7 +90,7 @@ def loading(snapshot: Snapshot, config_map: Object, conf: Parsed, now: float) ->
     """
     files = config_map.get("data") or {}
     digest = hash_of(files)
-    pod = snapshot.controller_pod
+    pod = snapshot.pods.controller
     if pod is None:
         return Loading(Stage.UNDER_WAY, "slurmctld has no pod yet")
     if in_conf.must_restart(snapshot.cluster, pod, conf):
@@ -132,7 +132,7 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
         was_loading = mounted is None and stored is not None and stored.message == RECONFIGURING
         words = RECONFIGURING if was_loading else message
         return Loading(Stage.UNDER_WAY, words, (Ask(FilesQuestion(pod)),), ASK_EVERY)
-    last, at = snapshot.memory.touched
+    last, at = snapshot.memory.rollout.touched
     # An answer from before the touch may be outdated: the files may have changed, and back.
     seen = mounted.asked_at >= at or last != digest
     if mounted.files == expected(files) and seen:
@@ -166,7 +166,7 @@ def _load(snapshot: Snapshot, pod: Object, config_map: Object, conf: Parsed, now
 
 def is_asked(snapshot: Snapshot, config_map: Object) -> bool:
     """Whether slurmctld got a reconfigure for these files, and has not shown yet that it has read them."""
-    pod = snapshot.controller_pod
+    pod = snapshot.pods.controller
     loaded = None if pod is None else _last(snapshot, pod, _change(config_map))
     return loaded is not None and loaded.asked is not None
 
@@ -176,7 +176,7 @@ def _change(config_map: Object) -> str:
 
 
 def _last(snapshot: Snapshot, pod: Object, change: str) -> Loaded | None:
-    loaded = snapshot.memory.loaded
+    loaded = snapshot.memory.rollout.loaded
     same = loaded is not None and loaded.pod_uid == pod["metadata"]["uid"] and loaded.change == change
     return loaded if same else None
 
@@ -201,7 +201,7 @@ def _replacements(snapshot: Snapshot, digest: str) -> tuple[ReplacePod, ...]:
         ReplacePod(pod, daemon.component, digest)
         for daemon in DAEMONS
         for pod in daemon.pods(snapshot)
-        if _waits_to_restart(pod) and (daemon.component, digest) not in snapshot.memory.replaced
+        if _waits_to_restart(pod) and (daemon.component, digest) not in snapshot.memory.rollout.replaced
     )
 
 

@@ -35,7 +35,7 @@ SHOWN: Final = 10
 
 def known(snapshot: Snapshot, *, is_live: bool) -> PartitionStates | None:
     """Slurm's last answer about the live configuration."""
-    found, loaded = snapshot.memory.answers.of(StatesQuestion), snapshot.memory.loaded
+    found, loaded = snapshot.memory.answers.of(StatesQuestion), snapshot.memory.rollout.loaded
     stored = snapshot.cluster.status.config or ConfigStatus()
     if found is None or found.why or not is_live or found.hash != stored.applied_hash:
         return None

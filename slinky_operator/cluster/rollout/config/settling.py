@@ -97,7 +97,7 @@ def _tried_beside(candidate: Candidate) -> tuple[Trial, Trial]:
         return Trial(Stage.PASSED), Trial(Stage.PASSED)
     later = later_part(candidate)
     # What keeps that trial from being made may be what is left out of it.
-    left_out = later.stage is Stage.STUCK and candidate.view.snapshot.memory.left_out
+    left_out = later.stage is Stage.STUCK and candidate.view.snapshot.memory.rollout.left_out
     if later.stage is Stage.PASSED or left_out:
         return later, single_trial.again(candidate.view, candidate.rendered)
     return later, later
@@ -119,7 +119,7 @@ def _knows(candidate: Candidate) -> bool:
 
 def _waits_for_addresses(candidate: Candidate) -> bool:
     """Whether nodes wait for the first answer about their addresses, which does not take too long."""
-    loaded = candidate.view.snapshot.memory.loaded
+    loaded = candidate.view.snapshot.memory.rollout.loaded
     return (
         bool(candidate.addresses.unknown) and loaded is not None and candidate.view.now - loaded.at < addresses.PATIENCE
     )

@@ -74,7 +74,7 @@ class StoredConfig:
         slurm = snapshot.slurm
         answers = slurm is not None and slurm.contact.state is ContactState.READY
         # A slurmctld left by an earlier Cluster of this name runs, although this one has never applied anything.
-        return not status.applied_hash and self.good is None and not answers and not _is_ready(snapshot.controller_pod)
+        return not status.applied_hash and self.good is None and not answers and not _is_ready(snapshot.pods.controller)
 
 
 def _files(config_map: Object | None) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ def use(snapshot: Snapshot, now: float) -> Use | None:
     stored = snapshot.cluster.status.config or ConfigStatus()
     if known is None or known.hash != stored.applied_hash or now - known.asked_at > 2 * _pause(known):
         return None
-    loaded = snapshot.memory.loaded
+    loaded = snapshot.memory.rollout.loaded
     if loaded is not None and known.asked_at < loaded.at:
         # It is about the earlier configuration, even if that may have been the same.
         return None
@@ -33,7 +33,7 @@ def nodes(snapshot: Snapshot) -> int | None:
     slurm = snapshot.slurm
     if slurm is None or slurm.contact.state is not ContactState.READY:
         return None
-    return max(len(slurm.nodes), len(snapshot.slurmd_pods))
+    return max(len(slurm.nodes), len(snapshot.pods.slurmd_names))
 
 
 def may_ask(snapshot: Snapshot, now: float) -> bool:

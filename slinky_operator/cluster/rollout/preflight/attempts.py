@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_operator.cluster.actions import ExcludeSlurmdKinds, Remove, StartPreflight, TrialObjects
-from slinky_operator.cluster.memory import LeftOut, Outcome, Verdict, left_out_again
+from slinky_operator.cluster.memory.rollout import LeftOut, Outcome, Verdict, left_out_again
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.preflight import pod_troubles
 from slinky_operator.cluster.rollout.preflight.slurmd_kinds import kinds
@@ -39,7 +39,7 @@ PATIENCE: Final = timedelta(seconds=90)
 def kinds_of(view: View, rendered: Rendered) -> tuple[SlurmdKind, ...]:
     """The ways in which slurmd is run, or will be with this configuration."""
     members = [one for one, _ in view.snapshot.node_sets if one.name in rendered.node_sets]
-    return kinds(members, view.images, view.snapshot.slurmd_objects)
+    return kinds(members, view.images, view.snapshot.pods.slurmds)
 
 
 def made(
@@ -85,7 +85,7 @@ def _without_some(
     """What follows if slurmds cannot be tried for reasons of their own: the results of the others are still useful."""
     own = pod_troubles.own(pod, wanted.kinds, view.wall)
     if own:
-        left_out = still(view.snapshot.memory.left_out, found)
+        left_out = still(view.snapshot.memory.rollout.left_out, found)
         new = left_out_again(left_out, own, view.now, on_its_node=bool(wanted.node))
         told = "; ".join(f"slurmd of {whose(kind)}: {own[kind.key]}" for kind in wanted.kinds if kind.key in own)
         return Trial(

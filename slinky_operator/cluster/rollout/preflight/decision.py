@@ -48,7 +48,7 @@ def trial(view: View, rendered: Rendered, running: ConfFiles, *, beside: Collect
         Names of preflights of another configuration that is tried too: they stay.
     """
     found = attempts.kinds_of(view, rendered)
-    left_out = view.snapshot.memory.left_out
+    left_out = view.snapshot.memory.rollout.left_out
     first, *alone = preflights(view, rendered, running)
     last = attempts.attempt(view, first, found, beside)
     passed = [*beside, first.name]
@@ -79,7 +79,7 @@ def preflights(view: View, rendered: Rendered, running: ConfFiles) -> tuple[Pref
         The files that slurmctld runs.
     """
     found = attempts.kinds_of(view, rendered)
-    left_out = view.snapshot.memory.left_out
+    left_out = view.snapshot.memory.rollout.left_out
     tried = tuple(kind for kind in found if kind.key not in left_out)
     stock = SlurmdKind(view.images.slurmd)
     if not tried and stock.key not in left_out:
@@ -94,7 +94,7 @@ def preflights(view: View, rendered: Rendered, running: ConfFiles) -> tuple[Pref
 
 def untried(view: View, rendered: Rendered) -> tuple[Untried, ...]:
     """What preflights leave out now."""
-    left_out = view.snapshot.memory.left_out
+    left_out = view.snapshot.memory.rollout.left_out
     if not left_out:
         return ()
     return tuple(

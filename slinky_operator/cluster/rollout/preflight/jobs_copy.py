@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import TrialObjects
-from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.memory.rollout import Outcome, Verdict
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.parts.slurmctld.manifests import claim_name
 from slinky_operator.cluster.rollout.in_use.parameters import users
@@ -93,7 +93,7 @@ def trial(view: View, live: Mapping[str, str], files: Mapping[str, str]) -> Tria
     """
     snapshot = view.snapshot
     running = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
-    node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName") or ""
+    node = ((snapshot.pods.controller or {}).get("spec") or {}).get("nodeName") or ""
     claim = claim_name(snapshot)
     if running is None or not node or not claim or not slurmctld_pod.keeps_state(running["spec"]["template"]):
         return Trial(Stage.PASSED, "", engine.leftovers(snapshot, pods.JOBS))
@@ -102,7 +102,7 @@ def trial(view: View, live: Mapping[str, str], files: Mapping[str, str]) -> Tria
     spec = running["spec"]["template"]["spec"]
     tried = jobs_trial(TrialInput(snapshot.cluster, view.images, files, spec, spec, claim, node), live)
     # The result of an earlier change from and to the same files is about the jobs of that time.
-    loaded = snapshot.memory.loaded
+    loaded = snapshot.memory.rollout.loaded
     return engine.follow(view, tried, _rules(tried, -math.inf if loaded is None else loaded.at))
 
 

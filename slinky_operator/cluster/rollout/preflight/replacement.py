@@ -25,13 +25,13 @@ from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, TrialObjects
 from slinky_operator.cluster.daemons import shared_objects
-from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.memory.rollout import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.parts.connection.slurm_connection import check
 from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.rollout.preflight import running_release, state_copy
 from slinky_operator.cluster.rollout.preflight.differences import differences
+from slinky_operator.cluster.secrets.checks import check
 from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import Remembered, Rules, Trial
 from slinky_operator.cluster.trials.pods import TrialInput
@@ -96,7 +96,9 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
     free = Replacement(Stage.FREE, "", stale)
     if wanted is None or live is None or config is None or not _protected(snapshot):
         return free
-    if slurmctld_pod.same_pod(wanted.body, live) or has_settled(wanted, live, snapshot.memory.settled.get(wanted.key)):
+    if slurmctld_pod.same_pod(wanted.body, live) or has_settled(
+        wanted, live, snapshot.memory.writes.settled.get(wanted.key)
+    ):
         return free
     trouble = _key_trouble(snapshot)
     if trouble:
@@ -111,7 +113,7 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
             f"that concerns the pod (an annotation in template.metadata is enough)"
         )
         return Replacement(Stage.HELD, words, stale, LOOK_FOR_JOBS)
-    node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName", "")
+    node = ((snapshot.pods.controller or {}).get("spec") or {}).get("nodeName", "")
     files = config["data"]
     tried = rehearsal(TrialInput(snapshot.cluster, view.images, files, template, running, node=node))
     found = _look(view, tried, template)
@@ -165,7 +167,7 @@ def _jobs_at_risk(snapshot: Snapshot, wanted: Object, live: Object, now: float) 
 
 
 def _protected(snapshot: Snapshot) -> bool:
-    pod = snapshot.controller_pod
+    pod = snapshot.pods.controller
     if pod is not None:
         return not stuck(pod)
     stored = snapshot.cluster.status.config

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from slinky_operator.cluster.actions import ExcludeSlurmdKinds
-from slinky_operator.cluster.memory import Outcome, left_out_again
+from slinky_operator.cluster.memory.rollout import Outcome, left_out_again
 from slinky_operator.cluster.rollout.preflight import attempts, pod_troubles
 from slinky_operator.cluster.trials.engine import TRY_AGAIN, Stage, Trial, denied_of
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind
@@ -40,7 +40,7 @@ def again(view: View, rendered: Rendered) -> Trial:  # noqa: PLR0911 - one for e
         Passed while nothing is due; its time is in seconds from now.
     """
     snapshot, now = view.snapshot, view.now
-    left_out = snapshot.memory.left_out
+    left_out = snapshot.memory.rollout.left_out
     if not left_out:
         return Trial(Stage.PASSED, "", attempts.leftovers(snapshot))
     found = attempts.kinds_of(view, rendered)
@@ -56,7 +56,7 @@ def again(view: View, rendered: Rendered) -> Trial:  # noqa: PLR0911 - one for e
     if due[kind.key] > now:
         return Trial(Stage.PASSED, "", attempts.leftovers(snapshot), due[kind.key] - now)
     wanted = attempts.made(view, (kind,), rendered, kind.node)
-    stale, pod = attempts.leftovers(snapshot, (wanted.name,)), snapshot.preflights.get(wanted.name)
+    stale, pod = attempts.leftovers(snapshot, (wanted.name,)), snapshot.pods.preflights.get(wanted.name)
     denied = denied_of(snapshot, wanted)
     if pod is None and (denied is None or now - denied.at >= TRY_AGAIN):
         return Trial(Stage.UNDER_WAY, "", (*stale, attempts.start(wanted)), 5.0)

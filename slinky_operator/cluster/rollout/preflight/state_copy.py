@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.memory.rollout import Outcome, Verdict
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.parts.slurmctld.manifests import claim_name
 from slinky_operator.cluster.trials import engine, pods, problems
@@ -55,7 +55,7 @@ def trial(view: View, wanted: Child, live: Object, files: Mapping[str, str]) -> 
     """
     snapshot = view.snapshot
     new, old = wanted.body["spec"]["template"], live["spec"]["template"]
-    node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName") or ""
+    node = ((snapshot.pods.controller or {}).get("spec") or {}).get("nodeName") or ""
     claim = claim_name(snapshot)
     image = _image(new)
     is_there = bool(node and claim) and slurmctld_pod.keeps_state(old) and _volume(new) == _volume(old)

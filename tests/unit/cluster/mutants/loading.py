@@ -26,7 +26,9 @@ def an_old_answer_of_the_agent_counts(patch: pytest.MonkeyPatch) -> None:
     real = loading._mount
 
     def mount(snapshot: Any, *rest: Any) -> Loading | None:
-        memory = replace(snapshot.memory, touched=(snapshot.memory.touched[0], float("-inf")))
+        rollout = snapshot.memory.rollout
+        rollout = replace(rollout, touched=(rollout.touched[0], float("-inf")))
+        memory = replace(snapshot.memory, rollout=rollout)
         return real(replace(snapshot, memory=memory), *rest)
 
     patch.setattr(loading, "_mount", mount)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.memory.rollout import Outcome, Verdict
 from slinky_operator.cluster.rollout.config import writing
 from slinky_operator.cluster.rollout.preflight import attempts, decision, replacement, single_trial, state_copy
 from slinky_operator.cluster.rollout.preflight.replacement import Replacement
@@ -77,7 +77,8 @@ def remembers_nothing(patch: pytest.MonkeyPatch) -> None:
     real = engine.follow
 
     def follow(view: View, *rest: Any) -> Trial:
-        memory = replace(view.snapshot.memory, verdicts={})
+        memory = view.snapshot.memory
+        memory = replace(memory, rollout=replace(memory.rollout, verdicts={}))
         return real(replace(view, snapshot=replace(view.snapshot, memory=memory)), *rest)
 
     patch.setattr(engine, "follow", follow)

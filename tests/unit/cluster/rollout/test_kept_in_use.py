@@ -160,8 +160,8 @@ def test_an_answer_from_before_the_last_reload_counts_for_nothing() -> None:
     world.step()
     answer = world.memory.answers.of(UseQuestion)
     assert answer is not None
-    assert world.memory.loaded is not None
-    world.memory.loaded = replace(world.memory.loaded, at=answer.asked_at + 0.1)
+    assert world.memory.rollout.loaded is not None
+    world.memory.rollout.loaded = replace(world.memory.rollout.loaded, at=answer.asked_at + 0.1)
     assert "night" in world.slurm_conf
     assert not config_maps(world.plan())
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.slurm.conf.syntax.parsed import parse
 from tests.unit.cluster.rollout_stories import GONE, PARTITION, job, settled

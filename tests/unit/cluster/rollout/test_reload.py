@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from slinky_operator.cluster.actions import Reload
-from slinky_operator.cluster.memory import Loaded
+from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.cluster.rollout.reload import UNREAD, reload
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import errors

@@ -11,7 +11,8 @@ import pytest
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, EmitEvent, asks
 from slinky_operator.cluster.adoption import not_ours
-from slinky_operator.cluster.memory import Denied, Memory
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.kube.events import EventType
@@ -78,7 +79,7 @@ def test_a_partition_that_nobody_uses_goes_without_a_word_of_use() -> None:
 
 def test_a_configuration_that_cannot_be_written_says_which_object_is_in_the_way() -> None:
     world = settled()
-    world.memory.denied["ConfigMap", "slurm-config"] = Denied("", "there is one already", world.now)
+    world.memory.writes.denied["ConfigMap", "slurm-config"] = Denied("", "there is one already", world.now)
     world.children["ConfigMap", "slurm-config"]["metadata"]["labels"] = {}
     world.raw["spec"] = {"extraConf": "KillWait=7"}
     for _ in range(12):
@@ -103,7 +104,7 @@ def test_an_object_that_was_handed_over_is_taken_at_once() -> None:
     world = settled()
     key = "Service", "slurm-nodes"
     ours = world.children.pop(key)
-    world.memory.denied[key] = Denied("", "there is one already", world.now)
+    world.memory.writes.denied[key] = Denied("", "there is one already", world.now)
     world.step()
     assert world.condition("Degraded")["reason"] == "ChildRefused"
     world.children[key] = ours

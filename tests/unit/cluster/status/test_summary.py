@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.actions import EmitEvent
-from slinky_operator.cluster.memory import Denied
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.slurm.connection.contact import Trouble
 from slurm_client.models import Node
@@ -76,7 +76,7 @@ def test_what_blocks_comes_before_what_goes_on() -> None:
     assert summary(world) == "Running, change waits for jobs"
     show(world, node("n-0", "DOWN+NOT_RESPONDING", "Not responding"))
     assert summary(world) == "Running, 1 node down"
-    world.memory.denied["Service", "slurm-nodes"] = Denied("", "no", world.now)
+    world.memory.writes.denied["Service", "slurm-nodes"] = Denied("", "no", world.now)
     del world.children["Service", "slurm-nodes"]
     world.step()
     assert summary(world) == "Running, an object cannot be written"

@@ -10,7 +10,8 @@ import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
-from slinky_operator.cluster.memory import Denied, Outcome, Verdict
+from slinky_operator.cluster.memory.rollout import Outcome, Verdict
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.trials import engine, pods
 from slinky_operator.cluster.trials.engine import Remembered, Rules, Stage, Trial
 from slinky_operator.cluster.view import View
@@ -45,7 +46,7 @@ RULES = Rules(
 
 def seen(world: World, verdict: Verdict | None = None, rules: Rules = RULES) -> Trial:
     if verdict is not None:
-        world.memory.verdicts[OBJECTS.name] = verdict
+        world.memory.rollout.verdicts[OBJECTS.name] = verdict
     return engine.follow(View(world.snapshot(), ENVIRONMENT.images, NOW, WALL), OBJECTS, rules)
 
 
@@ -112,9 +113,9 @@ def test_a_result_from_before_a_change_does_not_count() -> None:
 
 def test_objects_that_the_api_server_refuses_are_tried_again_later() -> None:
     world = World()
-    world.memory.denied[OBJECTS.pod.key] = Denied(OBJECTS.pod.digest, "a quota", NOW - 20)
+    world.memory.writes.denied[OBJECTS.pod.key] = Denied(OBJECTS.pod.digest, "a quota", NOW - 20)
     assert seen(world) == Trial(Stage.STUCK, "denied: a quota", (), 10.0)
-    world.memory.denied[OBJECTS.pod.key] = Denied(OBJECTS.pod.digest, "a quota", NOW - 30)
+    world.memory.writes.denied[OBJECTS.pod.key] = Denied(OBJECTS.pod.digest, "a quota", NOW - 30)
     assert seen(world) == Trial(Stage.STUCK, "denied: a quota", (StartPreflight(OBJECTS),), 1.0)
 
 

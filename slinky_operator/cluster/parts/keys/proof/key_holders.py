@@ -67,7 +67,7 @@ def holders(snapshot: Snapshot) -> Holders:
         asked.append(Holder(name, name, Daemon.SLURMDBD, host, port, elsewhere=True, reloads=False))
     if snapshot.cluster.spec.nodes and not snapshot.slurm_answers:
         unproven["the machines"] = "are not known while Slurm does not answer"
-    for pod in snapshot.login_pods:
+    for pod in snapshot.pods.logins:
         name, host = f"sackd of {pod['metadata']['name']}", _address(pod)
         if not _runs(pod):
             continue
@@ -90,13 +90,13 @@ def is_confirmed(snapshot: Snapshot, ids: tuple[str, ...]) -> bool:
 def _pods(snapshot: Snapshot) -> Iterator[tuple[str, Object | None, Daemon, int]]:
     """Pods with a daemon that is asked; without a pod, a daemon that must have one."""
     # A pod that is ending still has its jobs, or its state.
-    controller = snapshot.controller_pod or snapshot.controller_ending
+    controller = snapshot.pods.controller or snapshot.pods.controller_ending
     yield "slurmctld", controller, Daemon.SLURMCTLD, naming.SLURMCTLD_PORT
-    for pod in sorted(snapshot.slurmd_objects, key=lambda one: str(one["metadata"]["name"])):
+    for pod in sorted(snapshot.pods.slurmds, key=lambda one: str(one["metadata"]["name"])):
         if _runs(pod):
             yield f"slurmd of {pod['metadata']['name']}", pod, Daemon.SLURMD, naming.SLURMD_PORT
     if variants.runs_slurmdbd(snapshot.cluster):
-        pods = snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ())
+        pods = snapshot.pods.daemons.get(naming.COMPONENT_ACCOUNTING, ())
         yield from (("slurmdbd", pod, Daemon.SLURMDBD, naming.SLURMDBD_PORT) for pod in pods or (None,))
 
 

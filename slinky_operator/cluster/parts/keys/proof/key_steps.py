@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_operator.cluster.memory import SeenSecret
+from slinky_operator.cluster.memory.keys import SeenSecret
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.keys import staged_keys, stored_keys
 from slinky_operator.cluster.parts.keys.proof import key_holders
@@ -103,7 +103,7 @@ def seen(snapshot: Snapshot, source: KeySource, now: float, *, accepted_before: 
     accepted_before
         Whether it holds what is in the copy.
     """
-    found, before = snapshot.sources.get(source.secret), snapshot.memory.key_seen
+    found, before = snapshot.sources.get(source.secret), snapshot.memory.keys.seen
     if found is None or not found.exists:
         return before
     if before is None:
@@ -120,13 +120,18 @@ def settles_in(snapshot: Snapshot, source: KeySource, version: SeenSecret | None
     together with it as with the one before. After a start of the operator, any recent write may have been either.
     Where no pod mounts the user's Secret, only what somebody else has written into the staged one counts.
     """
-    staged = snapshot.memory.key_staged
-    if staged is not None and staged.suspect and snapshot.controller_pod is not None:
+    staged = snapshot.memory.keys.staged
+    if staged is not None and staged.suspect and snapshot.pods.controller is not None:
         return max(0.0, _settled_at(snapshot, source, version, now, wall) - now)
     if not staged_keys.is_direct(snapshot, source):
         return 0.0
     found = snapshot.sources.get(source.secret)
-    if found is None or version is None or snapshot.controller_pod is None or (version.changed and not version.suspect):
+    if (
+        found is None
+        or version is None
+        or snapshot.pods.controller is None
+        or (version.changed and not version.suspect)
+    ):
         return 0.0
     created = _created(snapshot)
     if not version.changed and (found.written_at is None or (created is not None and found.written_at <= created)):
@@ -174,7 +179,9 @@ def standing(
     found = key_holders.holders(snapshot)
     proof = snapshot.memory.answers.of(KeySetQuestion)
     proof = proof if proof is not None and proof.set == key_set.id else None
-    read = snapshot.memory.loaded.since + SETTLED if snapshot.memory.loaded is not None else float("-inf")
+    read = (
+        snapshot.memory.rollout.loaded.since + SETTLED if snapshot.memory.rollout.loaded is not None else float("-inf")
+    )
     lacking, due, known_all, outdated = dict(found.unproven), [], True, False
     not_reloading: set[str] = set()
     confirmed = key_holders.is_confirmed(snapshot, key_set.ids)
@@ -234,7 +241,7 @@ def reload_due(
     """Seconds until slurmctld is to be reconfigured for the accepted set; infinite if that would change nothing."""
     if found.set is None or (found.loaded and not found.outdated):
         return float("inf")
-    settled_at, last = _settled_at(snapshot, source, version, now, wall), snapshot.memory.loaded
+    settled_at, last = _settled_at(snapshot, source, version, now, wall), snapshot.memory.rollout.loaded
     settles = settled_at - now
     if last is None or last.since < settled_at or not last.proven:
         return settles
@@ -252,7 +259,7 @@ def to_restart(
     written = _written_at(snapshot, source)
     if written is None or not found.not_reloading or _settled_at(snapshot, source, version, now, wall) > now:
         return
-    for pod in snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ()):
+    for pod in snapshot.pods.daemons.get(naming.COMPONENT_ACCOUNTING, ()):
         created = moment(pod["metadata"].get("creationTimestamp"))
         is_late = created is not None and created - written < timedelta(seconds=KUBELETS)
         if is_late and any(pod["metadata"]["uid"] in one.split(" ") for one in found.not_reloading):
@@ -263,7 +270,7 @@ def touched_after(
     snapshot: Snapshot, source: KeySource, version: SeenSecret | None, now: float, wall: datetime
 ) -> float:
     """Since when slurmctld's pod must have been touched for the next reconfigure, in monotonic seconds."""
-    last = snapshot.memory.loaded
+    last = snapshot.memory.rollout.loaded
     before = last.since if last is not None and last.proven else float("-inf")
     return max(before, _settled_at(snapshot, source, version, now, wall))
 
@@ -272,7 +279,7 @@ def _was_read(snapshot: Snapshot, source: KeySource, version: SeenSecret | None,
     """Whether slurmctld has read its keys, or was started, after kubelets have mounted this version of the Secret."""
     if not staged_keys.is_current(snapshot, source):
         return False
-    last, pod = snapshot.memory.loaded, snapshot.controller_pod
+    last, pod = snapshot.memory.rollout.loaded, snapshot.pods.controller
     of_this_pod = pod is not None and last is not None and last.pod_uid == pod["metadata"]["uid"]
     settled_at = _settled_at(snapshot, source, version, now, wall)
     if last is not None and of_this_pod and last.proven and last.since >= settled_at:
@@ -317,7 +324,7 @@ def _written_at(snapshot: Snapshot, source: KeySource) -> datetime | None:
 
 def _created(snapshot: Snapshot) -> datetime | None:
     """When slurmctld's pod was created."""
-    pod = snapshot.controller_pod
+    pod = snapshot.pods.controller
     return moment(pod["metadata"].get("creationTimestamp")) if pod is not None else None
 
 

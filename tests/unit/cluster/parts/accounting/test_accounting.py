@@ -295,7 +295,7 @@ def test_an_operator_of_an_earlier_release_has_left_no_salt_and_nothing_restarts
     before = [copy.deepcopy(template(world, key)) for key in (DATABASE, DBD)]
     for name in ("mounts-salt", "mounts-keys"):
         del world.secrets["slurm-auth-copy"][name]
-    world.memory.keys = {}
+    world.memory.keys.known = {}
     log = world.settle()
     assert not [one for one in log if isinstance(one, Write) and one.child.key in {DATABASE, DBD}]
     assert [template(world, key) for key in (DATABASE, DBD)] == before

@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from slinky_operator.cluster.actions import EmitEvent, Remove, StartPreflight
-from slinky_operator.cluster.memory import Denied
+from slinky_operator.cluster.memory.writes import Denied
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import WALL, World
 
@@ -188,7 +188,7 @@ def test_a_trial_that_does_not_start_or_is_not_admitted_says_why() -> None:
     steps(one)
     assert "does not start: not scheduled: no Node has room" in shown(one)[2]
     (name,) = trials(one)
-    one.memory.denied["Pod", name] = Denied("", "a quota", one.now)
+    one.memory.writes.denied["Pod", name] = Denied("", "a quota", one.now)
     steps(one, 4)
     assert "cannot be created: a quota" in shown(one)[2]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from slinky_operator.cluster.actions import Action, EmitEvent, asks
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.accounting.question import AccountingAnswer, AccountingQuestion
 from slinky_operator.cluster.parts.accounts.question import AccountsQuestion
 from slinky_operator.cluster.parts.accounts.step import AGAIN_AFTER, GO_ON_AFTER, LOOK_EVERY

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.actions import Action, AdoptKey, EmitEvent, GrowClaim, MakeKey, TearDown, Write
-from slinky_operator.cluster.memory import ClaimSize, Memory
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.writes import ClaimSize
 from slinky_operator.cluster.parts.daemons import DAEMONS
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World, cluster_object
@@ -77,7 +78,7 @@ def test_a_larger_size_is_for_the_claim_and_restarts_nothing(world: World, daemo
     assert world.children["StatefulSet", workload] == before
     assert world.condition("Degraded")["status"] == "False"
     # An operator that has just started looks again, and finds it done.
-    world.memory.claims = {}
+    world.memory.writes.claims = {}
     assert not rewritten(world.settle())
     assert world.condition("Degraded")["status"] == "False"
 
@@ -145,7 +146,7 @@ def test_a_size_that_the_operator_has_reached_is_the_least(world: World, daemon:
 
 def test_a_claim_that_an_administrator_has_made_larger_is_no_trouble(world: World, daemon: str) -> None:
     claim = CASES[daemon][0]
-    world.memory.claims[claim] = ClaimSize("4Gi", "100Gi", world.now, "100Gi")
+    world.memory.writes.claims[claim] = ClaimSize("4Gi", "100Gi", world.now, "100Gi")
     change(world, daemon, **FIRST)
     assert world.condition("Degraded")["status"] == "False"
 

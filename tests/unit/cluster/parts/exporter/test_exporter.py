@@ -13,7 +13,7 @@ from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import EmitEvent
-from slinky_operator.cluster.memory import Denied
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.parts.deletion.step import tear_down
 from slinky_operator.cluster.parts.exporter import manifests as exporter
 from slinky_operator.kube.resources import CONFIGMAPS, TOKENS
@@ -142,12 +142,12 @@ def test_a_monitor_selects_its_own_service_only() -> None:
     found = [key for key, one in world.children.items() if wanted <= one["metadata"].get("labels", {}).items()]
     assert found == [MONITORED]
     assert world.monitor["metadata"]["ownerReferences"][0]["name"] == MONITORED[1]
-    assert world.memory.monitors.keys() == {"slurm-controller-metrics", MONITORED[1]}
+    assert world.memory.writes.monitors.keys() == {"slurm-controller-metrics", MONITORED[1]}
 
 
 def test_a_monitor_that_cannot_be_written_is_told() -> None:
     world = settled(spec(serviceMonitor={"enabled": True}))
-    world.memory.denied["ServiceMonitor", MONITORED[1]] = Denied("", "no such kind", world.now)
+    world.memory.writes.denied["ServiceMonitor", MONITORED[1]] = Denied("", "no such kind", world.now)
     world.step()
     assert world.condition("Degraded")["message"] == f"ServiceMonitor {MONITORED[1]}: no such kind"
 
@@ -164,7 +164,7 @@ def test_a_template_that_is_refused_leaves_the_pod_and_is_told() -> None:
 
 def test_an_object_of_somebody_else_is_told_by_the_condition() -> None:
     world = settled(spec())
-    world.memory.denied[TOKEN] = Denied("", "one exists already", world.now)
+    world.memory.writes.denied[TOKEN] = Denied("", "one exists already", world.now)
     del world.children[TOKEN]
     world.step()
     assert shown(world) == ("False", "ChildRefused", f"Token {NAME}: one exists already")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.actions import EmitEvent, asks
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.identity.question import Directory, DirectoryQuestion
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World

@@ -17,11 +17,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
 from slinky_operator.cluster.actions import Action, Ask, KeepKeys, ReadKeys, Reload, Remove, TouchPod
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.keys import lifecycle
+from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.parts.keys.key_guard import guarded
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
 from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, finding
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.cluster.parts.keys.step import load_key_set
@@ -258,9 +258,9 @@ class Model:
             snapshot = self.world.snapshot()
             snapshot = replace(snapshot, memory=self.world.memory.frozen())
             actions = self._plan(snapshot)
-            self.world.memory.keys = self.keys.known
-            self.world.memory.key_seen = self.keys.seen or self.world.memory.key_seen
-            self.world.memory.key_staged = self.keys.staged or self.world.memory.key_staged
+            self.world.memory.keys.known = self.keys.known
+            self.world.memory.keys.seen = self.keys.secrets.seen or self.world.memory.keys.seen
+            self.world.memory.keys.staged = self.keys.secrets.staged or self.world.memory.keys.staged
             again = False
             for action in actions:
                 self._happen(action)

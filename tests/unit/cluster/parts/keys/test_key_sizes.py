@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.actions import Action, Reload, ReplacePod, Write
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.keys.sets import key_sizes
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource

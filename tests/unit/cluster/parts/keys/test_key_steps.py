@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from slinky_api.v1alpha1.cluster.status import JobCounts
-from slinky_operator.cluster.parts.connection.slurm_connection import Missing
 from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slinky_operator.cluster.parts.keys.proof import key_holders
+from slinky_operator.cluster.secrets.checks import Missing
 from tests.unit.cluster.parts.keys.key_model import (
     CONTROLLER,
     COPY,

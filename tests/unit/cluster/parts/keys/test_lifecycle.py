@@ -24,7 +24,7 @@ from slinky_operator.cluster.actions import (
     TouchPod,
     Write,
 )
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slinky_operator.cluster.parts.keys import stored_keys
 from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
@@ -402,12 +402,12 @@ def test_elsewhere_both_keys_are_tried_and_the_taken_one_is_remembered() -> None
     world.step()
     world.step()
     assert world.condition("Progressing")["reason"] == "KeyPending"
-    assert world.memory.keys == {"jwt.key": b"a" * 32}
+    assert world.memory.keys.known == {"jwt.key": b"a" * 32}
     assert COPY not in world.secrets
     world.accepts = b"b" * 32
     world.now += 120
     world.settle()
-    assert world.memory.keys == {"jwt.key": b"b" * 32}
+    assert world.memory.keys.known == {"jwt.key": b"b" * 32}
     assert world.raw["status"]["isReady"] is True
 
 
@@ -439,10 +439,10 @@ def test_secrets_that_take_long_to_read_are_read_once_for_each_purpose() -> None
     world.read_before = 30.0
     found = until(world, ReadKeys)
     # Each is some seconds old when the others have been read.
-    world.memory.keys_asked, world.read_before = (found.purpose, world.now - 9.0), 8.0
+    world.memory.keys.asked, world.read_before = (found.purpose, world.now - 9.0), 8.0
     assert not of(ReadKeys, world.plan().actions)
     assert of(Reload, world.plan().actions)
-    world.memory.keys_asked = "another", world.now - 9.0
+    world.memory.keys.asked = "another", world.now - 9.0
     assert of(ReadKeys, world.plan().actions)
     assert not of(Reload, world.plan().actions)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slinky_operator.cluster.parts.keys import question_key
-from slinky_operator.cluster.parts.keys.lifecycle import Keys
+from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from tests.unit.cluster.parts.keys.key_model import key_set

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from slinky_operator.cluster.actions import Connect, KeepKeys, Reload, Write
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.accounting import stored as accounting
 from slinky_operator.cluster.parts.accounting.mariadb import ANNOTATION_MOUNTS
 from slinky_operator.cluster.parts.keys import signing
@@ -210,7 +210,7 @@ def test_with_accounting_the_key_waits_until_slurmdbd_runs_with_it_too() -> None
     current = {"metadata": {"annotations": {ANNOTATION_MOUNTS: digest}}, "status": is_ready}
     earlier = {"metadata": {"annotations": {ANNOTATION_MOUNTS: "another"}}, "status": is_ready}
     for pods, used in (((), False), ((earlier,), False), (({**current, "status": {}},), False), ((current,), True)):
-        found = signing.look(replace(snapshot, daemon_pods={"accounting": pods}), WALL)
+        found = signing.look(replace(snapshot, pods=replace(snapshot.pods, daemons={"accounting": pods})), WALL)
         assert (found.in_use is not None) is used
         assert found.public == (public,)
 

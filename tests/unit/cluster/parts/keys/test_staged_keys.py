@@ -9,7 +9,8 @@ import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, KeepKeys, TearDown, Write
-from slinky_operator.cluster.memory import Denied, Memory
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.parts.keys import stored_keys
 from slinky_operator.slurm import naming
 from tests.unit.cluster.parts.accounting.test_accounting import DBD, started
@@ -138,7 +139,7 @@ def test_a_slurm_elsewhere_mounts_what_the_user_gives() -> None:
 def test_nothing_starts_with_somebody_elses_secret_of_the_name() -> None:
     world = begun()
     world.step()
-    world.memory.denied["Secret", STAGED] = Denied("", "it belongs to somebody else", world.now)
+    world.memory.writes.denied["Secret", STAGED] = Denied("", "it belongs to somebody else", world.now)
     done = names([action for _ in range(5) for action in world.step().actions])
     assert "slurm-controller" not in done
     assert STAGED not in done

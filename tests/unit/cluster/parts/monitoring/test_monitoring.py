@@ -11,7 +11,7 @@ from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import KeepMonitor, Remove
-from slinky_operator.cluster.memory import Denied
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.parts.monitoring.manifests import prometheus_duration
 from slinky_operator.cluster.parts.monitoring.step import READ_EVERY
 from slinky_operator.kube.resources import SERVICES
@@ -85,7 +85,7 @@ def test_its_owner_goes_when_it_is_no_longer_wanted(later: dict[str, Any]) -> No
 
 def test_a_monitor_that_cannot_be_written_degrades_a_cluster_that_serves() -> None:
     world = settled(spec())
-    world.memory.denied["ServiceMonitor", SERVICE[1]] = Denied("", "no such kind", world.now)
+    world.memory.writes.denied["ServiceMonitor", SERVICE[1]] = Denied("", "no such kind", world.now)
     world.step()
     assert world.condition("Degraded")["reason"] == "ChildRefused"
     assert world.condition("Degraded")["message"] == f"ServiceMonitor {SERVICE[1]}: no such kind"

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from slinky_operator.cluster.actions import Remove, StartPreflight, Write
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.rollout.preflight.state_copy import HOLDS
 from tests.unit.cluster.parts.upgrade.test_order import CONTROLLER, DATABASE, RESTAPI, image, images, ready, running
 from tests.unit.cluster.rollout.preflight.test_jobs_copy import MARK, closed
@@ -42,7 +42,7 @@ def first_write(world: World) -> object:
     for _ in range(40):
         status = copy.deepcopy(world.raw.get("status"))
         made = world.plan()
-        world.memory.keys, world.memory.keys_troubled = made.keys.known, made.keys.troubled
+        world.memory.keys.known, world.memory.keys.troubled = made.keys.known, made.keys.troubled
         for action in made.actions:
             world.happen(action)
             if isinstance(action, (Write, Remove, StartPreflight)):

@@ -8,7 +8,7 @@ import pytest
 
 from slinky_operator.cluster.actions import EmitEvent, asks
 from slinky_operator.cluster.daemons import volumes
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes

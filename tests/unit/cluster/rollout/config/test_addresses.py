@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.actions import EmitEvent, Reload, asks
-from slinky_operator.cluster.memory import Loaded, Memory
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.cluster.rollout.agent_questions import Names, NamesQuestion
 from slinky_operator.pod_programs.agent import hosts
 from slinky_operator.slurm.conf import parse
@@ -170,7 +171,7 @@ def test_a_slurmctld_that_reads_its_files_is_waited_for_and_not_told_again() -> 
         world.step()
     # The answer does not come, and slurmctld answers nothing else meanwhile.
     (reload,) = sent
-    world.memory.loaded = Loaded(
+    world.memory.rollout.loaded = Loaded(
         reload.pod_uid, reload.change, world.now, proven=False, lost=True, asked=7, since=world.now
     )
     world.trouble(Trouble.CONTROLLER_DOWN)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.actions import Reload, TouchPod, Write
-from slinky_operator.cluster.memory import Loaded, Memory
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.cluster.plan import plan
 from slinky_operator.slurm.connection.contact import Trouble
 from tests.unit.cluster.rollout_stories import PARTITION, config_maps, settled, until
@@ -20,7 +21,9 @@ def test_what_slurmctld_does_not_take_is_put_back_and_left_alone_until_it_change
     before = world.slurm_conf
     world.raw["spec"] = PARTITION
     reload = until(world, Reload)
-    world.memory.loaded = Loaded("pod-uid", reload.change, world.now, proven=False, why="slurm_reconfigure() failed")
+    world.memory.rollout.loaded = Loaded(
+        "pod-uid", reload.change, world.now, proven=False, why="slurm_reconfigure() failed"
+    )
     assert config_maps(world.step()) == ["slurm-config"]
     assert world.slurm_conf == before
     condition = world.condition("ConfigApplied")

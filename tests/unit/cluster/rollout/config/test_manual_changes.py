@@ -204,7 +204,7 @@ def test_a_flag_that_keeps_states_is_out_until_slurm_has_read_another_state() ->
     read = []
     for _ in range(40):
         world.step()
-        if world.slurm_conf not in read and world.memory.loaded is not None:
+        if world.slurm_conf not in read and world.memory.rollout.loaded is not None:
             read.append(world.slurm_conf)
         if "State=UP" in world.slurm_conf.rpartition("night")[2]:
             world.states = {"night": "UP"}

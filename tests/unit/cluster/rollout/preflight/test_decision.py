@@ -16,7 +16,7 @@ from slinky_operator.cluster.actions import (
     StartPreflight,
     TouchPod,
 )
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.rollout.in_use.removals import JobUse
 from tests.unit.cluster.rollout_stories import PARTITION, settled, until
 from tests.unit.cluster.world import World, node_set_object
@@ -174,7 +174,7 @@ def test_what_a_node_set_and_its_cluster_ask_for_together_is_blamed_on_neither_b
     world.raw["spec"] = {"extraConf": "SchedulerType=sched/bogus"}
     done = world.settle()
     assert not [one for one in done if isinstance(one, EmitEvent) and one.obj["kind"] == "NodeSet"]
-    assert not any(one.proven for one in world.memory.held.values())
+    assert not any(one.proven for one in world.memory.rollout.held.values())
     assert not world.raw["status"]["config"].get("refused")
     said = world.condition("ConfigApplied")["message"]
     assert said == "slurmctld refuses it: fatal: no such plugin; changes of NodeSet new wait for that"

@@ -8,7 +8,7 @@ import pytest
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import EmitEvent, StartPreflight
-from slinky_operator.cluster.memory import Denied
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.cluster.rollout.in_use.touched import touches_jobs
 from slinky_operator.cluster.rollout.preflight.jobs_copy import AGAIN, MOST_BYTES, harmed
@@ -136,7 +136,7 @@ def test_without_a_copy_the_rules_alone_guard_and_an_event_says_so(
 def test_a_pod_that_cannot_be_created_holds_the_change() -> None:
     world = closed()
     tried = started(world).preflight
-    world.memory.denied[tried.pod.key] = Denied("", "exceeded quota", world.now)
+    world.memory.writes.denied[tried.pod.key] = Denied("", "exceeded quota", world.now)
     for _ in range(3):
         world.step()
     assert condition(world)[0] == Reason.CONFIG_UNTRIED

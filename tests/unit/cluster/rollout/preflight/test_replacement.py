@@ -13,7 +13,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import CLUSTER, Cluster
 from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_operator.cluster.actions import EmitEvent, EndPreflight, StartPreflight, Write
-from slinky_operator.cluster.memory import Outcome
+from slinky_operator.cluster.memory.rollout import Outcome
 from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.identity import pod as identity

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.actions import EmitEvent, EndPreflight, StartPreflight
-from slinky_operator.cluster.memory import Denied, Outcome
+from slinky_operator.cluster.memory.rollout import Outcome
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.trials.scripts import NOT_COPIED
 from tests.unit.cluster.rollout_stories import settled, until
 from tests.unit.cluster.world import WALL, World
@@ -208,7 +209,7 @@ def test_a_pod_that_the_api_server_refuses_holds_nothing_up() -> None:
     world.raw["spec"] = NEXT
     made = tried(world).preflight
     world.preflights.clear()
-    world.memory.denied[made.pod.key] = Denied(made.pod.digest, "no second pod with this claim", world.now)
+    world.memory.writes.denied[made.pod.key] = Denied(made.pod.digest, "no second pod with this claim", world.now)
     world.settle()
     assert image(world) == "mine:2"
     assert "no second pod with this claim" in told(world)[0]

@@ -9,7 +9,7 @@ import jwt
 import pytest
 
 from slinky_operator.cluster.actions import Connect, Disconnect
-from slinky_operator.cluster.parts.connection import secret_allowlist
+from slinky_operator.cluster.secrets import allowlist
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.resources import SECRETS
 from slinky_operator.reconcile.secrets import SecretReader, Source
@@ -30,8 +30,8 @@ def secret(data: dict[str, bytes], servers: str | None = None) -> Source:
     [SERVER, f"{SERVER}/", "HTTP://There:6820/a/path", f"http://other:6820,{SERVER}", f" http://other\n{SERVER} "],
 )
 def test_a_secret_that_names_the_server_is_used(servers: str) -> None:
-    assert secret_allowlist.why_not(secret({"any": b"x"}, servers), SERVER, "here", as_token=True) is None
-    assert secret_allowlist.why_not(secret({"any": b"x"}, servers), SERVER, "here", as_token=False) is None
+    assert allowlist.why_not(secret({"any": b"x"}, servers), SERVER, "here", as_token=True) is None
+    assert allowlist.why_not(secret({"any": b"x"}, servers), SERVER, "here", as_token=False) is None
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_secret_that_names_the_server_is_used(servers: str) -> None:
     ],
 )
 def test_a_secret_that_names_others_or_none_is_not(servers: str) -> None:
-    why = secret_allowlist.why_not(secret({"auth-token": TOKEN.encode()}, servers), SERVER, "here", as_token=True)
+    why = allowlist.why_not(secret({"auth-token": TOKEN.encode()}, servers), SERVER, "here", as_token=True)
     assert why is not None
     assert f"kubectl annotate secret mine --namespace here --overwrite cluster.slinky.slurm.net/server={SERVER}" in why
 
@@ -56,8 +56,8 @@ def test_a_secret_that_names_others_or_none_is_not(servers: str) -> None:
 @pytest.mark.parametrize("token", [TOKEN, f"SLURM_JWT={TOKEN}\n"])
 def test_a_token_as_slinky_kept_it_is_used_as_it_is(token: str) -> None:
     found = secret({"auth-token": token.encode()})
-    assert secret_allowlist.why_not(found, SERVER, "here", as_token=True) is None
-    assert secret_allowlist.why_not(found, SERVER, "here", as_token=False) is not None
+    assert allowlist.why_not(found, SERVER, "here", as_token=True) is None
+    assert allowlist.why_not(found, SERVER, "here", as_token=False) is not None
 
 
 @pytest.mark.parametrize(
@@ -73,17 +73,17 @@ def test_a_token_as_slinky_kept_it_is_used_as_it_is(token: str) -> None:
     ],
 )
 def test_anything_else_is_asked_for_its_annotation(data: dict[str, bytes]) -> None:
-    why = secret_allowlist.why_not(secret(data), SERVER, "here", as_token=True)
+    why = allowlist.why_not(secret(data), SERVER, "here", as_token=True)
     assert why is not None
     assert why.endswith(f"kubectl annotate secret mine --namespace here cluster.slinky.slurm.net/server={SERVER}")
 
 
 def test_a_token_that_this_operator_has_made_is_asked_for_its_annotation() -> None:
     made = replace(secret({"auth-token": TOKEN.encode()}), is_of_operator=True)
-    why = secret_allowlist.why_not(made, SERVER, "here", as_token=True)
+    why = allowlist.why_not(made, SERVER, "here", as_token=True)
     assert why is not None
     assert "does not say that it is meant for http://there:6820" in why
-    assert secret_allowlist.why_not(replace(made, servers=SERVER), SERVER, "here", as_token=True) is None
+    assert allowlist.why_not(replace(made, servers=SERVER), SERVER, "here", as_token=True) is None
 
 
 OWNER = {"kind": "Token", "name": "mine", "uid": "u"}
@@ -123,7 +123,7 @@ async def test_secrets_of_the_operator_have_its_owner_or_label(metadata: dict[st
     ],
 )
 def test_servers_are_compared_by_scheme_host_and_port(url: str, origin: str) -> None:
-    assert secret_allowlist.origin(url) == origin
+    assert allowlist.origin(url) == origin
 
 
 # in a plan

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from typing_extensions import override
 
@@ -20,7 +20,6 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.errors import InvalidObjectError
 from slinky_api.events import EventReason
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.autoscaling import AutoscalingStatus
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
@@ -127,7 +126,7 @@ class Memory:
                 del known[uid]
 
 
-class AutoscalingReconciler(Reconciler[Cluster]):
+class AutoscalingReconciler(Reconciler):
     """Scales the NodeSets of Clusters.
 
     Parameters
@@ -167,14 +166,6 @@ class AutoscalingReconciler(Reconciler[Cluster]):
         self._status = StatusWriter(NODESETS, kube)
         self._parsed: ParseCache[NodeSet] = ParseCache(NodeSet)
         self._memory: dict[Key, Memory] = {}
-
-    @override
-    async def read(self, obj: Object) -> Cluster:
-        return Cluster.parse(obj)
-
-    @override
-    def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        return {}, {}
 
     @override
     async def tell(self, key: Key, error: BaseException) -> None:

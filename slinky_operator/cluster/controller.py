@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pydantic import ValidationError
 from typing_extensions import override
 
 from slinky_api import labels
@@ -37,7 +36,8 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.reconcile import secrets
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
-from slinky_operator.reconcile.reconciler import Reconciler
+from slinky_operator.reconcile.reconciler import ParsingReconciler
+from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import names_of_sources
@@ -72,7 +72,7 @@ def server_of(cluster: Cluster, caches: Caches) -> str:
     return f"http://{f'[{address}]' if ':' in address else address}:{naming.SLURMRESTD_PORT}"
 
 
-class ClusterReconciler(Reconciler[Cluster]):
+class ClusterReconciler(ParsingReconciler[Cluster]):
     """Reconciles Clusters.
 
     Parameters
@@ -114,10 +114,7 @@ class ClusterReconciler(Reconciler[Cluster]):
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        try:
-            stored = ClusterStatus.model_validate(obj.get("status") or {})
-        except ValidationError:
-            stored = ClusterStatus()
+        stored = stored_status(ClusterStatus, obj)
         words = "; ".join(map(str, error.problems))
         return obj.get("status") or {}, invalid(obj, stored, words, self._wall()).to_dict()
 

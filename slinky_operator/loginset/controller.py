@@ -21,7 +21,7 @@ from slinky_operator.loginset import report
 from slinky_operator.loginset.execute import act
 from slinky_operator.loginset.observe import Caches, Snapshot, observe, wanted_secrets
 from slinky_operator.loginset.plan import Defaults, plan
-from slinky_operator.reconcile.reconciler import Reconciler
+from slinky_operator.reconcile.reconciler import ParsingReconciler
 from slinky_operator.reconcile.secrets import OLD, OLD_IN_TROUBLE, SecretReader
 from slinky_operator.runtime.controller import Result
 
@@ -29,7 +29,7 @@ ROUNDS: Final = 3
 """Rounds within one pass, each after something was learned."""
 
 
-class LoginSetReconciler(Reconciler[LoginSet]):
+class LoginSetReconciler(ParsingReconciler[LoginSet]):
     """Reconciles LoginSets.
 
     Parameters

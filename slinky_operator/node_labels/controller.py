@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from typing_extensions import override
 
 from slinky_api.conditions import Reason
-from slinky_api.errors import InvalidObjectError
 from slinky_api.events import EventReason
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key, Store
@@ -21,7 +20,7 @@ from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import NODES, Resource
 from slinky_operator.node_labels import slurm_nodes
 from slinky_operator.node_labels.config_format import MOST_LABELS
-from slinky_operator.node_labels.model import LONGEST_NAME, Found, WantedLabels, found_on
+from slinky_operator.node_labels.model import LONGEST_NAME, WantedLabels, found_on
 from slinky_operator.node_labels.plan import plan
 from slinky_operator.node_labels.slurm_labels import slurm_labels
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
@@ -84,7 +83,7 @@ class SlurmRecords(Protocol):
         ...
 
 
-class NodeLabelsReconciler(Reconciler[Found]):
+class NodeLabelsReconciler(Reconciler):
     """Writes labels and extended resources of Nodes.
 
     Parameters
@@ -120,14 +119,6 @@ class NodeLabelsReconciler(Reconciler[Found]):
         self._left_out: set[str] = set()
         self._told: dict[str, tuple[str, ...]] = {}
         """What was reported as somebody else's, by the name of the Node."""
-
-    @override
-    async def read(self, obj: Object) -> Found:
-        return found_on(obj)
-
-    @override
-    def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        return {}, {}
 
     @override
     async def tell(self, key: Key, error: BaseException) -> None:

@@ -46,7 +46,7 @@ from slinky_operator.nodeset.reserved_names import ReservedNames
 from slinky_operator.nodeset.slurm_nodes import identity, running_steps
 from slinky_operator.nodeset.triggers import NodeSetTriggers
 from slinky_operator.reconcile.clusters import ClusterReader
-from slinky_operator.reconcile.reconciler import Postponed, Reconciler
+from slinky_operator.reconcile.reconciler import ParsingReconciler, Postponed
 from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.runtime.controller import Result
 
@@ -74,7 +74,7 @@ PATIENCE: Final = timedelta(minutes=5)
 """How long a slurmd may run before it registers."""
 
 
-class NodeSetReconciler(Reconciler[NodeSet]):
+class NodeSetReconciler(ParsingReconciler[NodeSet]):
     """Reconciles NodeSets.
 
     Parameters

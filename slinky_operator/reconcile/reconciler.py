@@ -29,8 +29,8 @@ class Postponed(Result):
     """The result of a pass that has tried nothing: earlier failures stay reported."""
 
 
-class Reconciler(ABC, Generic[T_co]):
-    """Reconciles objects of one kind with their specs.
+class Reconciler(ABC):
+    """Reconciles objects of one kind.
 
     Parameters
     ----------
@@ -86,6 +86,18 @@ class Reconciler(ABC, Generic[T_co]):
         if obj is not None:
             await self.failures.tell(obj, error)
 
+    @abstractmethod
+    async def run_pass(self, key: Key, obj: Object) -> Result:
+        """Run one pass over an object that exists."""
+
+    async def gone(self, key: Key) -> Result:  # noqa: ARG002 - for those who tidy up
+        """Clean up after an object that no longer exists."""
+        return Result()
+
+
+class ParsingReconciler(Reconciler, Generic[T_co]):
+    """Reconciles objects of a kind of its own: it parses them, and reports those that are invalid on their status."""
+
     async def parse(self, obj: Object) -> T_co | None:
         """Parse an object; None if it is invalid, which its status then reports."""
         try:
@@ -94,10 +106,6 @@ class Reconciler(ABC, Generic[T_co]):
             stored, wanted = self.invalid(obj, error)
             _ = await self.status.write(obj, stored, wanted)
             return None
-
-    @abstractmethod
-    async def run_pass(self, key: Key, obj: Object) -> Result:
-        """Run one pass over an object that exists."""
 
     @abstractmethod
     async def read(self, obj: Object) -> T_co:
@@ -112,7 +120,3 @@ class Reconciler(ABC, Generic[T_co]):
     @abstractmethod
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The current status of an object, and the wanted one while it is invalid."""
-
-    async def gone(self, key: Key) -> Result:  # noqa: ARG002 - for those who tidy up
-        """Clean up after an object that no longer exists."""
-        return Result()

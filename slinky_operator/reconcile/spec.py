@@ -44,7 +44,7 @@ class Services:
 class Built:
     """A controller that is ready to run."""
 
-    reconciler: Reconciler[object]
+    reconciler: Reconciler
     triggers: Triggers
 
 

@@ -27,7 +27,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.metrics.job_changes import JobChanges
-from slinky_operator.reconcile.reconciler import Postponed, Reconciler
+from slinky_operator.reconcile.reconciler import ParsingReconciler, Postponed
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.writes.finalizers import set_finalizer
 from slinky_operator.reconcile.writes.parts import stored_status
@@ -67,7 +67,7 @@ BEHIND_S: Final = 10.0
 """Seconds for which the cache may not show the operator's own writes; versions begin again when etcd is restored."""
 
 
-class SlurmJobReconciler(Reconciler[SlurmJob]):
+class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
     """Reconciles SlurmJobs.
 
     Parameters

@@ -23,7 +23,7 @@ from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.reconcile.cached import scripts
 from slinky_operator.reconcile.clusters import ClusterReader
-from slinky_operator.reconcile.reconciler import Postponed, Reconciler
+from slinky_operator.reconcile.reconciler import ParsingReconciler, Postponed
 from slinky_operator.reconcile.text import cut
 from slinky_operator.reconcile.writes.children import NameTaken, create_or_adopt
 from slinky_operator.reconcile.writes.parts import controller_of
@@ -51,7 +51,7 @@ OldJob = wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob
 """An object of an old kind."""
 
 
-class OldJobReconciler(Reconciler[OldJob]):
+class OldJobReconciler(ParsingReconciler[OldJob]):
     """Reconciles the objects of one old kind.
 
     Parameters

@@ -19,7 +19,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Warner
 from slinky_operator.kube.resources import TOKENS
 from slinky_operator.reconcile.clusters import ClusterReader
-from slinky_operator.reconcile.reconciler import Postponed, Reconciler
+from slinky_operator.reconcile.reconciler import ParsingReconciler, Postponed
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.runtime.controller import Result
@@ -33,7 +33,7 @@ OVERTAKEN_S: Final = 0.5
 """Seconds until the pass after one that found the Secret changed while it planned."""
 
 
-class TokenReconciler(Reconciler[Token]):
+class TokenReconciler(ParsingReconciler[Token]):
     """Reconciles Tokens.
 
     Parameters

@@ -22,14 +22,14 @@ from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.reconcile.cached.caches import CacheSpec
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, INDEXES_OF_NODESETS
-from slinky_operator.reconcile.reconciler import Reconciler
+from slinky_operator.reconcile.reconciler import ParsingReconciler
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.reconcile.triggers import Triggers, own_key
 from slinky_operator.runtime.controller import Result
 from slinky_operator.settings import Settings
 
 
-class CensusReconciler(Reconciler[Cluster]):
+class CensusReconciler(ParsingReconciler[Cluster]):
     """Counts the NodeSets of each Cluster."""
 
     def __init__(

@@ -10,7 +10,7 @@ module            concern
 `writes`          children, finalizers and the status of an object, written
 `failures`        what an object shows of a pass that failed
 `clusters`        Clusters, parsed once for all controllers but their own
-`secrets`         Secrets, read by name: the operator may not list them; the key that tokens are signed with
+`secrets`         Secrets, read by name: the operator may not list them; keys of a Cluster that others use
 `pod_trouble`     why the pod of a daemon does not start
 `namespaces`      labels of Namespaces, read by name
 `batches`         many concurrent calls, with a limit

@@ -262,3 +262,13 @@ async def signing_key(secrets: SecretReader, cluster: Cluster, older_than: float
     except signing_keys.UnusableKey:
         # Somebody has edited the copy: the Cluster controller writes it again.
         return None
+
+
+async def job_logs_key(secrets: SecretReader, cluster: Cluster) -> bytes:
+    """The key of a Cluster's job log servers; empty if it is not known. It is in no other namespace."""
+    name = naming.job_logs_key(cluster.name)
+    for age in (OLD, OLD_IN_TROUBLE):
+        source = (await secrets.read(cluster.namespace, (name,), older_than=age))[name]
+        if source.exists and source.cluster_uid == cluster.uid:
+            return source.data.get(naming.JOB_LOGS_KEY, b"")
+    return b""

@@ -57,7 +57,8 @@ from slinky_operator.slurmjob.model.steps import (
     Submit,
 )
 from slinky_operator.slurmjob.observation import Observer
-from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
+from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
+from slinky_operator.slurmjob.pods.log_upkeep import LogUpkeep
 from slinky_operator.slurmjob.queues import Queues
 
 OVERTAKEN_S: Final = 0.2
@@ -82,8 +83,8 @@ class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
         Builds snapshots.
     queues
         The jobs of Clusters.
-    pods
-        Keeps the pods of SlurmJobs.
+    logs, copies
+        Keep the pods of SlurmJobs.
     changes
         Counts what has happened, for metrics.
     resubmissions
@@ -100,7 +101,8 @@ class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
         jobs: Store,
         observer: Observer,
         queues: Queues,
-        pods: PodUpkeep,
+        logs: LogUpkeep,
+        copies: CopyUpkeep,
         *,
         changes: JobChanges | None = None,
         resubmissions: Resubmissions | None = None,
@@ -111,7 +113,7 @@ class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
         self._kube = kube
         self._recorder = recorder
         self._observer = observer
-        self._pods = pods
+        self._logs = logs
         self._changes = changes = changes or JobChanges()
         self._now = now
         self._clock = clock
@@ -120,9 +122,9 @@ class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
         self._uids: dict[Key, str] = {}
         self._access = SlurmAccess(secrets, observer)
         self._own_writes = writes = Expectations(jobs, clock=clock, timeout=BEHIND_S)
-        self._reports = Reports(kube, recorder, pods, changes, writes, now)
+        self._reports = Reports(kube, recorder, logs, copies, changes, writes, now)
         self._resubmissions = again = resubmissions or Resubmissions(MOST, random.random)
-        self._submitter = Submitter(self._access, self._reports, recorder, queues, pods, changes, again, now)
+        self._submitter = Submitter(self._access, self._reports, recorder, queues, copies, changes, again, now)
         self._orders = Orders(self._access, self._reports, recorder, queues, now)
 
     @override
@@ -144,7 +146,7 @@ class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
     def _forget(self, uid: str) -> None:
         self._parsed.forget(uid)
         _ = self._memory.pop(uid, None)
-        self._pods.forget(uid)
+        self._logs.forget(uid)
         self._observer.forget_job(uid)
         self._own_writes.forget(uid)
 

@@ -63,3 +63,8 @@ class Nodes:
         known = {str(one["metadata"].get("uid")) for one in self.nodesets_of(cluster)}
         found = self.pods.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{node}")
         return [one for one in found if pod_ownership.nodeset_uid(one) in known]
+
+    def pod_of(self, cluster: Cluster, node: str) -> Object | None:
+        """The slurmd pod of a node, one that is not being deleted first; None if there is none."""
+        pods = self.of(cluster, node)
+        return min(pods, key=lambda pod: bool(pod["metadata"].get("deletionTimestamp")), default=None)

@@ -21,7 +21,8 @@ from slinky_operator.slurmjob.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
 from slinky_operator.slurmjob.pods import bodies
 from slinky_operator.slurmjob.pods.bodies import Image
-from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
+from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
+from slinky_operator.slurmjob.pods.log_upkeep import LogUpkeep
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 
@@ -49,7 +50,7 @@ def _build(services: Services) -> Built:
     observer = Observer(services.kube, jobs, clusters, slurm, queues, nodes, lambda: datetime.now(UTC))
     secrets = SecretReader(services.kube)
     image = Image(services.settings.image_agent, services.settings.image_pull_policy)
-    pods = PodUpkeep(services.kube, secrets, nodes, image, services.caches.store(JOB_LOG_PODS))
+    logs = LogUpkeep(services.kube, secrets, nodes, image, services.caches.store(JOB_LOG_PODS))
     reconciler = SlurmJobReconciler(
         services.kube,
         services.recorder,
@@ -57,11 +58,12 @@ def _build(services: Services) -> Built:
         jobs,
         observer,
         queues,
-        pods,
+        logs,
+        CopyUpkeep(services.kube, secrets, nodes, image),
         changes=services.changes.jobs,
         resubmissions=Resubmissions(services.settings.slurmjob_resubmissions, random.random),
     )
-    triggers = SlurmJobTriggers(jobs, services.slurm, queues, pods.pod_gone)
+    triggers = SlurmJobTriggers(jobs, services.slurm, queues, logs.pod_gone)
     return Built(reconciler, triggers.table())
 
 

@@ -45,7 +45,8 @@ from slinky_operator.slurmjob.execute.resubmission import Resubmissions
 from slinky_operator.slurmjob.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
 from slinky_operator.slurmjob.pods.bodies import Image
-from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
+from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
+from slinky_operator.slurmjob.pods.log_upkeep import LogUpkeep
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 from slurm_client import MintedToken
@@ -196,7 +197,8 @@ class JobWorld:
         clusters = ClusterReader(self.clusters)
         observer = Observer(self.kube, self.jobs, clusters, self.clients, self.queues, nodes, self.now)
         reader = SecretReader(cast("KubeClient", self.kube))
-        self.upkeep = upkeep = PodUpkeep(self.kube, reader, nodes, Image("operator:1"), self.pods)
+        image = Image("operator:1")
+        self.logs = logs = LogUpkeep(self.kube, reader, nodes, image, self.pods)
         self.reconciler = SlurmJobReconciler(
             self.kube,
             self.events,
@@ -204,12 +206,13 @@ class JobWorld:
             self.jobs,
             observer,
             self.queues,
-            upkeep,
+            logs,
+            CopyUpkeep(self.kube, reader, nodes, image),
             changes=self.changes,
             resubmissions=Resubmissions(self.most_resubmissions, self.luck),
             now=self.now,
         )
-        self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, upkeep.pod_gone)
+        self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, logs.pod_gone)
         entry = self.clients.get("cluster-1")
         assert entry is not None
         await until(lambda: entry.contact.state is ContactState.READY)

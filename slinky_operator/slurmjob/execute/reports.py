@@ -21,7 +21,8 @@ from slinky_operator.slurmjob.model import job_files, metric_changes, report
 from slinky_operator.slurmjob.model.news import Conclusion, FilesReport, News, Record, note_of
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import attempts
-from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
+from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
+from slinky_operator.slurmjob.pods.log_upkeep import LogUpkeep
 
 LONGEST: Final = 1000
 """Characters of Slurm's words in a condition or an Event."""
@@ -57,8 +58,8 @@ class Reports:
     ----------
     kube, recorder
         The API server, and Events.
-    pods
-        Keeps the pods of SlurmJobs: what they do is a part of the status.
+    logs, copies
+        Keep the pods of SlurmJobs: what they do is a part of the status.
     changes
         Counts what has happened, for metrics.
     own_writes
@@ -71,14 +72,16 @@ class Reports:
         self,
         kube: Kube,
         recorder: Recorder,
-        pods: PodUpkeep,
+        logs: LogUpkeep,
+        copies: CopyUpkeep,
         changes: JobChanges,
         own_writes: Expectations,
         now: Callable[[], datetime],
     ) -> None:
         self._kube = kube
         self._recorder = recorder
-        self._pods = pods
+        self._logs = logs
+        self._copies = copies
         self._changes = changes
         self._own_writes = own_writes
         self._now = now
@@ -102,9 +105,9 @@ class Reports:
         records = snapshot.looked.records if snapshot.looked is not None else ()
         wanted = report.with_files(snapshot.job, wanted, prepared, self._now())
         wanted = job_files.kept(snapshot.job, wanted, records)
-        told = await self._pods.follow(snapshot.job, wanted, records, snapshot.cluster, self._now())
+        told = await self._logs.follow(snapshot.job, wanted, records, snapshot.cluster, self._now())
         wanted = report.with_logs(snapshot.job, wanted, told, self._now())
-        collected = await self._pods.collect(snapshot.job, wanted, snapshot.cluster, self._now())
+        collected = await self._copies.collect(snapshot.job, wanted, snapshot.cluster, self._now())
         wanted = report.with_files(snapshot.job, wanted, collected, self._now())
         if isinstance(news, Conclusion):
             # For the version that was read: another process may have submitted the job.

@@ -32,7 +32,7 @@ from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import late_calls
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import DryRun, Prepare, Request, Submit
-from slinky_operator.slurmjob.pods.upkeep import PodUpkeep
+from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
 from slinky_operator.slurmjob.queues import Queues
 from slurm_client.errors import SlurmError
 
@@ -67,7 +67,7 @@ class Submitter:
         The status, and Events.
     queues
         The jobs of Clusters.
-    pods
+    copies
         Keeps the pods that copy files.
     changes
         Counts what has happened, for metrics.
@@ -83,7 +83,7 @@ class Submitter:
         reports: Reports,
         recorder: Recorder,
         queues: Queues,
-        pods: PodUpkeep,
+        copies: CopyUpkeep,
         changes: JobChanges,
         resubmissions: Resubmissions,
         now: Callable[[], datetime],
@@ -92,7 +92,7 @@ class Submitter:
         self._reports = reports
         self._recorder = recorder
         self._queues = queues
-        self._pods = pods
+        self._copies = copies
         self._changes = changes
         self._resubmissions = resubmissions
         self._now = now
@@ -124,7 +124,7 @@ class Submitter:
         known = memory.lacking
         if known is not None and snapshot.now < known.until:
             return known
-        names = await self._pods.lacking(snapshot.job)
+        names = await self._copies.lacking(snapshot.job)
         looks = known.looks if known is not None else 0
         pause = timedelta(seconds=LACKING_S[min(looks, len(LACKING_S) - 1)])
         memory.lacking = Lacking(names, snapshot.now + pause, looks + 1) if names else None
@@ -132,7 +132,7 @@ class Submitter:
 
     async def _prepare(self, obj: Object, snapshot: Snapshot, request: Request, memory: Memory) -> Result:
         """Let files be copied to the nodes; the job is submitted in a pass after that."""
-        told = await self._pods.prepare(
+        told = await self._copies.prepare(
             snapshot.job, request.grant, request.submission.job, request.cluster, self._now()
         )
         status, _, message = told.condition

@@ -3,11 +3,11 @@
 ==============  ==========================================================================================
 module          concern
 ==============  ==========================================================================================
-`upkeep`        reads what the plans need, and writes what they say
+`log_upkeep`    keeps the log pod and its Secret: reads what the plan needs, and writes what it says
 `log_plan`      what the followers of a job's output get next, and what is shown of their pod
-`log_writer`    writes the Secret and the log pod, and remembers what it has written
 `log_facts`     what Slurm's record says of the part of the job that is shown
 `log_pod`       the log pod and its Secret
+`copy_upkeep`   keeps the pods that copy: reads what the plan needs, and writes what it says
 `copy_plan`     what is done next about a list of copies, and what is shown
 `copy_routes`   how the files of a job are reached, and the tokens for them
 `copy_pod`      a pod that copies, and its Secret

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import SECRETS, Resource
 from slinky_operator.slurmjob.pods.bodies import is_owned
+
+REFUSED_S: Final = 60.0
+"""Seconds until a pod that the API server has refused is tried again."""
+
+NAME_TAKEN_S: Final = 5.0
+"""The same where an object of that name may just be being collected."""
 
 
 class NotOurs(Exception):
@@ -85,3 +93,9 @@ async def put_secret(kube: Kube, job: SlurmJob, secret: Object) -> None:
     patch = {"data": secret["data"]}
     if not has(found, patch):
         await change(kube, SECRETS, found, patch)
+
+
+def retry_after(error: Exception) -> float:
+    """Seconds until what the API server has refused is tried again."""
+    # An earlier SlurmJob of the same name may just be being collected.
+    return NAME_TAKEN_S if isinstance(error, NotOurs) else REFUSED_S

@@ -214,7 +214,7 @@ async def test_a_pod_that_the_cache_does_not_have_yet_is_not_gone(
     number = await logs.start()
     logs.world.slurm.world.exit_job(number)
     await logs.world.until(lambda: logs.world.status()["logs"].get("isComplete"))
-    monkeypatch.setattr(logs.world.reconciler._pods, "pods", Store())
+    monkeypatch.setattr(logs.world.logs, "pods", Store())
     for _ in range(3):
         await logs.world.step()
     assert logs.condition[:2] == ("True", "LogsShown")

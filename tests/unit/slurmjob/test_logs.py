@@ -130,7 +130,7 @@ async def test_a_pod_that_goes_while_it_is_written_comes_back(logs: LogWorld) ->
         changed = await change(resource, *arguments, **options)
         if resource is PODS:
             logs.kube.forget(PODS, logs.pod)
-            logs.world.upkeep.pod_gone("uid-team-hello")
+            logs.world.logs.pod_gone("uid-team-hello")
         return changed
 
     logs.kube.merge_patch = goes  # type: ignore[method-assign]

@@ -13,7 +13,7 @@ from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE
 from slinky_operator.slurmjob.model.stages.unanswered import AGAIN_S, ASKED_FOR
 from slurm_client.models import Job
-from tests.unit.slurmjob.test_once import killed_at
+from tests.unit.slurmjob.stories.test_once import killed_at
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 

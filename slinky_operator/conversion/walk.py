@@ -145,7 +145,7 @@ class Walk:
 
 
 def complete(report: Report, value: object, path: str = "") -> None:
-    """Report what no row has told of: empty values below a default, which set nothing."""
+    """Report what no row covers: empty values below a default, which set nothing."""
     told = {entry.key for entry in report.entries}
     for leaf, found in _leaves(value, path):
         if told.isdisjoint(_prefixes(leaf)):

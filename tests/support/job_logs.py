@@ -163,7 +163,7 @@ class Followed:
         self._put()
 
     def now(self, **changes: object) -> None:
-        """Change what the followers are told, in one step, as the kubelet does."""
+        """Change the file of the followers in one step, as the kubelet does."""
         self.job = replace(self.job, **changes)  # type: ignore[arg-type]
         self._put()
 

@@ -1,4 +1,4 @@
-"""Volumes whose free space an agent reports: their names, and how a pod tells its agent which it mounts. Pure."""
+"""Volumes whose free space an agent reports: their names, and how an agent learns which its pod mounts. Pure."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _hindrance(candidate: Candidate) -> Step | None:
 
 
 def _as_told(candidate: Candidate, found: Rollout) -> Rollout:
-    """Keep to what a predecessor has said, until Slurm has told this operator what is in use.
+    """Keep to what a predecessor has said, until Slurm has answered this operator what is in use.
 
     Two words in turn, before and after that answer, would each be a write of the status: an operator that is killed
     after each would never get past them.

@@ -41,7 +41,7 @@ _PLACED_AS: Final = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class Question:
-    """An image, and the program in it that tells its release."""
+    """An image, and the program in it that prints its release."""
 
     daemon: str
     image: str

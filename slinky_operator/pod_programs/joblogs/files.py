@@ -35,7 +35,7 @@ class Held:
         self._descriptor: int | None = None
 
     def keep(self, descriptor: int) -> str:
-        """Keep this one instead of the one before, and return a tag by which the two can be told apart."""
+        """Keep this one instead of the one before, and return a tag by which the two differ."""
         self.close()
         self._descriptor = descriptor
         found = os.fstat(descriptor)

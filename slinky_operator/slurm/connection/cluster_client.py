@@ -170,7 +170,7 @@ class ClusterClient:
         return (*found, node_references.UNKNOWN)
 
     async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
-        """Ask Slurm for these nodes now; what they show is in the cache when this returns, and told as events.
+        """Ask Slurm for these nodes now; the cache has what they show when this returns, and handlers get it as events.
 
         Returns
         -------

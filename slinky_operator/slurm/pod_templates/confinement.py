@@ -14,7 +14,7 @@ What the first process does, before it starts slurmd:
   container to a group below, beside which slurmd makes that of the jobs.
 - It sees to it that a job which uses too much memory ends, and not the slurmstepd that watches it: see below.
 - It copies the Cluster's files, with other plugins, and does so again when the kubelet brings new ones: slurmd is then
-  told to read them (SIGHUP). The kubelet may need a minute for that.
+  signalled to read them (SIGHUP). The kubelet may need a minute for that.
 """
 
 from __future__ import annotations

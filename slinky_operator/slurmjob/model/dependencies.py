@@ -50,7 +50,7 @@ NOTHING: Final = Ready("")
 
 
 def resolve(obj: Object, find: Find, *, is_met: bool = False) -> Wait | Ready:
-    """Say what is to be told to Slurm, or why that is not known yet.
+    """The dependency to submit, or why it is not known yet.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class LogUpkeep:
         _ = self._logs.pop(uid, None)
 
     def pod_gone(self, uid: str) -> None:
-        """The log pod of a SlurmJob is gone: it is made again in the next pass, while the job goes on."""
+        """The log pod of a SlurmJob is gone: it is made again in the next pass, as long as the job runs."""
         memory = self._logs.get(uid)
         if memory is not None:
             memory.losses, memory.is_written = memory.losses + 1, False

@@ -91,7 +91,7 @@ async def seen(bench: Bench) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 async def told(bench: Bench, names: set[str]) -> None:
-    """Wait until Events have told that all of these were taken over: they are written in the background."""
+    """Wait until Events report that all of these were taken over: they are written in the background."""
     while True:
         events = (await bench.kube.list(EVENTS, bench.namespace)).items
         words = [one["message"] for one in events if one["reason"] == "Adopted"]

@@ -1,4 +1,4 @@
-"""The kinds that a real API server tells of, before and after it does."""
+"""The kinds that a real API server lists, before and after it does."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def key(slurm: SlurmHost) -> bytes:
 
 
 def has_registered(slurm: SlurmHost) -> bool:
-    """Whether slurmd has told its version; that slurmctld reaches it is not enough."""
+    """Whether slurmd has reported its version; that slurmctld reaches it is not enough."""
     return " Version=" in slurm.run("scontrol", "--oneliner", "show", "node", NODE).stdout
 
 

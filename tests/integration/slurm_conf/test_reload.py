@@ -53,7 +53,7 @@ class Daemon(SlurmHost):
         return self.shared / "slurmctld" / "log"
 
     def told(self) -> int:
-        """How often slurmctld was told to read its files."""
+        """How often slurmctld was asked to read its files."""
         return self.log.read_text(errors="replace").count(TOLD)
 
 

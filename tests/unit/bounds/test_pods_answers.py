@@ -1,6 +1,6 @@
 """What pods answer has a bound on every route: by HTTP, by Slurm's protocol, and by the texts of their statuses.
 
-No route is named twice: whoever reads answers of pods by HTTP takes a `PodReader`, and has to be in `ASKED` to be tried
+No route is named twice: a reader of pods' answers by HTTP takes a `PodReader`, and has to be in `ASKED` to be tried
 with every hostile answer; each kind of daemon is asked over a real connection; each function that reads what kubelets
 say of containers has to be reached by `STATUS` with every hostile text. A new one fails the test until it is.
 """

@@ -1,4 +1,4 @@
-"""The golden trace is effective: each broken rule of the rollout is told in a story."""
+"""The golden trace is effective: each broken rule of the rollout changes a story."""
 
 from __future__ import annotations
 

@@ -426,7 +426,7 @@ class World:
         return found
 
     def names(self, pod_uid: str) -> Names:
-        """What the agent tells of the file that is mounted."""
+        """What the agent reports of the file that is mounted."""
         named = frozenset(names_in(self.slurm_conf))
         return Names(pod_uid, self.now, named - self.missing, named & self.missing)
 

@@ -1,4 +1,4 @@
-"""Whether a report tells of each key of an input, once."""
+"""Whether a report names each key of an input, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's image has certificate authorities where OpenSSL is told to find them."""
+"""The operator's image has certificate authorities where OpenSSL is configured to find them."""
 
 from __future__ import annotations
 

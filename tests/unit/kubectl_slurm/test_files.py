@@ -1,4 +1,4 @@
-"""Files that cannot be read, and programs that cannot be run, are told in one line and never by a traceback."""
+"""Files that cannot be read, and programs that cannot be run, are reported in one line and never by a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watched ConfigMap: nothing is known before it was listed, and what is invalid is told once."""
+"""The watched ConfigMap: nothing is known before it was listed, and what is invalid is reported once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class World:
         self.warning(obj, reason, message)
 
     async def listed(self) -> asyncio.Task[None]:
-        """Watch it, until it was listed and that was told."""
+        """Watch it, until it was listed and reported."""
         told = asyncio.Event()
         self.config.subscribe(told.set)
         task = asyncio.create_task(self.config.run())

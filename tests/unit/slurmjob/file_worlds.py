@@ -1,4 +1,4 @@
-"""SlurmJobs with files: what their pods are told, and how these end."""
+"""SlurmJobs with files: the orders of their pods, and how these end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FileWorld(LogWorld):
         return found
 
     def copies(self, name: str = "hello-results") -> tuple[Copy, ...]:
-        """What a pod is told."""
+        """The orders of a pod."""
         return orders.parse(base64.b64decode(self.get(SECRETS, name)["data"][orders.NAME]))
 
     def permit(self, place: Place) -> Permit:

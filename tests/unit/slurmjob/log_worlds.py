@@ -45,7 +45,7 @@ class LogWorld:
 
     @property
     def file(self) -> Job:
-        """What the followers are told."""
+        """The file that the followers read."""
         found = self.find(SECRETS)
         assert found is not None
         return job_file.parse(base64.b64decode(found["data"][job_file.NAME]), "job.json")

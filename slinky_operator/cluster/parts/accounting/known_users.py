@@ -1,7 +1,7 @@
-"""Which users of `spec.accounting.tree` the daemons of a Cluster do not know, as far as that can be told. Pure.
+"""Which users of `spec.accounting.tree` the daemons of a Cluster do not know, as far as that can be known. Pure.
 
-With users from passwd the copy that the daemons mount tells. With SSSD nobody can: neither slurmrestd nor slurmdbd says
-whether a name resolves, and slurmctld takes an association into use once it does.
+With users from passwd, the copy that the daemons mount shows it. With SSSD nothing does: neither slurmrestd nor
+slurmdbd says whether a name resolves, and slurmctld takes an association into use once it does.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class Mariadb(Component):
 
     @staticmethod
     def _agent(materials: Materials) -> dict[str, Any]:
-        """It tells how much room the data have: nobody notices a full volume before it is too late."""
+        """It reports how much room the data have: nobody notices a full volume before it is too late."""
         words = [volumes.option(volumes.DATABASE, _DATA_FOLDER)]
         mounts = [{"name": DATA, "mountPath": _DATA_FOLDER, "readOnly": True}]
         return agent_container(materials.images, naming.CONF_FOLDER, words, mounts)

@@ -1,4 +1,4 @@
-"""The question whether slurmdbd has the accounts of a tree; what differs is changed at once, and told in an Event."""
+"""The question whether slurmdbd has the accounts of a tree; what differs is changed at once, with an Event."""
 
 from __future__ import annotations
 

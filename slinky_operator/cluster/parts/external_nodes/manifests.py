@@ -30,7 +30,7 @@ def config_map(cluster: Cluster, service: Object, version: str) -> Object:
     service
         `slurmctld.outside_service`, as the API server shows it.
     version
-        Of Slurm, as slurmctld has last told it; empty if it never has.
+        Of Slurm, as slurmctld last reported it; empty if it never has.
     """
     name, host = naming.controller_outside(cluster.name), naming.controller_host(cluster.name, cluster.namespace)
     key = naming.mounted_key(cluster)

@@ -12,7 +12,7 @@ module           concern
 `pace`           how slow a copy may be, and when it ends in any case
 `shares`         which copies are under way on a server, and who may begin another one
 `serving`        the side beside slurmd: as the user of the job
-`orders`         what the operator tells the pod that copies, and what that says in return
+`orders`         the orders for the pod that copies, and its answer
 `porter`         the program in that pod
 ===============  ==========================================================================================
 

@@ -1,4 +1,4 @@
-"""What the operator tells a pod that copies, in a Secret, and what that says when it ends: its termination message."""
+"""The orders for a pod that copies, in a Secret, and its answer when it ends, in its termination message."""
 
 from __future__ import annotations
 

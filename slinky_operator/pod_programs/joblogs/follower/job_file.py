@@ -1,4 +1,4 @@
-"""What the operator tells the followers of a job: a small JSON file, mounted from the Secret of the job.
+"""What the followers of a job have to know: a small JSON file, mounted from the Secret of the job.
 
 The operator writes it with `text` and the kubelet refreshes it in running pods, at once if the pod was changed too
 (an annotation will do), else within about a minute and a half.

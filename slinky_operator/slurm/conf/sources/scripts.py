@@ -105,7 +105,7 @@ def check_scripts(scripts: Sequence[ScriptConf]) -> list[Problem]:
 
 
 def check_named(words: Iterable[Directive], files: Iterable[str]) -> str | None:
-    """Whether the scripts that `extraConf` names are there, as far as can be told.
+    """Whether the scripts that `extraConf` names are there, as far as the operator can see.
 
     A name without a path is one of the files here: slurmctld hands it on to slurmd. A path is one of the user's own
     image, and taken on trust, but for the folder that slurmctld has from us.

@@ -26,13 +26,13 @@ def is_lacking(seen: Seen | None) -> bool:
 
 
 def awaited(seen: Seen) -> Seen:
-    """What is shown until slurmdbd has told of the other tasks."""
+    """What is shown until slurmdbd has answered about the other tasks."""
     words = f"all tasks that slurmctld lists have ended; the operator asks slurmdbd about the other {seen.unseen}"
     return replace(seen, shown=Shown(Phase.ENDING, ShownReason.COMPLETING, words), end_time=None)
 
 
 def never_started(seen: Seen) -> Seen:
-    """slurmdbd has told of all that it knows: the other tasks were cancelled before they started."""
+    """slurmdbd has no further records: the other tasks were cancelled before they started."""
     total = seen.tasks.total if seen.tasks is not None else None
     words = f"tasks of the array were cancelled before they started ({seen.unseen} of {total})"
     shown = seen.shown

@@ -1,4 +1,4 @@
-"""Rules of the rollout broken on purpose, one at a time, by name, each with a story that is told differently then."""
+"""Rules of the rollout broken on purpose, one at a time, by name, each with a story that it changes."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ async def silent(site: Site) -> None:
 
 
 async def waiting_and_refused(site: Site) -> None:
-    """A key that waits for jobs is tried at once; what would be refused then is told now."""
+    """A key that waits for jobs is tried at once; what would be refused then is reported now."""
     site.refuses = lambda text: "Invalid ProctrackType" if "ProctrackType=proctrack/bogus" in text else ""
     await site.runs()
     site.slurm.jobs = (job(7),)

@@ -30,7 +30,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def informed(fake: FakeApi) -> AsyncIterator[tuple[Informer, list[tuple[str, str | None, str | None]]]]:
-    """An informer at work, and the changes it told: name, old version, new version."""
+    """An informer at work, and the changes it reported: name, old version, new version."""
     told: list[tuple[str, str | None, str | None]] = []
 
     def version(obj: Object | None) -> str | None:

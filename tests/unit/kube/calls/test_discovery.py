@@ -1,4 +1,4 @@
-"""kopf looks once which kinds there are: it is not to look before the API server tells of all."""
+"""kopf looks once which kinds there are: it must not look before the API server lists all."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Api:
 
 
 async def waited(api: Api, *namespaces: str, homes: Collection[str] = frozenset(HOMES)) -> list[str]:
-    """What was told until it was over."""
+    """What was reported until it was over."""
     told: list[str] = []
     await until_alone(
         api,

@@ -29,7 +29,7 @@ POD = Pod("a-0", "a-0", "u", registered=True, slurmd=Slurmd.RUNNING)
 
 
 class Slurm:
-    """One node, as it is told to be."""
+    """One node, in the state that a test sets."""
 
     def __init__(self, *, drained: bool, fails: bool = False) -> None:
         self.client = self

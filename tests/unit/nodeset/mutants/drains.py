@@ -172,7 +172,7 @@ def protection_lifted_unasked(patch: pytest.MonkeyPatch) -> None:
 
 
 def given_up_in_silence(patch: pytest.MonkeyPatch) -> None:
-    """Slurm is not told that the jobs are over which the user has given up."""
+    """Jobs that the user has given up are not ended in Slurm."""
 
     def silent(seen: Any) -> Any:
         made = plan(seen)

@@ -178,7 +178,7 @@ def unreachable_is_ended(patch: pytest.MonkeyPatch) -> None:
 
 
 def silence_is_enough(patch: pytest.MonkeyPatch) -> None:
-    """A pod of which no kubelet has told a start has none."""
+    """A pod whose kubelet has reported no start has none."""
     patch.setattr(
         pod_state,
         "may_delete_without_slurm",

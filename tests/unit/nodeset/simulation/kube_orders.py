@@ -171,7 +171,7 @@ class KubeOrders(Machines):
         self.begin_deletion(name)
 
     def order_let_go(self) -> None:
-        """The NodeSet is let go: Slurm knows by then which of its jobs are over, if it could be told."""
+        """The NodeSet is let go: Slurm knows by then which of its jobs are over, if it could be reached."""
         for record in self.records.values():
             if self.troubled or record.extra != TAG or record.name in self.foreign or record.slurmd in self.running:
                 continue

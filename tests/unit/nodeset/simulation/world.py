@@ -47,7 +47,7 @@ class World(Users, SlurmOrders, KubeOrders):
         self.do_poll(0)
 
     def twin(self) -> World:
-        """A world of its own that is like this one, and of which nothing has been told yet."""
+        """A world of its own that is like this one, and of which nothing has been reported yet."""
         if not self.frozen:
             self.log.clear()
             self.frozen = pickle.dumps(self)

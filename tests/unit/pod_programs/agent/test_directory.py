@@ -35,7 +35,7 @@ class Container:
         self.listener = int(started.stdout)
 
     def tell(self, message: str, domain: str = "site") -> None:
-        """Tell what SSSD tells the journal."""
+        """Write what SSSD writes to the journal."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
             told.connect(str(self.journal))
             told.send(f"CODE_LINE=106\nMESSAGE={message}\nSSSD_DOMAIN={domain}\nPRIORITY=6\n".encode())

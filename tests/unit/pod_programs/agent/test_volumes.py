@@ -1,4 +1,4 @@
-"""What the agent tells of volumes: one that hangs delays no caller, and is looked at once."""
+"""What the agent reports of volumes: one that hangs delays no caller, and is looked at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOM: Room = {"size": 100, "free": 40, "inodes": 10, "inodesFree": 4}
 
 
 class Disk:
-    """Looks that end when they are told to."""
+    """Looks that end when the test says so."""
 
     def __init__(self) -> None:
         self.looks = 0

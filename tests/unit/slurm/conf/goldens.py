@@ -129,7 +129,7 @@ CASES: Final[Mapping[str, Case]] = {
 
 
 def text_of(rendered: Rendered) -> str:
-    """All files in one text, as they would be told to a person."""
+    """All files in one text."""
     said = [f"# problem: {one}\n" for one in rendered.problems]
     said += [f"# refused: {one.node_set}: {one.problem}\n" for one in rendered.refused]
     parts = [f"### {name}\n{text}" for name, text in sorted(rendered.files.items())]

@@ -35,7 +35,7 @@ class Body(httpx.AsyncByteStream):
 
 @dataclass
 class Servers(httpx.AsyncBaseTransport):
-    """Servers by URL: silent ones take a request and wait until they are told to go on; a frozen one is never alive."""
+    """Servers by URL: silent ones take a request and wait until the test releases them; a frozen one is never alive."""
 
     silent: set[str] = field(default_factory=set)
     frozen: set[str] = field(default_factory=set)

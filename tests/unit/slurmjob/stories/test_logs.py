@@ -1,4 +1,4 @@
-"""The pod with the output of a SlurmJob: when it is made, what it is told, and what keeps it from being made."""
+"""The pod with the output of a SlurmJob: when it is made, what it reads, and what keeps it from being made."""
 
 from __future__ import annotations
 

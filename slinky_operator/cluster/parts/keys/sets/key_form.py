@@ -6,7 +6,7 @@ daemons have until another key is accepted. The form of the first key is that of
 is a key set, which can be rotated under jobs. Clusters of earlier operators have a single key, and keep it.
 
 The form is in `Cluster.status`, where NodeSets and LoginSets find it. Here it is derived again in each pass, since a
-status may be lost: a key set can be told from a single key by what is in it.
+status may be lost: a key set and a single key differ in what is in them.
 """
 
 from __future__ import annotations

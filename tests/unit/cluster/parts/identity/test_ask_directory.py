@@ -1,4 +1,4 @@
-"""What is made of an agent's answer about the directory, whoever gives it."""
+"""What is made of an agent's answer about the directory, from any daemon's pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pod that copies is told and says, and the tokens for it."""
+"""The orders of a pod that copies, its answer, and its tokens."""
 
 from __future__ import annotations
 

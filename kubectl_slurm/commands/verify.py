@@ -197,7 +197,7 @@ def _refused(session: Session, cluster: ClusterFacts, seen: SlurmPicture) -> Res
     name = verification.idle(seen)
     if session.has_token(cluster) or (session.options.slurm_user or READER) != READER or not name:
         return Result(title, Verdict.SKIPPED, "needs an idle node and the user nobody")
-    reason = "kubectl slurm verify"
+    reason = verification.REASON
     try:
         with session.connected(cluster) as slurm:
             slurm.drain_nodes([name], reason)
@@ -232,7 +232,7 @@ def _drained(session: Session, cluster: ClusterFacts, seen: SlurmPicture, meanwh
     name = verification.idle(seen)
     if not name or session.options.slurm_user or session.has_token(cluster):
         return Result(title, Verdict.SKIPPED, "needs an idle node, and no --as")
-    reason = drains.full("kubectl slurm verify", session.kube.user())
+    reason = drains.full(verification.REASON, session.kube.user())
     try:
         with session.connected(cluster, ADMINISTRATOR) as slurm:
             node = slurm.node(name)

@@ -34,8 +34,11 @@ done
 test "$n" = 1"""
 """Whether a job with one GPU can open the device of one, and of no other."""
 
+REASON: Final = "kubectl slurm verify"
+"""Why a node is drained by this run, before the name of the user."""
+
 DRAINED: Final = "nodeset.slinky.slurm.net/Drained"
-"""Condition of a pod whose node is drained and empty in Slurm."""
+"""Condition of a pod that says who drained its node, and why."""
 
 MISSING: Final = "none"
 """What is said of a user that a daemon does not know."""

@@ -40,7 +40,7 @@ def pods(world: KubernetesWorld, fake_slurm: FakeSlurmrestd) -> None:
     for name, component in (("slurm-controller-0", "controller"), ("slurm-restapi-x", "restapi")):
         own = {**OF_CLUSTER, labels.LABEL_APP_COMPONENT: component}
         world.add("pods", name, labels=own, status={"conditions": [READY]})
-    drained = {"type": PodCondition.SLURM_DRAINED, "status": "True"}
+    drained = {"type": PodCondition.SLURM_DRAINED, "status": "False", "message": "drained: kubectl slurm verify (dev)"}
     world.add("pods", "w-0", {"nodeName": "host-7"}, labels=OF_W, status={"conditions": [READY, drained]})
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from kubectl_slurm.access.kinds import PODS, SLURMJOBS
 from kubectl_slurm.commands.pods import pod_of_node
 from kubectl_slurm.commands.session import Session
-from kubectl_slurm.errors import KindMissing, KubectlFailed, ObjectNotFound
+from kubectl_slurm.errors import KindMissing, KubectlFailed, MissingRight, ObjectNotFound
 from kubectl_slurm.rules import job as job_rules
 from kubectl_slurm.screen.words import clip
 from slinky_api import labels
@@ -81,7 +81,8 @@ def _log_pod(session: Session, name: str) -> str:
     """The pod of a SlurmJob that shows the output of its job; empty if there is none."""
     try:
         jobs = session.kube.objects(SLURMJOBS)
-    except KindMissing:
+    except (KindMissing, MissingRight):
+        # The roles for SlurmJobs come with the chart slurm-jobs; any job's file may be read without them.
         return ""
     uids = {one["metadata"]["uid"] for one in jobs if str((one.get("status") or {}).get("jobId")) == name}
     if not uids:

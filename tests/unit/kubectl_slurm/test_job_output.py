@@ -11,7 +11,7 @@ from kubectl_slurm.rules import job as rules
 from slinky_api import labels
 from slurm_client.testing import FakeSlurmrestd
 from tests.unit.kubectl_slurm.conftest import Run
-from tests.unit.kubectl_slurm.kubernetes_world import KubernetesWorld
+from tests.unit.kubectl_slurm.kubernetes_world import KubernetesWorld, refusal
 from tests.unit.kubectl_slurm.samples import job
 
 OUTPUT = "/var/spool/job-output/7.out"
@@ -63,6 +63,20 @@ def test_the_log_pod_of_a_slurmjob_comes_first(run: Run, world: KubernetesWorld,
     world.objects["pods"]["train-logs"]["metadata"]["ownerReferences"] = [{"uid": "u"}]
     world.logs["train-logs"] = "epoch 1\n"
     assert run("logs", f"job/{number}") == "epoch 1\n"
+
+
+def test_without_a_right_on_slurmjobs_the_file_is_read(
+    run: Run, world: KubernetesWorld, fake_slurm: FakeSlurmrestd
+) -> None:
+    answer = world.answer
+
+    def answered(method: str, path: str, body: bytes, token: str) -> tuple[int, bytes]:
+        if "/slurmjobs" in path:
+            return refusal(403, 'slurmjobs is forbidden: User "dev" cannot list resource "slurmjobs"')
+        return answer(method, path, body, token)
+
+    world.answer = answered  # type: ignore[method-assign]
+    assert run("logs", f"job/{running(fake_slurm)}") == "one\ntwo\n"
 
 
 @pytest.mark.parametrize(

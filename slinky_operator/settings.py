@@ -158,6 +158,14 @@ class Settings(BaseModel):
         "own namespace, and of Namespaces that name it in the annotation cluster.slinky.slurm.net/sylabs-jobs. Needs "
         "sylabs_jobs.",
     )
+    virtual_nodes_clusters: tuple[Annotated[str, Field(pattern=r"^(\*|[-a-z0-9]{1,63}/[-a-z0-9.]{1,253})$")], ...] = (
+        Field(
+            default=(),
+            description="Namespace and name, with a slash between, of the Clusters whose partitions may be Kubernetes "
+            "Nodes (spec.jobs.virtualNodes), separated by commas, or * for all; none switches virtual nodes off. Needs "
+            "slurmjobs, and all namespaces.",
+        )
+    )
     slurmjob_workers: Annotated[int, Field(ge=1)] = Field(
         default=8,
         description="SlurmJobs, and objects of each old kind, reconciled concurrently. One namespace gets three "
@@ -256,6 +264,7 @@ class Settings(BaseModel):
         "other_operators",
         "sylabs_clusters",
         "node_labels_clusters",
+        "virtual_nodes_clusters",
         "slurmrestd_override",
         mode="before",
     )
@@ -286,6 +295,8 @@ class Settings(BaseModel):
             raise ValueError("sylabs_jobs needs slurmjobs")
         if self.sylabs_clusters and not self.sylabs_jobs:
             raise ValueError("sylabs_clusters needs sylabs_jobs")
+        if self.virtual_nodes_clusters and (self.namespaces or not self.slurmjobs):
+            raise ValueError("virtual_nodes_clusters needs slurmjobs, and all namespaces")
         if len(self.slurmrestd_overrides) < len(self.slurmrestd_override):
             raise ValueError("slurmrestd_override names a Cluster twice")
         return self

@@ -35,6 +35,7 @@ __all__ = [
     "ANNOTATION_SOURCE_GENERATION",
     "ANNOTATION_SYLABS_JOBS",
     "ANNOTATION_TOPOLOGY_SPEC",
+    "ANNOTATION_VIRTUAL_NODE_CLUSTER",
     "ANNOTATION_WORKS",
     "CLUSTER_PREFIX",
     "FIELD_MANAGER",
@@ -65,6 +66,7 @@ __all__ = [
     "LABEL_SCALING_MODE",
     "LABEL_SLURMJOB_NAME",
     "LABEL_TOKEN_UID",
+    "LABEL_VIRTUAL_NODE",
     "LEGACY_PREFIX",
     "LOGINSET_PREFIX",
     "MANAGED_BY",
@@ -72,6 +74,7 @@ __all__ = [
     "NODE_HOSTNAME_OVERRIDE",
     "SLURMJOB_PREFIX",
     "TOKEN_PREFIX",
+    "VIRTUAL_NODE_PREFIX",
     "is_true",
     "read",
 ]
@@ -84,6 +87,9 @@ NODESET_PREFIX: Final = "nodeset.slinky.slurm.net/"
 TOKEN_PREFIX: Final = "token.slinky.slurm.net/"  # noqa: S105
 LOGINSET_PREFIX: Final = "loginset.slinky.slurm.net/"
 SLURMJOB_PREFIX: Final = "slurmjob.slinky.slurm.net/"
+
+VIRTUAL_NODE_PREFIX: Final = "virtual-node.slinky.slurm.net/"
+"""Prefix of what is the operator's own on virtual Nodes and on pods that are bound to them."""
 
 KUBERNETES_NODE_PREFIX: Final = "slurm.sylabs.io/"
 """Prefix of labels and extended resources of Kubernetes Nodes that say which Slurm hardware they have: that of sylabs'
@@ -124,6 +130,12 @@ Nothing is selected by it: objects left by a deleted Cluster belong to the next 
 
 LABEL_DAEMON: Final = CLUSTER_PREFIX + "daemon"
 """Only on pods of slurmrestd and slurmd: their Services select by it, since no template may set it."""
+
+LABEL_VIRTUAL_NODE: Final = VIRTUAL_NODE_PREFIX + "partition"
+"""On virtual Nodes, with the name of the partition as Slurm writes it: the operator's own Nodes are selected by it."""
+
+ANNOTATION_VIRTUAL_NODE_CLUSTER: Final = VIRTUAL_NODE_PREFIX + "cluster"
+"""On virtual Nodes: namespace, name and uid of the Cluster, with slashes between."""
 
 LABEL_OPERATOR: Final = CLUSTER_PREFIX + "operator"
 """On the operator's pods and on the Lease of its replicas, with the value true."""

@@ -74,6 +74,7 @@ _MAP_BY_LABEL: Final = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-
 
 _LABEL_NAME: Final = matching(r"[A-Za-z0-9._/-]+", "must be the name of a label")
 _ONE_LINE: Final = matching(r"[^\x00-\x1f\x7f]+", "must be one line, without control characters")
+_HOST: Final = matching(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", "must be lower-case letters, digits and '-'")
 _PLAIN_PATH: Final = matching(r"/[A-Za-z0-9._/-]*", "must be an absolute path of letters, digits, dots and dashes")
 """Programs that run images read a colon as the end of a path."""
 
@@ -110,6 +111,22 @@ class Sylabs(ApiModel):
     """Whether each job gets a pod that shows its output, as with spec.logs of a SlurmJob."""
 
 
+class VirtualNodes(ApiModel):
+    """Partitions as Kubernetes Nodes: pods that are bound to one run as jobs of Slurm."""
+
+    host: Annotated[str, Text(_HOST, at_least=1, at_most=63)]
+    """Middle part of the Nodes' names, slurm-<host>-<partition>; no other Cluster may have the same."""
+    partitions: _NAMES = ()
+    """The partitions that become Nodes. Default: all that Slurm has."""
+    allocatable: Literal["Unlimited", "Partition"] = "Unlimited"
+    """What a Node offers to the Kubernetes scheduler: Unlimited leaves all waiting to Slurm, Partition offers what the
+    partition has, so that pods beyond it wait in Kubernetes, and pods of higher priority preempt others."""
+    labels: Annotated[dict[str, LabelValue], Field(max_length=32)] = Field(default_factory=dict)
+    """More labels of the Nodes."""
+    zone: LabelValue | None = None
+    """Value of topology.kubernetes.io/zone. Default: no such label."""
+
+
 class Jobs(ApiModel):
     """Jobs as objects: the kind SlurmJob, and the kinds of sylabs' operators."""
 
@@ -118,3 +135,6 @@ class Jobs(ApiModel):
     sylabs: Sylabs | None = None
     """Whether the Cluster also runs jobs of the kinds of sylabs' operators, for the same tenants. Default: it does not.
     A namespace may have a tenant in only one Cluster that does."""
+    virtual_nodes: VirtualNodes | None = None
+    """Whether partitions are Kubernetes Nodes, on which pods of the tenants' namespaces run as jobs. The operator's
+    settings must name the Cluster, since Nodes belong to no namespace. Default: they are not."""

@@ -1,0 +1,32 @@
+"""Which virtual Nodes there are, from the cache of Nodes.
+
+A Node whose Cluster does not exist any more, or has another uid, is found all the same: its pods have jobs.
+"""
+
+from __future__ import annotations
+
+from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.virtual_nodes.node_names import VirtualNode, virtual_node
+
+
+class Directory:
+    """The virtual Nodes of the cluster.
+
+    Parameters
+    ----------
+    nodes
+        The cache of the operator's Nodes.
+    """
+
+    def __init__(self, nodes: Store) -> None:
+        self._nodes = nodes
+
+    def find(self, name: str) -> VirtualNode | None:
+        """The virtual Node of a name; None if there is none."""
+        obj = self._nodes.get(None, name)
+        return None if obj is None else virtual_node(obj)
+
+    def of_cluster(self, cluster: Key) -> list[VirtualNode]:
+        """The virtual Nodes of a Cluster, by name."""
+        found = (virtual_node(obj) for obj in self._nodes)
+        return sorted((one for one in found if one is not None and one.cluster == cluster), key=lambda one: one.name)

@@ -166,6 +166,14 @@ class Settings(BaseModel):
             "slurmjobs, and all namespaces.",
         )
     )
+    virtual_nodes_address: Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]*$", max_length=45)] = Field(
+        default="",
+        description="IP address of this pod, at which the API server reaches the kubelet API of virtual Nodes. Needed "
+        "with virtual_nodes_clusters.",
+    )
+    virtual_nodes_port: Annotated[int, Field(ge=1, le=65535)] = Field(
+        default=10350, description="Port of the kubelet API of virtual Nodes."
+    )
     slurmjob_workers: Annotated[int, Field(ge=1)] = Field(
         default=8,
         description="SlurmJobs, and objects of each old kind, reconciled concurrently. One namespace gets three "
@@ -295,10 +303,16 @@ class Settings(BaseModel):
             raise ValueError("sylabs_jobs needs slurmjobs")
         if self.sylabs_clusters and not self.sylabs_jobs:
             raise ValueError("sylabs_clusters needs sylabs_jobs")
-        if self.virtual_nodes_clusters and (self.namespaces or not self.slurmjobs):
-            raise ValueError("virtual_nodes_clusters needs slurmjobs, and all namespaces")
         if len(self.slurmrestd_overrides) < len(self.slurmrestd_override):
             raise ValueError("slurmrestd_override names a Cluster twice")
+        return self
+
+    @model_validator(mode="after")
+    def _check_virtual_nodes(self) -> Self:
+        if self.virtual_nodes_clusters and (self.namespaces or not self.slurmjobs):
+            raise ValueError("virtual_nodes_clusters needs slurmjobs, and all namespaces")
+        if self.virtual_nodes_clusters and not self.virtual_nodes_address:
+            raise ValueError("virtual_nodes_clusters needs virtual_nodes_address, the IP address of this pod")
         return self
 
     @property

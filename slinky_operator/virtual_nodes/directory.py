@@ -5,8 +5,16 @@ A Node whose Cluster does not exist any more, or has another uid, is found all t
 
 from __future__ import annotations
 
+from typing import Final
+
+from slinky_api import labels
 from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.resources import VIRTUAL_NODES
+from slinky_operator.reconcile.cached.caches import CacheSpec
 from slinky_operator.virtual_nodes.node_names import VirtualNode, virtual_node
+
+CACHE: Final = CacheSpec(VIRTUAL_NODES, label_selector=labels.LABEL_VIRTUAL_NODE)
+"""The cache of virtual Nodes, whole: they have no images. Every room that reads them asks for this one."""
 
 
 class Directory:

@@ -18,6 +18,15 @@ TAINT_KEY: Final = "virtual-kubelet.io/provider"
 TAINT_VALUE: Final = "wlm"
 """The taint of wlm-operator's virtual nodes, with the effect NoSchedule."""
 
+UNAVAILABLE_KEY: Final = labels.VIRTUAL_NODE_PREFIX + "unavailable"
+"""The taint of a virtual Node whose Slurm is away or whose partition starts no jobs, with the effect NoSchedule."""
+
+GPU: Final = "nvidia.com/gpu"
+"""The extended resource that stands for the GRES gpu, of whatever maker, so that usual manifests fit."""
+
+GRES_PREFIX: Final = "slinky.slurm.net/gres-"
+"""Prefix of the extended resources that stand for other GRES, followed by their names."""
+
 MAX_NAME: Final = 253
 """Most characters of the name of a Node."""
 
@@ -55,3 +64,15 @@ def virtual_node(obj: Object) -> VirtualNode | None:
         return None
     namespace, name, uid = cluster
     return VirtualNode(str(about["name"]), str(about.get("uid", "")), (namespace, name), uid, str(partition))
+
+
+def extended_resource(gres: str) -> str:
+    """Name of the extended resource that stands for a GRES, which is named without its type."""
+    return GPU if gres == "gpu" else GRES_PREFIX + gres
+
+
+def gres_of(resource: str) -> str | None:
+    """Name of the GRES that an extended resource stands for; None if it stands for none."""
+    if resource == GPU:
+        return "gpu"
+    return resource.removeprefix(GRES_PREFIX) if resource.startswith(GRES_PREFIX) else None

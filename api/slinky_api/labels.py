@@ -36,6 +36,9 @@ __all__ = [
     "ANNOTATION_SYLABS_JOBS",
     "ANNOTATION_TOPOLOGY_SPEC",
     "ANNOTATION_VIRTUAL_NODE_CLUSTER",
+    "ANNOTATION_VIRTUAL_POD_CONTROLLER",
+    "ANNOTATION_VIRTUAL_POD_LEFT",
+    "ANNOTATION_VIRTUAL_POD_NAME",
     "ANNOTATION_WORKS",
     "CLUSTER_PREFIX",
     "FIELD_MANAGER",
@@ -43,6 +46,7 @@ __all__ = [
     "FINALIZER_NODESET_CONFIG",
     "FINALIZER_NODESET_DRAIN",
     "FINALIZER_SLURMJOB",
+    "FINALIZER_VIRTUAL_POD",
     "KUBERNETES_NODE_PREFIX",
     "LABEL_APP_COMPONENT",
     "LABEL_APP_INSTANCE",
@@ -67,6 +71,7 @@ __all__ = [
     "LABEL_SLURMJOB_NAME",
     "LABEL_TOKEN_UID",
     "LABEL_VIRTUAL_NODE",
+    "LABEL_VIRTUAL_POD",
     "LEGACY_PREFIX",
     "LOGINSET_PREFIX",
     "MANAGED_BY",
@@ -114,6 +119,10 @@ FINALIZER_NODESET_CONFIG: Final = CLUSTER_PREFIX + "config"
 FINALIZER_SLURMJOB: Final = SLURMJOB_PREFIX + "job"
 """On a SlurmJob: removed when its job has ended, or is not to be cancelled."""
 
+FINALIZER_VIRTUAL_POD: Final = VIRTUAL_NODE_PREFIX + "job"
+"""On a pod of a virtual Node: removed when its job has ended, or is to run on without the pod. So who deleted the pod,
+also by force or while the operator was away, is still known when the operator decides about the job."""
+
 # Labels
 
 LABEL_APP_NAME: Final = "app.kubernetes.io/name"
@@ -136,6 +145,19 @@ LABEL_VIRTUAL_NODE: Final = VIRTUAL_NODE_PREFIX + "partition"
 
 ANNOTATION_VIRTUAL_NODE_CLUSTER: Final = VIRTUAL_NODE_PREFIX + "cluster"
 """On virtual Nodes: namespace, name and uid of the Cluster, with slashes between."""
+
+LABEL_VIRTUAL_POD: Final = VIRTUAL_NODE_PREFIX + "pod"
+"""On SlurmJobs of pods on virtual Nodes: uid of the pod for which the job was submitted."""
+
+ANNOTATION_VIRTUAL_POD_NAME: Final = VIRTUAL_NODE_PREFIX + "pod-name"
+"""On SlurmJobs of pods on virtual Nodes: name of the pod whose job it is, or was."""
+
+ANNOTATION_VIRTUAL_POD_CONTROLLER: Final = VIRTUAL_NODE_PREFIX + "controller"
+"""On SlurmJobs of pods on virtual Nodes: uid of the pod's controller and, behind a slash, which of its pods it is."""
+
+ANNOTATION_VIRTUAL_POD_LEFT: Final = VIRTUAL_NODE_PREFIX + "left"
+"""On SlurmJobs whose pod an outage took: what deleted the pod, and when. The next pod of the controller takes the job
+over."""
 
 LABEL_OPERATOR: Final = CLUSTER_PREFIX + "operator"
 """On the operator's pods and on the Lease of its replicas, with the value true."""

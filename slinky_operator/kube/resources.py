@@ -94,6 +94,7 @@ SLURM_SLURMJOBS = Resource("slurm.sylabs.io", "v1alpha1", "slurmjobs", "SlurmJob
 
 PODS = Resource("", "v1", "pods", "Pod")
 JOB_LOG_PODS = Resource("", "v1", "pods", "Pod", part="job logs")
+VIRTUAL_PODS = Resource("", "v1", "pods", "Pod", part="virtual nodes")
 SERVICES = Resource("", "v1", "services", "Service")
 SECRETS = Resource("", "v1", "secrets", "Secret")
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")

@@ -79,6 +79,8 @@ class Informer:
         Which objects count; None if all do.
     claim
         What an object says of its owners, before it is pruned; None to keep all of a namespace that counts.
+    store, handlers
+        Those of another informer, where several fill one store; None for its own.
     """
 
     def __init__(
@@ -95,9 +97,11 @@ class Informer:
         budget: Budget | None = None,
         interest: Interest | None = None,
         claim: Callable[[Object], OwnershipClaim] | None = None,
+        store: Store | None = None,
+        handlers: list[Handler] | None = None,
     ) -> None:
         self.resource = resource
-        self.store = Store(indexers, budget=budget)
+        self.store = Store(indexers, budget=budget) if store is None else store
         self.synced = asyncio.Event()
         """Set once the store has shown a whole list for every namespace."""
         self.relists = 0
@@ -109,7 +113,7 @@ class Informer:
         self._field_selector = field_selector
         self._prune = prune
         self._rng = rng or random.Random()  # noqa: S311 - jitter
-        self._handlers: list[Handler] = []
+        self._handlers: list[Handler] = [] if handlers is None else handlers
         self._unsynced = set(self._namespaces)
         self._interest = interest
         self._claim = claim

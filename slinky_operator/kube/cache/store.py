@@ -112,6 +112,11 @@ class Store:
         if budget is not None and budget.total is not None:
             budget.total.add(self)
 
+    @property
+    def budget(self) -> Budget | None:
+        """What the objects of a namespace may take; None for no limit."""
+        return self._budget
+
     def get(self, namespace: str | None, name: str) -> Object | None:
         """Object of this name, or `None`."""
         return self._objects.get((namespace or "", name))

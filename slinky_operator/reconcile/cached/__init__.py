@@ -4,6 +4,7 @@
 module         concern
 =============  ===================================================================================
 `caches`       the caches of all controllers, each kind watched once
+`bound_pods`   pods that are bound to some Nodes, each Node with a watch of its own
 `kept_fields`  which fields of pods and claims the caches keep
 `indexes`      what more than one controller looks objects up by, and what caches keep of a Node
 `ownership`    which owners an object with the operator's labels may have

@@ -23,6 +23,7 @@ from slinky_operator.kube.cache.total import Total
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
+from slinky_operator.reconcile.cached.bound_pods import BoundPods
 from slinky_operator.reconcile.cached.ownership import CLAIMS
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,8 @@ class CacheSpec:
     """Whether users write the kind: then kopf watches it and feeds a mirror."""
     owners: frozenset[Resource] = frozenset()
     """Kinds to which its objects belong: in a namespace without any of these nothing is kept. None: all is kept."""
+    bound_to: Resource | None = None
+    """Of pods, the cache of the Nodes whose pods are watched; None for those of all Nodes."""
 
 
 class Caches:
@@ -103,7 +106,7 @@ class Caches:
                     budget=self.of_users,
                 )
         for spec in wanted:
-            if not spec.mirrored:
+            if not spec.mirrored and spec.bound_to is None:
                 self.by_resource[spec.resource] = Informer(
                     client,
                     spec.resource,
@@ -114,6 +117,18 @@ class Caches:
                     budget=self.of_operator,
                     interest=self._interest(spec.owners),
                     claim=CLAIMS[spec.resource] if spec.owners else None,
+                )
+        for spec in wanted:
+            nodes = self.by_resource[spec.bound_to] if spec.bound_to is not None else None
+            if isinstance(nodes, Informer):
+                # Users write these pods.
+                self.by_resource[spec.resource] = BoundPods(
+                    client,
+                    spec.resource,
+                    nodes,
+                    indexers=spec.indexers,
+                    prune=spec.prune,
+                    budget=self.of_users,
                 )
 
     @property

@@ -118,8 +118,8 @@ class Gate:
         """Budgets of caches from which objects of the namespace are missing."""
         for one in self._reads:
             cache = self._caches.by_resource.get(one)
-            if cache is not None and cache.store.missing(namespace):
-                yield self._caches.of_operator if isinstance(cache, Informer) else self._caches.of_users
+            if cache is not None and cache.store.missing(namespace) and cache.store.budget is not None:
+                yield cache.store.budget
 
 
 def _namespaces(key: Key, obj: Object | None) -> Iterator[str]:

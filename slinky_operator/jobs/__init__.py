@@ -5,6 +5,7 @@ module              concern
 ==================  ============================================================================
 `translation`       a spec as one `JobSpec`: its script, its fields as options, and which ``#SBATCH`` lines lose
 `parameters`        the rest of sbatch by slurmrestd's names: what is taken, and why not
+`images`            images as scripts that run them
 `task_sets`         tasks of an array: those that a spec asks for, and as Slurm names them
 `environment`       the variables that sbatch would have sent
 `options`           options of sbatch, each with the field that asks for it

@@ -15,10 +15,11 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.jobs import Sylabs
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs import tenants
+from slinky_operator.jobs.images.runtimes import Runtime
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.namespaces import NamespaceFacts
 from slinky_operator.reconcile.text import named
-from slinky_operator.sylabs.translation.site import Placement, Runtime, Site
+from slinky_operator.sylabs.translation.site import Placement, Site
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
+from slinky_operator.jobs.images.runtimes import Runtime
 from slinky_operator.slurm.naming import JOB_OUTPUT_FOLDER
 
 _FOLDER: Final = re.compile(r"/[A-Za-z0-9._/-]{0,200}", re.ASCII)
-
-
-class Runtime(StrEnum):
-    """How the image of a WlmJob runs."""
-
-    APPTAINER = "Apptainer"
-    SLURM = "Slurm"
-    """By ``srun --container``, with a bundle that skopeo and umoci make; the nodes need oci.conf."""
-    PYXIS = "Pyxis"
-    """By ``srun --container-image``, where the nodes have pyxis and enroot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -10,13 +10,14 @@ from pydantic import ValidationError
 
 from slinky_api.errors import Problem
 from slinky_api.sylabs import slurm, wlm
-from slinky_api.sylabs.wlm import ContainerOptions, WlmJobSpec
+from slinky_api.sylabs.wlm import WlmJobSpec
 from slinky_api.v1alpha1.slurmjob.files import JobPrepare, JobResults
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
+from slinky_operator.jobs.images.image_folder import script
+from slinky_operator.jobs.images.runtimes import lines_of, needs_folder
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.sylabs.translation import apptainer, bundle, node_selector, pyxis
-from slinky_operator.sylabs.translation.image_folder import script
-from slinky_operator.sylabs.translation.site import Runtime, Site
+from slinky_operator.sylabs.translation import node_selector
+from slinky_operator.sylabs.translation.site import Site
 from slinky_operator.sylabs.translation.transfers import collected, is_in_folder, prepared
 from slurm_client.errors import InvalidDirective
 from slurm_client.notation import sbatch
@@ -172,13 +173,6 @@ def _options(script: str) -> frozenset[str]:
         raise InvalidJob("spec.batch", error.reason, error.line) from None
 
 
-_LINES: Final[Mapping[Runtime, Callable[[str, ContainerOptions, int], Iterator[str]]]] = {
-    Runtime.APPTAINER: apptainer.lines,
-    Runtime.SLURM: bundle.lines,
-    Runtime.PYXIS: pyxis.lines,
-}
-
-
 def fields_of(spec: WlmJobSpec, site: Site) -> dict[str, Any]:
     """Return the fields that stand for image, options and resources.
 
@@ -188,11 +182,11 @@ def fields_of(spec: WlmJobSpec, site: Site) -> dict[str, Any]:
         For an image or an option that cannot run here, and for more nodes than can see the image.
     """
     resources = spec.resources
-    has_folder = _needs_folder(spec, site.runtime)
+    has_folder = needs_folder(site.runtime, spec.image, spec.options)
     if has_folder and resources.nodes > 1 and not site.is_folder_shared:
         reason = "only the first node of a job gets the image, since nodes share no folder here: write 1"
         raise InvalidJob("spec.resources.nodes", reason)
-    lines = _LINES[site.runtime](spec.image, spec.options, resources.cpu_per_node)
+    lines = lines_of(site.runtime, spec.image, spec.options, resources.cpu_per_node)
     fields: dict[str, Any] = {"script": script(lines, folder=site.folder if has_folder else None)}
     if resources.nodes:
         fields |= {"nodes": str(resources.nodes), "tasks": resources.nodes}
@@ -203,10 +197,3 @@ def fields_of(spec: WlmJobSpec, site: Site) -> dict[str, Any]:
     if resources.wall_time:
         fields["time"] = str(-(-resources.wall_time // 60))
     return fields
-
-
-def _needs_folder(spec: WlmJobSpec, runtime: Runtime) -> bool:
-    """Whether the job fetches its image by itself; pyxis does that on each node."""
-    if runtime is Runtime.APPTAINER:
-        return apptainer.needs_folder(spec.image, spec.options)
-    return runtime is Runtime.SLURM

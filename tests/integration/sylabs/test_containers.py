@@ -18,7 +18,8 @@ from hack.images.rootfs import ensure_oci
 from slinky_api.sylabs import wlm
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs import translation as submissions
-from slinky_operator.sylabs.translation.site import Runtime, Site
+from slinky_operator.jobs.images.runtimes import Runtime
+from slinky_operator.sylabs.translation.site import Site
 from slinky_operator.sylabs.translation.slurmjob import translate
 from slurm_client import MintedToken, SlurmClient
 from tests.support import oci_images

@@ -13,8 +13,9 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.resource import Resource
 from slinky_api.sylabs.common import OldJob
 from slinky_operator.jobs import translation as submissions
+from slinky_operator.jobs.images.runtimes import Runtime
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.sylabs.translation.site import Placement, Runtime, Site
+from slinky_operator.sylabs.translation.site import Placement, Site
 from slinky_operator.sylabs.translation.slurmjob import translate
 from slinky_operator.sylabs.translation.status import refused
 from tests.support.from_schema import values

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slinky_api.sylabs import wlm
+from slinky_operator.jobs.images.runtimes import Runtime
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.sylabs.translation.site import Runtime, Site
+from slinky_operator.sylabs.translation.site import Site
 from slinky_operator.sylabs.translation.slurmjob import translate
 from slurm_client.notation import sbatch
 

@@ -11,8 +11,9 @@ from slinky_api.resource import Resource
 from slinky_api.sylabs import slurm, wlm
 from slinky_api.sylabs.common import OldModel
 from slinky_operator.jobs import translation as submissions
+from slinky_operator.jobs.images.runtimes import Runtime
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.sylabs.translation.site import Placement, Runtime, Site
+from slinky_operator.sylabs.translation.site import Placement, Site
 from slinky_operator.sylabs.translation.slurmjob import Translation, translate
 from tests.support.old_job_kinds import MANIFESTS, manifest, parsed
 

@@ -12,18 +12,21 @@ from collections.abc import Iterator
 from typing import Final
 
 from slinky_api.sylabs.wlm import ContainerOptions
+from slinky_operator.jobs.images.image_folder import FOLDER, on_each_node
+from slinky_operator.jobs.images.program import THE_IMAGES_OWN, Program
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.sylabs.translation.image_folder import FOLDER, on_each_node
 
 _TRANSPORT: Final = "docker://"
 _BUNDLE: Final = f"{FOLDER}/bundle"
 _LAYOUT: Final = f"{FOLDER}/image:job"
 _COMMAND: Final = '.process.args | select(type == "array" and length > 0) | @sh'
+_ENTRY_POINT: Final = ".config.Entrypoint // [] | @sh"
+_CHANGED: Final = f"{FOLDER}/config.json"
 _TAKEN: Final = frozenset({"allow_unsigned"})
 """Options that hold in any case: which signatures are asked for is in the policy.json of the nodes."""
 
 
-def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
+def lines(image: str, options: ContainerOptions, cpus: int, program: Program = THE_IMAGES_OWN) -> Iterator[str]:
     """Give the lines of the script.
 
     Parameters
@@ -34,11 +37,13 @@ def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
         How it runs.
     cpus
         CPUs on each node, 0 for Slurm's default.
+    program
+        What runs in the image.
 
     Raises
     ------
     InvalidJob
-        For an image or an option that needs Apptainer.
+        For an image, an option or a program that needs Apptainer.
     """
     for name, field in ContainerOptions.model_fields.items():
         if name not in _TAKEN and getattr(options, name) != field.default:
@@ -53,9 +58,24 @@ def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
     )
     yield f"skopeo --tmpdir {FOLDER} copy --quiet {shlex.quote(image)} oci:{_LAYOUT}"
     yield f"umoci unpack --rootless --image {_LAYOUT} {_BUNDLE}"
-    yield (
-        f"arguments=$(jq -er {shlex.quote(_COMMAND)} {_BUNDLE}/config.json)"
-        " || { echo 'The image has no command that could be run.' >&2; exit 1; }"
-    )
+    for bind in program.binds:
+        options_of_mount = '["rbind","ro"]' if bind.is_read_only else '["rbind","rw"]'
+        change = f'.mounts += [{{destination: $to, source: $from, type: "bind", options: {options_of_mount}}}]'
+        to = shlex.quote(bind.target)
+        yield f"jq --arg from {bind.source} --arg to {to} {shlex.quote(change)} {_BUNDLE}/config.json >{_CHANGED}"
+        yield f"mv {_CHANGED} {_BUNDLE}/config.json"
+    yield from _arguments(program)
+    yield on_each_node(f"--container={_BUNDLE}", '"$@"', *program.words, cpus=cpus)
+
+
+def _arguments(program: Program) -> Iterator[str]:
+    """Have in the shell's arguments what stands before the words of the program: the image's own."""
+    if program.command:
+        yield "set --"
+        return
+    if program.arguments:
+        read = f"arguments=$(skopeo inspect --config oci:{_LAYOUT} | jq -r {shlex.quote(_ENTRY_POINT)})"
+    else:
+        read = f"arguments=$(jq -er {shlex.quote(_COMMAND)} {_BUNDLE}/config.json)"
+    yield f"{read} || {{ echo 'The image has no command that could be run.' >&2; exit 1; }}"
     yield 'eval "set -- $arguments"'
-    yield on_each_node(f"--container={_BUNDLE}", '"$@"', cpus=cpus)

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from slinky_api.sylabs.wlm import ContainerOptions
+from slinky_operator.jobs.images import apptainer
+from slinky_operator.jobs.images.image_folder import on_each_node
+from slinky_operator.jobs.images.program import THE_IMAGES_OWN, Bind, Program
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.sylabs.translation import apptainer
-from slinky_operator.sylabs.translation.image_folder import on_each_node
 
 _TRANSPORT: Final = "docker://"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*", re.ASCII)
@@ -27,7 +28,7 @@ _MOST_PARTS: Final = 3
 """Of a mount: source, destination and flags."""
 
 
-def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
+def lines(image: str, options: ContainerOptions, cpus: int, program: Program = THE_IMAGES_OWN) -> Iterator[str]:
     """Give the lines of the script.
 
     Parameters
@@ -38,6 +39,8 @@ def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
         How it runs.
     cpus
         CPUs on each node, 0 for Slurm's default.
+    program
+        What runs in the image.
 
     Raises
     ------
@@ -51,9 +54,12 @@ def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
     words = [f"--container-image={_image(image, options)}"]
     words.append("--container-writable" if options.writable else "--container-readonly")
     words.append("--container-remap-root" if options.fake_root else "--no-container-remap-root")
-    if options.binds:
-        words.append(f"--container-mounts={','.join(map(_mount, options.binds))}")
-    yield on_each_node(*map(shlex.quote, words), _COMMAND, cpus=cpus)
+    if program.folder:
+        words.append(f"--container-workdir={program.folder}")
+    mounts = [*(shlex.quote(_mount(bind)) for bind in options.binds), *map(_bound, program.binds)]
+    mounted = (f"--container-mounts={','.join(mounts)}",) if mounts else ()
+    words_within = program.words if program.command else (_COMMAND, *program.words)
+    yield on_each_node(*map(shlex.quote, words), *mounted, *words_within, cpus=cpus)
 
 
 def _image(image: str, options: ContainerOptions) -> str:
@@ -72,6 +78,10 @@ def _image(image: str, options: ContainerOptions) -> str:
     host, slash, rest = name.partition("/")
     is_registry = slash and ("." in host or ":" in host or host == "localhost")
     return f"{_TRANSPORT}{host}#{rest}" if is_registry else image
+
+
+def _bound(bind: Bind) -> str:
+    return f"{bind.source}:{shlex.quote(bind.target)}{':ro' if bind.is_read_only else ''}"
 
 
 def _mount(bind: str) -> str:

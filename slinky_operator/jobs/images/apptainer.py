@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from slinky_api.sylabs.wlm import ContainerOptions
+from slinky_operator.jobs.images.image_folder import FOLDER, on_each_node
+from slinky_operator.jobs.images.program import THE_IMAGES_OWN, Program
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.sylabs.translation.image_folder import FOLDER, on_each_node
 
 TRANSPORTS: Final = ("docker", "https", "library", "oras")
 """Where images come from."""
@@ -37,7 +38,7 @@ def needs_folder(image: str, options: ContainerOptions) -> bool:
     return options.writable or not image.startswith(LOCAL_FILE)
 
 
-def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
+def lines(image: str, options: ContainerOptions, cpus: int, program: Program = THE_IMAGES_OWN) -> Iterator[str]:
     """Give the lines of the script.
 
     Parameters
@@ -48,6 +49,8 @@ def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
         How it runs.
     cpus
         CPUs on each node, 0 for Slurm's default.
+    program
+        What runs in the image.
 
     Raises
     ------
@@ -71,7 +74,8 @@ def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
         # An image file cannot be written to; a tree can.
         yield f"APPTAINER_TMPDIR={FOLDER} apptainer build --sandbox {FOLDER}/tree {file}"
         file = f"{FOLDER}/tree"
-    yield on_each_node("apptainer", "run", *_options(options), file, cpus=cpus)
+    verb = "exec" if program.command else "run"
+    yield on_each_node("apptainer", verb, *_options(options), *_of_node(program), file, *program.words, cpus=cpus)
 
 
 def _options(options: ContainerOptions) -> Iterator[str]:
@@ -84,6 +88,13 @@ def _options(options: ContainerOptions) -> Iterator[str]:
         yield shlex.quote(f"--hostname={options.host_name}")
     for bind in options.binds:
         yield shlex.quote(f"--bind={bind}")
+
+
+def _of_node(program: Program) -> Iterator[str]:
+    if program.folder:
+        yield shlex.quote(f"--pwd={program.folder}")
+    for bind in program.binds:
+        yield f"--bind={bind.source}:{shlex.quote(bind.target)}{':ro' if bind.is_read_only else ''}"
 
 
 def path_of(image: str) -> str:

@@ -92,11 +92,9 @@ class SylabsLabel(ApiModel):
     """Features that their nodes must have, as for sbatch --constraint."""
 
 
-class Sylabs(ApiModel):
-    """Jobs of the kinds of sylabs' operators, slurm.sylabs.io and wlm.sylabs.io."""
+class ImageRuntime(ApiModel):
+    """How jobs run images, and which files they share."""
 
-    labels: Annotated[tuple[SylabsLabel, ...], Field(max_length=256), _MAP_BY_LABEL] = ()
-    """Labels of the site's own. An object with any other is refused, unless it is one that all virtual nodes had."""
     runtime: Literal["Slurm", "Apptainer", "Pyxis"] = "Slurm"
     """How images run: by srun --container, for which nodes need oci.conf, skopeo, umoci and jq, by Apptainer, or by
     pyxis (srun --container-image) with enroot."""
@@ -105,13 +103,21 @@ class Sylabs(ApiModel):
     shared_folder: bool = False
     """Whether all nodes see the same files there. Jobs of several nodes that fetch an image need it."""
     shared_volume: JobVolume | None = None
-    """A claim of that name in each namespace of a tenant, which nodes mount too: prepare and results reach files on it
-    by their paths. Default: only files below /var/spool/job-output are reached."""
+    """A claim of that name in each namespace of a tenant, which nodes mount too: prepare and results of sylabs' kinds,
+    and pods on virtual Nodes, reach files on it by their paths. Default: only files below /var/spool/job-output are
+    reached, and pods cannot mount claims."""
+
+
+class Sylabs(ImageRuntime):
+    """Jobs of the kinds of sylabs' operators, slurm.sylabs.io and wlm.sylabs.io."""
+
+    labels: Annotated[tuple[SylabsLabel, ...], Field(max_length=256), _MAP_BY_LABEL] = ()
+    """Labels of the site's own. An object with any other is refused, unless it is one that all virtual nodes had."""
     logs: bool = False
     """Whether each job gets a pod that shows its output, as with spec.logs of a SlurmJob."""
 
 
-class VirtualNodes(ApiModel):
+class VirtualNodes(ImageRuntime):
     """Partitions as Kubernetes Nodes: pods that are bound to one run as jobs of Slurm."""
 
     host: Annotated[str, Text(_HOST, at_least=1, at_most=63)]

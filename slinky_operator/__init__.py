@@ -28,5 +28,6 @@ module                   concern
 `slurmjob`               the SlurmJob controller: batch jobs as objects
 `sylabs`                 job kinds of sylabs' operators: each object becomes a SlurmJob, whose status it shows
 `token`                  the Token controller: a JWT for one Slurm user, made from a Cluster's key
+`virtual_nodes`          partitions as Kubernetes Nodes: pods that are bound to one run as SlurmJobs
 =======================  ==============================================================================================
 """

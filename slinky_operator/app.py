@@ -62,6 +62,7 @@ from slinky_operator.slurm.connection.pod_reader import PodReader
 from slinky_operator.slurmjob import spec as slurmjob
 from slinky_operator.sylabs import spec as sylabs
 from slinky_operator.token import spec as token
+from slinky_operator.virtual_nodes.pods import spec as virtual_pods
 from slurm_client.connection.intake import MIB, Intake
 
 logger = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ CONTROLLERS: Final = (
     node_labels.SPEC,
     slurmjob.SPEC,
     *sylabs.SPECS,
+    virtual_pods.SPEC,
 )
 """Every controller of this process, those that are switched off too. A new one is added here:
 docs/development/add-a-kind.md has what else it needs."""

@@ -82,6 +82,16 @@ class EventReason(StrEnum):
     JOB_LEFT_BEHIND = "JobLeftBehind"
     """A SlurmJob was deleted without its job being cancelled, since there is no Cluster to cancel it in."""
 
+    JOB_KEPT = "JobKept"
+    """A pod on a virtual Node was deleted because of an outage that nobody had ordered; its Slurm job runs on. The
+    message names the SlurmJob, and how to cancel it."""
+
+    JOB_TAKEN_OVER = "JobTakenOver"
+    """A pod has taken over the Slurm job of the pod in whose place its controller has created it."""
+
+    UNSUPPORTED_POD_SPEC = "UnsupportedPodSpec"
+    """A pod on a virtual Node cannot run as a Slurm job; the message has the field, and what to do."""
+
     KEY_REPLACED = "KeyReplaced"
     """A signing key of the user has replaced the one that the operator had made."""
 

@@ -37,6 +37,7 @@ __all__ = [
     "ANNOTATION_TOPOLOGY_SPEC",
     "ANNOTATION_VIRTUAL_NODE_CLUSTER",
     "ANNOTATION_VIRTUAL_POD_CONTROLLER",
+    "ANNOTATION_VIRTUAL_POD_JOB",
     "ANNOTATION_VIRTUAL_POD_LEFT",
     "ANNOTATION_VIRTUAL_POD_NAME",
     "ANNOTATION_WORKS",
@@ -147,7 +148,10 @@ ANNOTATION_VIRTUAL_NODE_CLUSTER: Final = VIRTUAL_NODE_PREFIX + "cluster"
 """On virtual Nodes: namespace, name and uid of the Cluster, with slashes between."""
 
 LABEL_VIRTUAL_POD: Final = VIRTUAL_NODE_PREFIX + "pod"
-"""On SlurmJobs of pods on virtual Nodes: uid of the pod for which the job was submitted."""
+"""On SlurmJobs of pods on virtual Nodes: uid of the pod whose job it is, or was."""
+
+ANNOTATION_VIRTUAL_POD_JOB: Final = VIRTUAL_NODE_PREFIX + "slurmjob"
+"""On pods of virtual Nodes: name of the SlurmJob, written before the SlurmJob is made or taken over."""
 
 ANNOTATION_VIRTUAL_POD_NAME: Final = VIRTUAL_NODE_PREFIX + "pod-name"
 """On SlurmJobs of pods on virtual Nodes: name of the pod whose job it is, or was."""

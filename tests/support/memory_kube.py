@@ -74,13 +74,14 @@ class MemoryKube:
     async def list(
         self, resource: Resource, namespace: str | None = None, *, label_selector: str | None = None, **_: Any
     ) -> Listing:
-        key, value = [*(label_selector or "").split("="), ""][:2]
+        key, separator, value = (label_selector or "").partition("=")
         found = [
             _copied(obj)
             for (plural, where, _), obj in self.objects.items()
             if plural == name_of(resource)
             and namespace in {None, where}
-            and (not key or (obj["metadata"].get("labels") or {}).get(key) == value)
+            and (not key or key in (obj["metadata"].get("labels") or {}))
+            and (not separator or obj["metadata"]["labels"][key] == value)
         ]
         return Listing(found, str(next(self._numbers)))
 

@@ -160,11 +160,14 @@ class JobWorld:
         Seconds between two questions whether jobs have changed.
     """
 
+    KUBE: type[Kube] = Kube
+    """The API server."""
+
     def __init__(self, url: str, key: bytes, user: str, *, poll_interval: float = 0.02) -> None:
         self._key = key
         self._endpoint = Endpoint(url, timeout=3600.0, poll_interval=poll_interval)
         self.tenants: list[dict[str, Any]] = [{"namespaces": ["team"], "user": user}]
-        self.kube, self.events = Kube(), Events()
+        self.kube, self.events = self.KUBE(), Events()
         self.ahead = timedelta(0)
         """How far the operator's clock is ahead."""
         self.most_resubmissions = 1000

@@ -45,7 +45,7 @@ def asked(pod: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for key, value in sorted((pod["metadata"].get("annotations") or {}).items()):
-        if not key.startswith(labels.VIRTUAL_NODE_PREFIX):
+        if not key.startswith(labels.VIRTUAL_NODE_PREFIX) or key == labels.ANNOTATION_VIRTUAL_POD_JOB:
             continue
         name = key.removeprefix(labels.VIRTUAL_NODE_PREFIX)
         if name not in FIELDS:

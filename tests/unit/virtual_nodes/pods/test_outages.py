@@ -1,0 +1,233 @@
+"""An outage never cancels a job, and no job is begun twice: whoever deletes a pod, and wherever the operator ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from slinky_api import labels
+from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.virtual_nodes.pods.pod_owners import INDEX
+from tests.support.slurm_jobs import Killed
+from tests.unit.virtual_nodes.pods.worlds import JOB, PodWorld, pod_world
+
+OUTAGES = ("DeletionByTaintManager", "DeletionByPodGC")
+BY_OUTAGE = pytest.mark.parametrize("reason", OUTAGES)
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[PodWorld]:
+    async with pod_world() as one:
+        yield one
+
+
+def states(world: PodWorld) -> list[str]:
+    return [job.state.base for job in world.in_slurm()]
+
+
+@BY_OUTAGE
+async def test_the_job_of_a_pod_that_an_outage_took_runs_on(world: PodWorld, reason: str) -> None:
+    world.pod()
+    await world.runs()
+    is_collected = reason == "DeletionByPodGC"
+    world.drop(disruption=reason, force=is_collected, phase="Failed" if is_collected else "")
+    await world.until(lambda: world.find() is None)
+    (job,) = world.slurmjobs()
+    assert "ownerReferences" not in job["metadata"]
+    assert labels.ANNOTATION_VIRTUAL_POD_LEFT in job["metadata"]["annotations"]
+    assert job["spec"]["ttlSecondsAfterFinished"] > 0
+    assert "JobKept" in world.events.reasons()
+    for _ in range(3):
+        await world.passes()
+    assert states(world) == ["RUNNING"]
+
+
+@BY_OUTAGE
+async def test_the_next_pod_of_its_job_takes_it_over(world: PodWorld, reason: str) -> None:
+    world.pod(owner=JOB)
+    number = await world.runs()
+    world.drop(disruption=reason)
+    world.pod("q", owner=JOB)
+    assert await world.runs("q") == number
+    await world.until(lambda: world.find() is None)
+    world.slurm.world.exit_job(number, 0)
+    await world.until(lambda: world.phase("q") == "Succeeded")
+    assert len(world.in_slurm()) == 1
+    assert "JobTakenOver" in world.events.reasons()
+
+
+async def test_each_index_of_an_indexed_job_takes_over_its_own(world: PodWorld) -> None:
+    for index in "01":
+        world.pod(f"p{index}", owner=JOB, annotations={INDEX: index})
+    numbers = [await world.runs(f"p{index}") for index in "01"]
+    for index in "01":
+        world.drop(f"p{index}", disruption=OUTAGES[0])
+    for index in "10":
+        world.pod(f"q{index}", owner=JOB, annotations={INDEX: index})
+    assert [await world.runs(f"q{index}") for index in "01"] == numbers
+
+
+async def test_a_pod_of_another_job_takes_over_nothing(world: PodWorld) -> None:
+    world.pod(owner=JOB)
+    number = await world.runs()
+    world.drop(disruption=OUTAGES[0])
+    world.pod("q", owner={**JOB, "uid": "job-2"})
+    assert await world.runs("q") != number
+
+
+async def test_a_job_that_ended_meanwhile_is_the_end_of_the_next_pod(world: PodWorld) -> None:
+    world.pod(owner=JOB)
+    number = await world.runs()
+    world.drop(disruption=OUTAGES[0])
+    await world.until(lambda: world.find() is None)
+    world.slurm.world.exit_job(number, 0)
+    world.pod("q", owner=JOB)
+    await world.until(lambda: world.phase("q") == "Succeeded")
+    assert len(world.in_slurm()) == 1
+
+
+async def test_deleting_the_pod_that_took_it_over_cancels_it(world: PodWorld) -> None:
+    world.pod(owner=JOB)
+    await world.runs()
+    world.drop(disruption=OUTAGES[0])
+    world.pod("q", owner=JOB)
+    await world.runs("q")
+    world.drop("q")
+    await world.until(lambda: world.find("q") is None)
+    assert states(world) == ["CANCELLED"]
+
+
+async def test_two_pods_do_not_take_over_one_job(world: PodWorld) -> None:
+    world.pod(owner=JOB)
+    number = await world.runs()
+    world.drop(disruption=OUTAGES[0])
+    for name in "qr":
+        world.pod(name, owner=JOB)
+    numbers = {await world.runs(name) for name in "qr"}
+    assert number in numbers
+    assert len(numbers) == 2
+
+
+@pytest.mark.parametrize(("allocatable", "expected"), [("Unlimited", "RUNNING"), ("Partition", "CANCELLED")])
+async def test_preemption_is_a_decision_only_where_the_partition_is_offered(
+    world: PodWorld, allocatable: str, expected: str
+) -> None:
+    world.virtual(allocatable=allocatable)
+    world.pod()
+    await world.runs()
+    world.drop(disruption="PreemptionByScheduler")
+    await world.until(lambda: world.find() is None)
+    assert states(world) == [expected]
+
+
+async def test_a_drain_is_a_decision(world: PodWorld) -> None:
+    world.pod()
+    await world.runs()
+    world.drop(disruption="EvictionByEvictionAPI")
+    await world.until(lambda: world.find() is None)
+    assert states(world) == ["CANCELLED"]
+
+
+async def run_to_its_end(world: PodWorld) -> None:
+    world.pod(owner=JOB)
+    number = await world.runs()
+    world.slurm.world.exit_job(number, 0)
+    await world.until(lambda: world.phase() == "Succeeded")
+    await world.until(lambda: not (world.find() or {})["metadata"].get("finalizers"))
+    assert states(world) == ["COMPLETED"]
+
+
+async def cancel(world: PodWorld) -> None:
+    world.pod(owner=JOB)
+    await world.runs()
+    world.drop()
+    await world.until(lambda: world.find() is None and not world.slurmjobs())
+    assert states(world) == ["CANCELLED"]
+
+
+async def take_over(world: PodWorld) -> None:
+    world.pod(owner=JOB)
+    await world.runs()
+    world.drop(disruption=OUTAGES[0])
+    world.pod("q", owner=JOB)
+    number = await world.runs("q")
+    world.slurm.world.exit_job(number, 0)
+    await world.until(lambda: world.phase("q") == "Succeeded" and world.find() is None)
+    assert states(world) == ["COMPLETED"]
+
+
+@pytest.mark.parametrize("story", [run_to_its_end, cancel, take_over])
+@pytest.mark.parametrize("last_write", range(1, 12))
+async def test_the_operator_may_end_after_each_write(world: PodWorld, story: Any, last_write: int) -> None:
+    world.kube.last_write = last_write
+    await story(world)
+
+
+async def test_the_next_leader_begins_no_job_twice_while_its_cache_lags(
+    world: PodWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.pod(owner=JOB)
+    number = await world.runs()
+    (before,) = world.slurmjobs()
+    world.drop(disruption=OUTAGES[0])
+    await world.until(lambda: world.find() is None)
+    (after,) = world.slurmjobs()
+    # The next leader has seen the pod go, and nothing of what has become of the SlurmJob.
+    world.jobs = world.new_cache_of_jobs()
+    _ = world.jobs.put(before)
+    with monkeypatch.context() as patched:
+        patched.setattr(world.jobs, "put", lambda *_, **__: None)
+        await world.kill()
+        world.pod("q", owner=JOB)
+        for _ in range(5):
+            await world.look("q")
+        assert len(world.slurmjobs()) == 1
+        assert world.kube.writes.count("create slurmjobs pod-pod-q") == 0
+    _ = world.jobs.put(after)
+    assert await world.runs("q") == number
+
+
+async def test_a_pod_does_not_go_before_the_cache_shows_that_its_slurmjob_is_left(
+    world: PodWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.pod(owner=JOB)
+    number = await world.runs()
+    world.drop(disruption=OUTAGES[0])
+    world.pod("q", owner=JOB)
+    with monkeypatch.context() as patched:
+        patched.setattr(world.jobs, "put", lambda *_, **__: None)
+        for _ in range(5):
+            await world.look()
+            await world.look("q")
+    assert world.find() is not None
+    assert len(world.slurmjobs()) == 1
+    (left,) = world.slurmjobs()
+    _ = world.jobs.put(left)
+    assert await world.runs("q") == number
+
+
+async def test_a_slurmjob_that_the_cache_does_not_show_is_cancelled_with_its_pod(
+    world: PodWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.pod()
+    await world.runs()
+    (job,) = world.slurmjobs()
+    monkeypatch.setattr(world.jobs, "find", lambda *_: [])
+    monkeypatch.setattr(world.jobs, "get", lambda *_: None)
+    world.drop()
+    await world.look()
+    found = world.kube.find(SLURMJOBS, job["metadata"]["name"], "team")
+    assert found is not None
+    assert found["metadata"]["deletionTimestamp"]
+    assert world.find() is not None
+
+
+async def test_without_the_writes_of_a_kill_nothing_would_end(world: PodWorld) -> None:
+    """The operator really ends: with this world's kills, a pass does not go on after a write."""
+    world.kube.last_write = 1
+    world.pod()
+    with pytest.raises(Killed):
+        await world.look()
+    assert world.kube.writes == ["patch pods p"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from typing_extensions import override
 
 from slinky_api import labels
-from slinky_api.errors import InvalidObjectError
 from slinky_api.events import EventReason
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key, Store, version_of
@@ -59,7 +58,7 @@ class PodKube(Kube, Protocol):
         ...
 
 
-class PodReconciler(Reconciler[Object]):
+class PodReconciler(Reconciler):
     """Reconciles pods on virtual Nodes.
 
     Parameters
@@ -96,14 +95,6 @@ class PodReconciler(Reconciler[Object]):
         self._uids: dict[Key, str] = {}
         self._newest: dict[str, int] = {}
         """By namespace, the version that the cache of SlurmJobs must have reached: what an earlier leader has left."""
-
-    @override
-    async def read(self, obj: Object) -> Object:
-        return obj
-
-    @override
-    def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        return {}, {}
 
     @override
     async def gone(self, key: Key) -> Result:

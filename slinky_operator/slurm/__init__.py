@@ -9,6 +9,7 @@ module             concern
 `pod_ownership`    what a pod is, whatever labels it has
 `connection`       one client per Cluster, with its nodes, the state of contact, and the fence of writes
 `jobs`             the jobs of one Cluster, requested as rarely as planning allows
+`job_log_servers`  where the job log server of a node is reached
 `node_references`  which jobs and reservations name a node
 `drain_reasons`    words by which the operator knows its own drains
 `tokens`           keys of tokens (auth/jwt), the operator's and the public ones

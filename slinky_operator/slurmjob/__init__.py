@@ -9,7 +9,6 @@ module          concern
 `job_list`      finds the job of one SlurmJob in the list of a Cluster's jobs
 `queues`        one poll of the jobs of each Cluster, for all SlurmJobs in it
 `translations`  translates each version of a SlurmJob once for each user, in a thread
-`nodes`         where a job can run: NodeSets and slurmd pods of a Cluster, from caches
 `execute`       carries out a step: submission, dry run, holds and cancellations, questions to slurmdbd, status
 `pods`          the pods of a SlurmJob: the one with its output, and those that copy its files
 `triggers`      what wakes a SlurmJob

@@ -18,6 +18,7 @@ from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
+from slinky_operator.reconcile.cached.job_nodes import Nodes
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.namespaces import NamespaceReader
 from slinky_operator.slurm.connection.clients import ClientMap
@@ -29,7 +30,6 @@ from slinky_operator.slurmjob.model import dependencies, output_path
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Obstacle, Snapshot
 from slinky_operator.slurmjob.model.stages import late_calls
-from slinky_operator.slurmjob.nodes import Nodes
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.translations import Translations
 

@@ -10,6 +10,7 @@ from typing import Final
 from slinky_operator.kube.resources import CLUSTERS, JOB_LOG_PODS, NODESETS, PODS, SLURMJOBS
 from slinky_operator.reconcile.cached.caches import CacheSpec
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.cached.job_nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.reconcile.cached.kept_fields import prune_pod
 from slinky_operator.reconcile.cached.scripts import prune_job
 from slinky_operator.reconcile.secrets import SecretReader
@@ -17,7 +18,6 @@ from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
 from slinky_operator.slurmjob.execute.resubmission import Resubmissions
-from slinky_operator.slurmjob.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
 from slinky_operator.slurmjob.pods import bodies
 from slinky_operator.slurmjob.pods.bodies import Image

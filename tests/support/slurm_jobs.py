@@ -33,6 +33,7 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.cached.job_nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.reconcile.cached.scripts import prune_job
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader
@@ -42,7 +43,6 @@ from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.contact import ContactState, Endpoint
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
 from slinky_operator.slurmjob.execute.resubmission import Resubmissions
-from slinky_operator.slurmjob.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
 from slinky_operator.slurmjob.pods.bodies import Image
 from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep

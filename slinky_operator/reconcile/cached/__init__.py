@@ -8,6 +8,7 @@ module         concern
 `kept_fields`  which fields of pods and claims the caches keep
 `indexes`      what more than one controller looks objects up by, and what caches keep of a Node
 `ownership`    which owners an object with the operator's labels may have
+`job_nodes`    where a job can run: NodeSets and slurmd pods of a Cluster
 `scripts`      long scripts of jobs, which caches leave out and rules read again
 `gate`         which passes wait for a cache that does not have all their rules read
 =============  ===================================================================================

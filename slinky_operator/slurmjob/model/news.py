@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from slinky_api.conditions import Reason, SlurmJobCondition
 from slinky_api.v1alpha1.slurmjob.files import JobFilesStatus
-from slinky_api.v1alpha1.slurmjob.kind import JobRequest
+from slinky_api.v1alpha1.slurmjob.kind import JobLogPlace, JobRequest
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 
 
@@ -94,11 +94,14 @@ class LogsReport:
         Seconds until the next look; None to wait for an event.
     is_complete
         Whether the pod knows how the job has ended, or never will.
+    place
+        Where the output is, if no pod shows it; None for what is known.
     """
 
     condition: tuple[str, Reason, str]
     wake: float | None = None
     is_complete: bool = False
+    place: JobLogPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)

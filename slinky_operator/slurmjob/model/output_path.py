@@ -18,6 +18,7 @@ from slinky_operator.jobs.refusal import LONGEST, InvalidJob
 from slinky_operator.jobs.task_sets import Array
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm.job_log_servers import has_server
 from slurm_client import JobSpec
 
 NAME_BYTES: Final = 16
@@ -26,12 +27,6 @@ NAME_BYTES: Final = 16
 _NAME: Final = re.compile(rf"[0-9a-f]{{{2 * NAME_BYTES}}}")
 _EVERY: Final = "ALL"
 """What stands for every node in the list of a partition."""
-
-
-def has_server(pod: Object) -> bool:
-    """Whether the job log server is in a slurmd pod."""
-    found = (pod.get("spec") or {}).get("initContainers") or ()
-    return any(one.get("name") == naming.JOB_LOGS_CONTAINER for one in found)
 
 
 def why_not_served(cluster: Cluster, partitions: str | None, nodesets: Sequence[Object], pods: Iterable[Object]) -> str:
@@ -118,7 +113,8 @@ def decide(
     # What is in the status counts only if it is a name that this module has made.
     name = before.name if _NAME.fullmatch(before.name) else name
     path = f"{naming.JOB_OUTPUT_FOLDER}/{name}-{'%A_%a' if job.array else '%j'}"
-    error = f"{path}.err" if job.standard_error is None else job.standard_error
+    # Without a pod there is one stream, which Slurm writes into one file.
+    error = f"{path}.err" if job.standard_error is None and wanted.pod else job.standard_error
     status = status.model_copy(update={"name": name})
     return replace(job, standard_output=f"{path}.out", standard_error=error), status
 
@@ -137,7 +133,8 @@ def begun(decided: JobLogStatus | None, status: SlurmJobStatus, *, is_again: boo
     """
     if decided is None or not is_again:
         return decided
-    return decided.model_copy(update={"starts": decided.starts + (status.restarts or 0) + 1})
+    starts = decided.starts + (status.restarts or 0) + 1
+    return decided.model_copy(update={"starts": starts, "place": None})
 
 
 def _task(wanted: JobLogPod, array: Array | None) -> int | None:

@@ -227,8 +227,9 @@ def with_logs(job: SlurmJob, status: SlurmJobStatus, told: LogsReport | None, no
         if reason is Reason.OUTPUT_OUT_OF_REACH and logs is not None and logs.not_served:
             message = f"{message}; the operator set no output file for the job: {logs.not_served}"
         known = _condition(job, (kind, value, reason, message))
-        if logs is not None and told.is_complete:
-            status = status.model_copy(update={"logs": logs.model_copy(update={"is_complete": True})})
+        if logs is not None:
+            changes = {"place": told.place or logs.place, "is_complete": told.is_complete or logs.is_complete}
+            status = status.model_copy(update={"logs": logs.model_copy(update=changes)})
     if known is None:
         return status
     wanted = [one for one in status.conditions if one.type != kind]

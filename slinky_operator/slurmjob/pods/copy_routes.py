@@ -24,8 +24,9 @@ from slinky_operator.pod_programs.joblogs.copies.events import Limits
 from slinky_operator.pod_programs.joblogs.copies.orders import Copy, Place
 from slinky_operator.pod_programs.joblogs.copies.permits import Permit
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.job_log_servers import NoServer, server_of
 from slinky_operator.slurmjob.pods.copy_pod import SHARED_FOLDER, shared_volume, volume_folder
-from slinky_operator.slurmjob.pods.routes import Route, server_of
+from slinky_operator.slurmjob.pods.routes import Route, no_server
 from slurm_client import JobSpec
 
 STEP_S: Final = 43_200
@@ -262,8 +263,8 @@ def _source(job: SlurmJob, index: int, path: str, result: JobResults, around: Co
     if cluster is None or cluster.spec.external:
         return Route(why=f"{path} is on a node that the operator cannot reach: the Cluster is external or gone")
     url = server_of(around.pod, known.node, cluster)
-    if isinstance(url, Route):
-        return url
+    if isinstance(url, NoServer):
+        return no_server(url)
     permit = Permit(
         job=str(job.status.job_id),
         uid=known.uid or 0,

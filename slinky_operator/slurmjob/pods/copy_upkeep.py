@@ -21,11 +21,11 @@ from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
 from slinky_operator.pod_programs.joblogs.copies import orders
 from slinky_operator.pod_programs.joblogs.copies.orders import Copy
+from slinky_operator.reconcile.cached.job_nodes import Nodes
 from slinky_operator.reconcile.secrets import SecretReader, job_logs_key
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurmjob.model.job_files import is_collecting, needs_preparation
 from slinky_operator.slurmjob.model.news import FilesReport
-from slinky_operator.slurmjob.nodes import Nodes
 from slinky_operator.slurmjob.pods import bodies, copy_pod, copy_routes, own_objects, pod_state, routes
 from slinky_operator.slurmjob.pods.bodies import Image
 from slinky_operator.slurmjob.pods.copy_plan import DEADLINE, CopyPlan, CopySnapshot, plan

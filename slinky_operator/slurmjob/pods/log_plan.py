@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.slurmjob.kind import JobLogStatus, SlurmJob
+from slinky_api.v1alpha1.slurmjob.kind import JobLogPlace, JobLogStatus, SlurmJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.pod_programs.joblogs.follower.job_file import Job, JobState
 from slinky_operator.slurmjob.model.news import LogsReport
@@ -19,6 +19,8 @@ from slinky_operator.slurmjob.pods.routes import Route
 
 RETRY_S: Final = 5.0
 """Seconds until the next look for what is not there yet."""
+
+_STDOUT: Final = "stdout"
 
 Routes = tuple[tuple[str, Route], ...]
 """How each stream is reached."""
@@ -183,3 +185,42 @@ def _command(job: SlurmJob) -> str:
 
 def _unreached(reached: Routes) -> str:
     return "; ".join(f"{stream}: {route.why}" for stream, route in reached if route.place is None)
+
+
+def without_pod(logs: JobLogStatus, facts: Facts | None, end: End | None) -> LogsReport:
+    """Say where the output of a job is that no pod shows: it stays in the status, as Slurm forgets jobs.
+
+    Parameters
+    ----------
+    logs
+        What is known of it.
+    facts
+        What Slurm says of the job; None if it has no record.
+    end
+        How the job has ended; None if it has not.
+    """
+    place = logs.place
+    if facts is not None and facts.node:
+        path = dict(facts.files).get(_STDOUT, "")
+        place = JobLogPlace(
+            job=facts.job,
+            node=facts.node,
+            uid=facts.uid,
+            gid=facts.gid,
+            path=path,
+            starts=logs.starts + facts.restarts,
+        )
+    return LogsReport(_of_place(place, end), is_complete=end is not None, place=place)
+
+
+def _of_place(place: JobLogPlace | None, end: End | None) -> tuple[str, Reason, str]:
+    if place is None and end is None:
+        return "Unknown", Reason.JOB_NOT_STARTED, "the job has not started"
+    if place is None:
+        return "False", Reason.JOB_NOT_STARTED, "the job has ended, and Slurm has no record of its node"
+    if not place.path:
+        return "False", Reason.OUTPUT_OUT_OF_REACH, "the job writes no output to a file"
+    if not routes.needs_server(place.path, None):
+        words = f"{place.path} on node {place.node} is not in the folder of the job log server"
+        return "False", Reason.OUTPUT_OUT_OF_REACH, words
+    return "True", Reason.LOGS_SHOWN, f"the output is {place.path} on node {place.node}"

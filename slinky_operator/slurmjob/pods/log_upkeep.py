@@ -22,9 +22,9 @@ from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import PODS, SECRETS
 from slinky_operator.pod_programs.joblogs.follower import job_file
 from slinky_operator.pod_programs.joblogs.follower.job_file import InvalidJobFile, Job, JobState
+from slinky_operator.reconcile.cached.job_nodes import Nodes
 from slinky_operator.reconcile.secrets import SecretReader, job_logs_key
 from slinky_operator.slurmjob.model.news import LogsReport
-from slinky_operator.slurmjob.nodes import Nodes
 from slinky_operator.slurmjob.pods import bodies, log_plan, log_pod, own_objects, pod_state, routes
 from slinky_operator.slurmjob.pods.bodies import Image
 from slinky_operator.slurmjob.pods.log_facts import End, Facts, end_of, of
@@ -122,6 +122,8 @@ class LogUpkeep:
         is_none = status.job_id is None and end is None
         if job.spec.logs is None or logs is None or job.deleting or is_none:
             return None
+        if not job.spec.logs.pod:
+            return None if logs.is_complete else log_plan.without_pod(logs, of(records, logs.task), end)
         if logs.is_complete:
             return await self._if_gone(job, status)
         memory = self._logs.setdefault(job.uid, LogMemory())

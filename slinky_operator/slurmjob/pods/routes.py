@@ -6,7 +6,6 @@ job has the same token for a while and nothing is written in between; the steps 
 
 from __future__ import annotations
 
-import ipaddress
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ from slinky_operator.pod_programs.joblogs.follower.job_file import Place
 from slinky_operator.pod_programs.joblogs.tokens import Grant
 from slinky_operator.reconcile.cached.kept_fields import SHARED_SOURCES
 from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm.job_log_servers import NoServer, server_of
 from slinky_operator.slurmjob.model import output_path
-from slinky_operator.slurmjob.model.output_path import has_server
 from slinky_operator.slurmjob.pods.log_facts import Facts
 
 STEP_S: Final = 1800
@@ -152,31 +151,14 @@ def log_route(path: str, facts: Facts, around: LogContext) -> Route:
     return _by_server(path, facts, around, around.cluster)
 
 
-def server_of(pod: Object | None, node: str, cluster: Cluster) -> str | Route:
-    """Find the URL of the job log server beside a slurmd, or say why there is none.
-
-    Parameters
-    ----------
-    pod
-        The slurmd pod of a node; None if there is none.
-    node
-        Name of the node.
-    cluster
-        Its Cluster.
-    """
-    if pod is None or not pod_ownership.is_slurmd(pod):
-        return Route(why=f"node {node} is not a pod of Cluster {cluster.name}", may_come=True)
-    if not has_server(pod):
-        return Route(why=f"pod {pod['metadata']['name']} has no job log server: set jobLogs in its NodeSet")
-    address = _address(pod)
-    if not address:
-        return Route(why=f"pod {pod['metadata']['name']} has no address", may_come=True)
-    return f"http://{address}:{naming.JOB_LOGS_PORT}"
-
-
 def _by_server(path: str, facts: Facts, around: LogContext, cluster: Cluster) -> Route:
     url = server_of(around.pod, facts.node, cluster)
-    return url if isinstance(url, Route) else _with_token(path, facts, around, url)
+    return no_server(url) if isinstance(url, NoServer) else _with_token(path, facts, around, url)
+
+
+def no_server(found: NoServer) -> Route:
+    """The route to a node without a server."""
+    return Route(why=found.why, may_come=found.may_come)
 
 
 def _with_token(path: str, facts: Facts, around: LogContext, url: str) -> Route:
@@ -195,15 +177,6 @@ def _with_token(path: str, facts: Facts, around: LogContext, url: str) -> Route:
 def _is_on(volume: JobVolume | None, path: str) -> bool:
     # What leads out of the folder is not followed.
     return volume is not None and path.startswith(f"{volume.mount_path}/") and ".." not in path.split("/")
-
-
-def _address(pod: Object) -> str:
-    """Address of a pod as it stands in a URL; empty if it has none."""
-    try:
-        found = ipaddress.ip_address(str((pod.get("status") or {}).get("podIP") or ""))
-    except ValueError:
-        return ""
-    return f"[{found}]" if found.version == 6 else str(found)  # noqa: PLR2004 - IPv6
 
 
 def shared_server(
@@ -245,7 +218,7 @@ def shared_server(
         return Route(why=words, may_come=True)
     found = [server_of(one, one["metadata"]["name"], cluster) for one in sorted(fitting, key=_name)]
     urls = [one for one in found if isinstance(one, str)]
-    return urls[attempt % len(urls)] if urls else found[0]
+    return urls[attempt % len(urls)] if urls else next(no_server(one) for one in found if isinstance(one, NoServer))
 
 
 def _name(pod: Object) -> str:

@@ -92,8 +92,12 @@ def _rules(schema: dict[str, Any]) -> None:
 
 
 class JobLogPod(ApiModel):
-    """A pod that shows the output of the job."""
+    """Where the output of the job is read."""
 
+    pod: bool = True
+    """Whether a pod <name>-logs shows it. Without one, the job writes to the same folder of its node, standard error
+    into the file of standard output, and status.logs.place says where: for a pod on a virtual Node, whose own output
+    it is."""
     volume: JobLogVolume | None = None
     """A claim with the output, for jobs that write it to a volume. Default: none, output is read from the node."""
     task: Annotated[int, Field(ge=0, lt=2**31 - 1)] | None = None
@@ -127,8 +131,8 @@ class SlurmJobObjectSpec(SlurmJobSpec):
     """Whether the job is only looked at: all is checked as before a submission, and status.request has the request that
     would have been sent to slurmrestd. Nothing is submitted, and no file is copied."""
     logs: JobLogPod | None = None
-    """Whether a pod <name>-logs shows the output of the job, in its containers stdout and stderr. {} is enough.
-    Default: none, no pod."""
+    """Whether the output of the job can be read: a pod <name>-logs shows it, in its containers stdout and stderr. {} is
+    enough. Default: none, no pod."""
     shared_volume: JobVolume | None = None
     """A claim that nodes mount too, on which files of the job are reached by their paths. Default: that of logs."""
     prepare: Annotated[tuple[JobPrepare, ...], Field(max_length=MAX_COPIES)] = ()
@@ -193,6 +197,23 @@ class JobSubmission(ApiModel):
     """How its job has failed, where another submission is to follow: Slurm may have forgotten it by then."""
 
 
+class JobLogPlace(ApiModel):
+    """Where the output of a job is, and whose it is, as Slurm has said last."""
+
+    job: str = ""
+    """Number of the job."""
+    node: str = ""
+    """The node on which its script runs, or ran."""
+    uid: int | None = None
+    """Uid of its user."""
+    gid: int | None = None
+    """Gid of its user."""
+    path: Annotated[str, Field(max_length=4095)] = ""
+    """File of standard output."""
+    starts: int = 0
+    """How often it was started again, with earlier submissions."""
+
+
 class JobLogStatus(ApiModel):
     """What was decided about the output of the job, before its submission, and what was done since."""
 
@@ -204,8 +225,10 @@ class JobLogStatus(ApiModel):
     """Task of the array whose output is shown."""
     starts: int = 0
     """How often earlier submissions were started."""
+    place: JobLogPlace | None = None
+    """Where the output is, with logs.pod false."""
     is_complete: bool = False
-    """Whether the pod knows how the job has ended."""
+    """Whether the pod knows how the job has ended, or place is the last one."""
 
 
 class JobRequest(ApiModel):

@@ -190,6 +190,9 @@ PAGES: Final = Pool("metrics", 1)
 KEYS: Final = Pool("keys", 1)
 """SSH host keys. They end because there is a fixed number of keys for each LoginSet."""
 
+CERTIFICATES: Final = Pool("certificates", 1)
+"""The certificate of the kubelet API. Its work ends because files have a size, and there is one pair."""
+
 
 def serve_names(loop: asyncio.AbstractEventLoop) -> None:
     """Give an event loop an executor of its own for the look-up of host names, for which there is no other way."""

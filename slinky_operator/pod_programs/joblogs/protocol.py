@@ -60,6 +60,7 @@ MAX_OFFSET: Final = 2**63 - 1
 MAX_LINE: Final = 300
 """Characters of an error."""
 
+_SIZE: Final = re.compile("the file has ([0-9]{1,19}) bytes", re.ASCII)
 _NONCE: Final = re.compile("[0-9a-f]{16,64}", re.ASCII)
 END_OF_HEAD: Final = b"\r\n\r\n"
 _BEARER: Final = "bearer "
@@ -145,6 +146,17 @@ def head(status: HTTPStatus, length: int, *, tag: str = "", kind: str = "applica
     if tag:
         lines.append(f'ETag: "{tag}"')
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def too_far(size: int) -> str:
+    """The line of an answer about a file that is shorter than the offset."""
+    return f"the file has {size} bytes"
+
+
+def size_in(line: str) -> int | None:
+    """The size that such a line names; None if it names none."""
+    found = _SIZE.fullmatch(line)
+    return int(found[1]) if found else None
 
 
 def error(status: HTTPStatus, line: str) -> bytes:

@@ -12,6 +12,7 @@ module             concern
 `signed_messages`  messages of Slurm's protocol that are signed with a key of auth/slurm
 `slurmd_status`    which jobs have a step on a node, as its slurmd shows
 `fencing`          no Slurm write after leadership may have been lost
+`job_output`       files of jobs, read from the job log servers beside slurmd
 `pod_reader`       answers that are read by HTTP from other pods of a Cluster
 =================  =====================================================================
 """

@@ -4,8 +4,8 @@ A user who may edit a Cluster may run any program in such a pod. So an answer pa
 has a size, is never unpacked, is given up when its time is over, and takes room from the share of its namespace; its
 JSON has a depth, and what is kept of it is counted. No cookie is kept, and no redirect is followed.
 
-What an answer means is left to those who ask. Only this module, the client of slurmrestd and that of the API server
-open connections (`tests/unit/bounds/test_connections.py`).
+What an answer means is left to those who ask. Only this module, `job_output`, the client of slurmrestd and that of
+the API server open connections (`tests/unit/bounds/test_connections.py`).
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ CALLS = {
 ALLOWED: dict[str, tuple[set[str], str]] = {
     # Answers of pods and servers
     "slinky_operator/slurm/connection/pod_reader.py": ({"httpx"}, "the intake of pods' answers"),
+    "slinky_operator/slurm/connection/job_output.py": ({"httpx"}, "PIECE and a deadline for each answer"),
     "slinky_operator/slurm/connection/signed_messages.py": (
         {"open_connection"},
         "`longest` of its callers, and their deadline",
@@ -79,6 +80,11 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "slinky_operator/pod_programs/joblogs/command.py": ({"socket", "create_server"}, "listens for the server"),
     "slinky_operator/pod_programs/joblogs/copies/serving.py": ({"socket"}, "bounded frames, COPY_SECONDS"),
     "slinky_operator/runtime/health.py": ({"aiohttp"}, "no request has a body that is read"),
+    "slinky_operator/virtual_nodes/kubelet/answers.py": ({"aiohttp"}, "no request has a body that is read"),
+    "slinky_operator/virtual_nodes/kubelet/listener.py": (
+        {"aiohttp", "socket", "create_server"},
+        "connections by address, seconds until a caller is known; no request has a body that is read",
+    ),
     "slurm_exporter/page/server.py": ({"aiohttp"}, "no request has a body that is read"),
     # No connection
     "slinky_operator/pod_programs/agent/resolver.py": ({"socket"}, "the resolver of the C library"),

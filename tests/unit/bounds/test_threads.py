@@ -65,13 +65,16 @@ WORK = {
     "slinky_operator/nodeset/execute/slurm_queries.py:node_references.find": ANSWER,
     "slinky_operator/sylabs/controller.py:plan": SPEC,
     "slinky_operator/runtime/health.py:encode": OURS,
+    "slinky_operator/virtual_nodes/kubelet/service.py:self._read_pair": OURS,
+    "slinky_operator/virtual_nodes/kubelet/service.py:certificate.context": OURS,
+    "slinky_operator/virtual_nodes/kubelet/service.py:certificate.read_file": OURS,
     "slinky_operator/slurm/jobs.py:remembered": ANSWER,
     "slinky_operator/slurmjob/model/slurm_records/reading.py:rule": ANSWER,
     "slinky_operator/slurmjob/translations.py:_translated": SPEC,
 }
 """What runs in a thread of the operator, and why it ends."""
 
-POOLS = {"RULES", "COUNTS", "JOBS", "PAGES", "KEYS"}
+POOLS = {"RULES", "COUNTS", "JOBS", "PAGES", "KEYS", "CERTIFICATES"}
 """The pools of `runtime.threads`."""
 
 

@@ -176,7 +176,7 @@ class Server:
             self._send(connection, protocol.head(HTTPStatus.NO_CONTENT, 0, tag=tag))
             return True
         if size < asked.offset:
-            text = f"the file has {size} bytes"
+            text = protocol.too_far(size)
             self._send(connection, protocol.error(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, text))
             return True
         count = min(size - asked.offset, protocol.MAX_CHUNK)

@@ -121,7 +121,7 @@ class Answers:
 
     async def _answer(self, request: web.BaseRequest, known: Callable[[], None]) -> web.StreamResponse:
         if not self._leads():
-            why = "this replica of the operator does not lead; the Node gets the address of the one that does"
+            why = "this replica of the operator does not lead, or has just begun; Nodes have the leader's address"
             raise NotServed(HTTPStatus.SERVICE_UNAVAILABLE, why)
         transport = request.transport
         certificate = transport.get_extra_info("peercert") if transport is not None else None

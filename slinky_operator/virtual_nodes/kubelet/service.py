@@ -73,7 +73,7 @@ class KubeletApi:
     kube
         The API server.
     tell
-        Takes a problem that an administrator should see, in one sentence.
+        Takes a problem that an administrator should see, in one sentence; it is logged, too.
     ends
         Takes when the certificate ends, in seconds since the epoch.
     now
@@ -86,7 +86,7 @@ class KubeletApi:
         answers: Answers,
         kube: Getter,
         *,
-        tell: Callable[[str], None] = logger.warning,
+        tell: Callable[[str], None] = lambda _: None,
         ends: Callable[[float], None] = lambda _: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -170,6 +170,7 @@ class KubeletApi:
             said = self._said.get(problem)
             if said is None or (now - said).total_seconds() >= SAY_AGAIN_S:
                 self._said[problem] = now
+                logger.warning("kubelet API: %s", problem)
                 self._tell(problem)
 
     def _read_pair(self) -> Pair:

@@ -1,4 +1,4 @@
-"""The output of a SlurmJob that no pod shows: where it is stands in the status, also when Slurm has forgotten the job."""
+"""The output of a SlurmJob that no pod shows: its place is in the status, also when Slurm has forgotten the job."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 EACH: Final = 32
 """Outputs that pods of one namespace show at a time."""
 
-TOTAL: Final = 256
-"""The same of all; each takes one piece of memory."""
+TOTAL: Final = 128
+"""The same of all; each takes some 400 KiB: a piece, and the buffers of TLS."""
 
 TAKING_S: Final = 30.0
 """Seconds within which a caller must take a piece."""

@@ -27,11 +27,11 @@ HANDSHAKE_S: Final = 5.0
 ASKING_S: Final = 15.0
 """Seconds until a caller must be known, from the connection on."""
 
-EACH: Final = 128
+EACH: Final = 64
 """Connections of one address whose caller is not known yet."""
 
-TOTAL: Final = 512
-"""The same of all."""
+TOTAL: Final = 128
+"""The same of all; TLS takes some 300 KiB for each."""
 
 BACKLOG: Final = 256
 END_S: Final = 1.0

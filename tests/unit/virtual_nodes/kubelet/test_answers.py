@@ -179,7 +179,7 @@ async def test_one_who_takes_nothing_is_dropped(node: Node) -> None:
 async def test_one_address_has_few_connections_that_say_nothing(api: Api) -> None:
     silent = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(150)]
     unknown = api.service._listener.unknown
-    await until(lambda: len(unknown) == 128, "an address has its share")
+    await until(lambda: len(unknown) == 64, "an address has its share")
     for _, writer in silent:
         writer.close()
     await until(lambda: not len(unknown), "places are not given back")

@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
@@ -58,10 +58,12 @@ from slinky_operator.runtime.loop_lag import LoopLag
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurm.connection.job_output import JobOutput
 from slinky_operator.slurm.connection.pod_reader import PodReader
 from slinky_operator.slurmjob import spec as slurmjob
 from slinky_operator.sylabs import spec as sylabs
 from slinky_operator.token import spec as token
+from slinky_operator.virtual_nodes.kubelet import build as kubelet_api
 from slinky_operator.virtual_nodes.pods import spec as virtual_pods
 from slurm_client.connection.intake import MIB, Intake
 
@@ -170,6 +172,7 @@ async def run(settings: Settings) -> None:
             **{f"namespaces {number}": one.run() for number, one in enumerate(caches.interests.values())},
             "signals": _listen_again(kopf_ready, ended),
             **({"other releases": releases.run()} if releases else {}),
+            **(await _kubelet_api(services, stack, (leading, alone), metrics)),
         }
         for name, task in background.items():
             supervisor.start(name, task)
@@ -194,6 +197,19 @@ async def run(settings: Settings) -> None:
         logger.info("ending: finishing what is under way")
         await asyncio.gather(*(controller.stop(settings.shutdown_grace) for controller in controllers))
         await recorder.flush()
+
+
+async def _kubelet_api(
+    services: Services, stack: AsyncExitStack, gates: Sequence[asyncio.Event], metrics: Metrics
+) -> dict[str, Coroutine[Any, Any, None]]:
+    """The task of the kubelet API of virtual Nodes, if there may be some."""
+    if not services.settings.virtual_nodes_clusters:
+        return {}
+    events = (*gates, *(cache.synced for cache in services.caches.all))
+    ends = metrics.kubelet_certificate.set
+    output = await stack.enter_async_context(JobOutput())
+    api = kubelet_api.build(services, output, lambda: all(event.is_set() for event in events), ends)
+    return {"kubelet API": api.run()}
 
 
 def _show(metrics: Metrics, caches: Caches, clients: ClientMap, leading: asyncio.Event) -> None:

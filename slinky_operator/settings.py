@@ -174,6 +174,16 @@ class Settings(BaseModel):
     virtual_nodes_port: Annotated[int, Field(ge=1, le=65535)] = Field(
         default=10350, description="Port of the kubelet API of virtual Nodes."
     )
+    virtual_nodes_certificate: Path | None = Field(
+        default=None,
+        description="Folder with tls.crt and tls.key of the kubelet API, read again when they change. Default: a "
+        "certificate is made at each start, for API servers that do not verify those of kubelets.",
+    )
+    virtual_nodes_client_ca: Path | None = Field(
+        default=None,
+        description="File with the authority of the client certificate with which the API server comes to kubelets. "
+        "Default: that of ConfigMap extension-apiserver-authentication in kube-system.",
+    )
     slurmjob_workers: Annotated[int, Field(ge=1)] = Field(
         default=8,
         description="SlurmJobs, and objects of each old kind, reconciled concurrently. One namespace gets three "

@@ -119,5 +119,8 @@ class EventReason(StrEnum):
     NODE_LABELS_LEFT_OUT = "NodeLabelsLeftOut"
     """Partitions, features or GRES whose names cannot be labels of a Node."""
 
+    KUBELET_API = "KubeletApi"
+    """The certificate of virtual Nodes, or the authority of those who read output, cannot be used or ends soon."""
+
     OTHER_OPERATOR = "OtherOperator"
     """Another operator for the same kinds runs in this cluster."""

@@ -69,6 +69,12 @@ class Metrics:
         )
         self._busy = Gauge("workers_busy", "Busy workers.", ["controller"], namespace=PREFIX, registry=self.registry)
         self.leader = Gauge("leader", "1 while this process leads.", namespace=PREFIX, registry=self.registry)
+        self.kubelet_certificate = Gauge(
+            "virtual_nodes_certificate_end_timestamp_seconds",
+            "When the certificate of the kubelet API of virtual Nodes ends, 0 without one.",
+            namespace=PREFIX,
+            registry=self.registry,
+        )
         self.loop_lag = Histogram(
             "event_loop_lag_seconds",
             "Delay of the event loop.",

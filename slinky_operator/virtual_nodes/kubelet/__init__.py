@@ -3,6 +3,7 @@
 ==============  ======================================================================================
 module          concern
 ==============  ======================================================================================
+`build`         the service from what the process has
 `service`       the port with its certificate and its callers, as long as the process runs
 `answers`       what is answered to which path
 `callers`       who may ask: client certificates, tokens, rights
@@ -16,6 +17,6 @@ module          concern
 `refusal`       the one error
 ==============  ======================================================================================
 
-One port serves all virtual Nodes: the pod in a path says which Node is meant. Which pods there are, and which SlurmJob
-runs for each, is filled in by whoever wires it (`served_pods.ServedPods`).
+One port serves all virtual Nodes: the pod in a path says which Node is meant. Which pods there are, and which
+SlurmJob runs for each, is known from caches (`slinky_operator.virtual_nodes.pod_jobs`).
 """

@@ -13,6 +13,7 @@ import pytest
 
 from hack.localkube.cluster import CONTROL_PLANE, Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.paths import PROJECT
 from hack.operator_install import CHART, RELEASE, Installation
 from tests.support import audit, loaded_images
 from tests.support.nodesets import uids
@@ -26,6 +27,7 @@ pytestmark = [
 ]
 
 SIX = [f"wide-{number}" for number in range(6)]
+EARLIER = PROJECT / "tests" / "integration" / "helm" / "charts_0_1_0" / "slurm-operator-0.1.0.tgz"
 OPERATOR, NEXT_OPERATOR = "localhost/slinky/slurm-operator:dev", "localhost/slinky/slurm-operator:next"
 SLURMD, NEXT_SLURMD = "localhost/slinky/slurmd:26.05", "localhost/slinky/slurmd:next"
 
@@ -144,6 +146,36 @@ def test_another_release_of_the_operator_replaces_no_node(
         assert slurm.job(job)["Restarts"] == "0"
     finally:
         operator.install()
+
+
+def test_the_chart_of_0_1_0_and_its_upgrade_and_no_chart_at_all_cost_no_job(
+    slurm: SlurmInKubernetes, operator: Installation
+) -> None:
+    before, busy, late = uids(slurm), slurm.hold("calm-0"), slurm.hold("plain-0")
+    controller = slurm.get("pod", f"{slurm.name}-controller-0")["metadata"]["uid"]
+    kinds = ("clusters.slinky.slurm.net", "nodesets.slinky.slurm.net")
+    objects = {kind: [one["metadata"]["uid"] for one in slurm.get(kind)["items"]] for kind in kinds}
+    try:
+        operator.helm("uninstall", RELEASE, "--wait", "--timeout=120s")
+        wait_for("no operator", lambda: not operator.pods(), 120)
+        # Nobody is there who could repair it.
+        slurm.release(busy, "calm-0")
+        slurm.wait_job(busy, "COMPLETED")
+        operator.helm("install", RELEASE, str(EARLIER), "--wait", "--timeout=300s")
+        wait_for("a leader by the chart of 0.1.0", lambda: operator.leader() in operator.pods(), 240)
+        slurm.wait_ready()
+        leaders = set(operator.pods())
+    finally:
+        operator.install()
+    wait_for("a leader by this chart", lambda: operator.leader() in {*operator.pods()} - leaders, 240)
+    slurm.wait_ready()
+    assert slurm.job_state(late) == "RUNNING"
+    slurm.release(late, "plain-0")
+    slurm.wait_job(late, "COMPLETED")
+    assert [slurm.job(job)["Restarts"] for job in (busy, late)] == ["0", "0"]
+    assert slurm.get("pod", f"{slurm.name}-controller-0")["metadata"]["uid"] == controller
+    assert {name: uid for name, uid in uids(slurm).items() if name in before} == before
+    assert {kind: [one["metadata"]["uid"] for one in slurm.get(kind)["items"]] for kind in kinds} == objects
 
 
 def upgrade(operator: Installation, cluster: Cluster) -> None:

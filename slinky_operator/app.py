@@ -64,6 +64,7 @@ from slinky_operator.slurmjob import spec as slurmjob
 from slinky_operator.sylabs import spec as sylabs
 from slinky_operator.token import spec as token
 from slinky_operator.virtual_nodes.kubelet import build as kubelet_api
+from slinky_operator.virtual_nodes.nodes import spec as virtual_nodes
 from slinky_operator.virtual_nodes.pods import spec as virtual_pods
 from slurm_client.connection.intake import MIB, Intake
 
@@ -80,6 +81,7 @@ CONTROLLERS: Final = (
     node_labels.SPEC,
     slurmjob.SPEC,
     *sylabs.SPECS,
+    virtual_nodes.SPEC,
     virtual_pods.SPEC,
 )
 """Every controller of this process, those that are switched off too. A new one is added here:

@@ -84,6 +84,9 @@ class ClusterCondition(StrEnum):
     EXPORTER_READY = "ExporterReady"
     """The exporter serves metrics of this Slurm. Absent without ``spec.metrics.exporter``."""
 
+    VIRTUAL_NODES_READY = "VirtualNodesReady"
+    """Every wanted partition is a Kubernetes Node. Absent without ``spec.jobs.virtualNodes``."""
+
     DELETING = "Deleting"
     """The Cluster is being deleted; the message says what it waits for."""
 
@@ -355,6 +358,14 @@ class Reason(StrEnum):
     COPY_POD_REFUSED = "CopyPodRefused"
     COPY_FAILED = "CopyFailed"
     FILES_OUT_OF_REACH = "FilesOutOfReach"
+
+    # virtual Nodes
+    VIRTUAL_NODES_NOT_ALLOWED = "VirtualNodesNotAllowed"
+    HOST_TAKEN = "HostTaken"
+    PARTITION_NOT_FOUND = "PartitionNotFound"
+    NODE_NAME_TAKEN = "NodeNameTaken"
+    LABEL_REFUSED = "LabelRefused"
+    PARTITION_CONFIG_INVALID = "PartitionConfigInvalid"
 
     # objects of the old job kinds, beside those of SlurmJobs
     NAME_TAKEN = "NameTaken"

@@ -76,6 +76,12 @@ class EventReason(StrEnum):
     JOB_CANCELLED = "JobCancelled"
     """The job of a SlurmJob was cancelled, since the SlurmJob is being deleted or its annotation asks for that."""
 
+    VIRTUAL_NODE_CREATED = "VirtualNodeCreated"
+    """A partition of a Cluster has become a Kubernetes Node."""
+
+    VIRTUAL_NODE_REMOVED = "VirtualNodeRemoved"
+    """A virtual Node without pods was removed; the message says why."""
+
     SLURMJOB_CREATED = "SlurmJobCreated"
     """A SlurmJob was made of an object of an old kind; the message names it, and fields that have no effect."""
 

@@ -36,6 +36,7 @@ __all__ = [
     "ANNOTATION_SYLABS_JOBS",
     "ANNOTATION_TOPOLOGY_SPEC",
     "ANNOTATION_VIRTUAL_NODE_CLUSTER",
+    "ANNOTATION_VIRTUAL_NODE_RECORD",
     "ANNOTATION_VIRTUAL_POD_CONTROLLER",
     "ANNOTATION_VIRTUAL_POD_JOB",
     "ANNOTATION_VIRTUAL_POD_LEFT",
@@ -162,6 +163,10 @@ ANNOTATION_VIRTUAL_POD_CONTROLLER: Final = VIRTUAL_NODE_PREFIX + "controller"
 ANNOTATION_VIRTUAL_POD_LEFT: Final = VIRTUAL_NODE_PREFIX + "left"
 """On SlurmJobs whose pod an outage took: what deleted the pod, and when. The next pod of the controller takes the job
 over."""
+
+ANNOTATION_VIRTUAL_NODE_RECORD: Final = VIRTUAL_NODE_PREFIX + "written"
+"""On virtual Nodes: JSON with the names of the labels that the operator has written, and whether it has cordoned the
+Node. Other labels, and cordons of others, stay."""
 
 LABEL_OPERATOR: Final = CLUSTER_PREFIX + "operator"
 """On the operator's pods and on the Lease of its replicas, with the value true."""

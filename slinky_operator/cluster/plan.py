@@ -48,6 +48,7 @@ from slinky_operator.cluster.parts.monitoring.step import keep_monitors
 from slinky_operator.cluster.parts.nodes.part import NODES
 from slinky_operator.cluster.parts.slurmctld.part import SLURMCTLD_PART
 from slinky_operator.cluster.parts.upgrade.part import UPGRADE
+from slinky_operator.cluster.parts.virtual_nodes.part import VIRTUAL_NODES_PART, VirtualNodesSwitch
 from slinky_operator.cluster.parts.volumes.part import VOLUMES
 from slinky_operator.cluster.parts.volumes.step import ask_volumes
 from slinky_operator.cluster.parts.workloads.part import WORKLOADS
@@ -124,6 +125,7 @@ PARTS: Final[tuple[Part, ...]] = (
     NODES,
     JOB_COUNTS,
     JOB_LOGS_KEY,
+    VIRTUAL_NODES_PART,
     DELETION,
 )
 """All parts that read Secrets or show something; problems are reported in this order."""
@@ -187,7 +189,7 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
     snapshot = key_form.settled(snapshot)
     snapshot, claims = feasible(snapshot)
     state = PassState(snapshot, environment.images, now, wall)
-    for known in (environment.pace, claims):
+    for known in (environment.pace, claims, VirtualNodesSwitch("jobs.virtualNodes" not in environment.off)):
         state.note(known)
     if cluster.spec.external:
         actions = [action for step in ELSEWHERE for action in step(state)]

@@ -83,7 +83,11 @@ def images_of(settings: Settings) -> Images:
 
 def switched_off(settings: Settings) -> tuple[str, ...]:
     """Fields of Clusters that only controllers read which are switched off."""
-    runs = {"jobs.tenants": settings.slurmjobs, "jobs.sylabs": settings.sylabs_jobs}
+    runs = {
+        "jobs.tenants": settings.slurmjobs,
+        "jobs.sylabs": settings.sylabs_jobs,
+        "jobs.virtualNodes": bool(settings.virtual_nodes_clusters),
+    }
     return tuple(field for field, is_on in runs.items() if not is_on)
 
 

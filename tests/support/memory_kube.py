@@ -90,6 +90,15 @@ class MemoryKube:
         listing = await self.list(resource, namespace, **options)
         yield Page(listing.items, listing.resource_version, "")
 
+    async def some(
+        self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None, most: int
+    ) -> Page:
+        """The first objects, by a field below spec."""
+        path, _, value = (field_selector or "").partition("=")
+        listing = await self.list(resource, namespace)
+        found = [one for one in listing.items if not path or (one.get("spec") or {}).get(path.split(".")[1]) == value]
+        return Page(found[:most], listing.resource_version, "more" if len(found) > most else "")
+
     async def watch(self, *_: Any, **__: Any) -> AsyncIterator[WatchEvent]:
         """Nothing ever happens by itself."""
         await asyncio.Event().wait()

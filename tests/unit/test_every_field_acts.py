@@ -199,8 +199,9 @@ def written(path: str) -> str:
     return ".".join(first + "".join(word[:1].upper() + word[1:] for word in rest) for first, *rest in parts)
 
 
-ELSEWHERE_TRIED = ("accounting.tree.", "jobs.tenants[].", "jobs.sylabs.")
-"""Fields that are tried in `tests/unit/cluster/parts/accounts/test_fields_of_the_tree.py`, and for jobs elsewhere."""
+ELSEWHERE_TRIED = ("accounting.tree.", "jobs.tenants[].", "jobs.sylabs.", "jobs.virtual_nodes.")
+"""Fields that are tried in `tests/unit/cluster/parts/accounts/test_fields_of_the_tree.py`, in
+`tests/unit/virtual_nodes/nodes/test_fields.py`, and for jobs elsewhere."""
 
 LEAVES = [written(path) for path, _, _ in fields_of(ClusterSpec) if not path.startswith(ELSEWHERE_TRIED)]
 """Of the schema."""

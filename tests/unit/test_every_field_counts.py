@@ -31,6 +31,7 @@ from slinky_operator.reconcile.namespaces import NamespaceFacts
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from slinky_operator.sylabs import clusters
+from slinky_operator.virtual_nodes.nodes.model.wishes import refusal_of, wanted_of
 from tests.unit.api.test_models import certificate
 from tests.unit.autoscaling.worlds import World as AutoscaledWorld
 from tests.unit.cluster import world as worlds
@@ -239,6 +240,15 @@ def ask_for_a_job() -> None:
     assert isinstance(tenants.grant(cluster, "lab", {}, None), tenants.Grant)
 
 
+def wish_for_nodes() -> None:
+    """Look at what a Cluster wants of virtual Nodes."""
+    cluster = Cluster.parse(cluster_object({"jobs": {"virtualNodes": {"host": "site"}}}))
+    assert refusal_of(cluster, [], ()) is not None
+    assert cluster.spec.jobs.virtual_nodes is not None
+    wanted, problems = wanted_of(cluster.spec.jobs.virtual_nodes)
+    assert (wanted.host, problems) == ("site", ())
+
+
 def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Reads) -> None:
     for spec in (MANAGED, *MANAGED_OTHERWISE, *ELSEWHERE):
         world = World(cluster_object(spec), secrets={"key": {"file": b"k"}})
@@ -253,6 +263,7 @@ def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Rea
         build_pod(cluster_object(ELSEWHERE[1]), node_set_object("compute"))
     ask_for_a_token()
     ask_for_a_job()
+    wish_for_nodes()
     assert silent(ClusterSpec, reads) == []
 
 
@@ -330,6 +341,7 @@ def test_a_field_that_is_not_supported_degrades_a_cluster_that_serves(field: str
 SWITCHED: dict[str, dict[str, Any]] = {
     "jobs.tenants": {"jobs": {"tenants": [{"namespaces": ["lab"], "user": "alice"}]}},
     "jobs.sylabs": {"jobs": {"sylabs": {}}},
+    "jobs.virtualNodes": {"jobs": {"virtualNodes": {"host": "site"}}},
 }
 
 
@@ -359,7 +371,14 @@ def test_a_field_that_the_operator_has_switched_off_degrades_a_cluster_that_serv
 
 @pytest.mark.parametrize(
     ("flags", "off"),
-    [({}, ["jobs.tenants", "jobs.sylabs"]), ({"slurmjobs": True}, ["jobs.sylabs"])],
+    [
+        ({}, ["jobs.tenants", "jobs.sylabs", "jobs.virtualNodes"]),
+        ({"slurmjobs": True}, ["jobs.sylabs", "jobs.virtualNodes"]),
+        (
+            {"slurmjobs": True, "virtual_nodes_clusters": ("*",), "virtual_nodes_address": "10.0.0.1"},
+            ["jobs.sylabs"],
+        ),
+    ],
 )
 def test_the_settings_say_what_is_switched_off(flags: dict[str, Any], off: list[str]) -> None:
     assert list(switched_off(Settings(**flags))) == off

@@ -64,6 +64,17 @@ class Reading(Transport):
             version = page.resource_version
         return Listing(items, version)
 
+    async def some(
+        self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None, most: int
+    ) -> Page:
+        """Read the first objects of a collection: enough to know whether there are any."""
+        target = Target("list", str(resource), namespace)
+        query = _selectors(None, field_selector) | {"limit": str(most)}
+        answer = await self._send(target, "GET", resource.path(namespace), query=query)
+        metadata = answer.get("metadata") or {}
+        version, token = str(metadata.get("resourceVersion") or ""), str(metadata.get("continue") or "")
+        return Page(answer.get("items") or [], version, token)
+
     async def pages(
         self,
         resource: Resource,

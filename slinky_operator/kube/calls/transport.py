@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Self
 
 import aiohttp
 
@@ -75,6 +75,23 @@ class Transport:
         self._observer = observer
         self._slots = asyncio.Semaphore(max_in_flight)
         self._rng = rng or random.Random()  # noqa: S311 - jitter
+
+    def apart(self, timeout: float) -> Self:
+        """A client on the same connection whose calls do not wait for those of this one.
+
+        Parameters
+        ----------
+        timeout
+            Seconds for one of its calls.
+        """
+        return type(self)(
+            self._connection,
+            fence=self._fence,
+            field_manager=self._field_manager,
+            timeout=timeout,
+            observer=self._observer,
+            rng=self._rng,
+        )
 
     def _write_query(self, *, field_manager: str | None = None, dry_run: bool = False) -> dict[str, str]:
         query = {"fieldManager": field_manager or self._field_manager}

@@ -128,9 +128,13 @@ class VirtualNodes(ImageRuntime):
     """What a Node offers to the Kubernetes scheduler: Unlimited leaves all waiting to Slurm, Partition offers what the
     partition has, so that pods beyond it wait in Kubernetes, and pods of higher priority preempt others."""
     labels: Annotated[dict[str, LabelValue], Field(max_length=32)] = Field(default_factory=dict)
-    """More labels of the Nodes."""
+    """More labels of the Nodes. Labels of Kubernetes (kubernetes.io, k8s.io) and those that the operator writes are
+    refused."""
     zone: LabelValue | None = None
     """Value of topology.kubernetes.io/zone. Default: no such label."""
+    partition_config: Annotated[str, Field(max_length=16_384)] | None = None
+    """The partition configuration of wlm-operator's red-box, as YAML: by partition, the numbers and features that its
+    labels wlm.sylabs.io/* are to have. Default: what Slurm says."""
 
 
 class Jobs(ApiModel):

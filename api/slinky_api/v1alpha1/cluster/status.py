@@ -95,6 +95,19 @@ class AccountCounts(ApiModel):
     """Accounts, users and QOS that slurmdbd has and the tree has not."""
 
 
+class VirtualNodesStatus(ApiModel):
+    """What the controller of virtual Nodes has last decided; the condition VirtualNodesReady is made of it."""
+
+    ready: bool | None = None
+    """Whether every wanted partition has its Node; null while that is not known."""
+    reason: str = ""
+    """Reason of the condition."""
+    message: str = ""
+    """What is missing, why, and what to do."""
+    nodes: int = 0
+    """Nodes that the Cluster has, those that are to go too."""
+
+
 class ClusterStatus(ApiModel):
     """The observed state of the cluster."""
 
@@ -128,6 +141,8 @@ class ClusterStatus(ApiModel):
     spec.server."""
     signing_key_id: str | None = None
     """Id (kid) of the RSA key that tokens are signed with; not set while that is the key of auth/jwt."""
+    virtual_nodes: VirtualNodesStatus | None = None
+    """Partitions as Kubernetes Nodes, with spec.jobs.virtualNodes."""
     observed_generation: int | None = None
     """The generation of the spec that this status describes."""
     last_contact: datetime | None = None

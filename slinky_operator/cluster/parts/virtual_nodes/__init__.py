@@ -1,0 +1,1 @@
+"""What the controller of virtual Nodes has decided."""

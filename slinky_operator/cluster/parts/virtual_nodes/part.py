@@ -1,0 +1,51 @@
+"""What a Cluster shows of its virtual Nodes: their own controller writes it, here it becomes a condition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from typing_extensions import override
+
+from slinky_api.conditions import ClusterCondition, Reason
+from slinky_api.v1alpha1.cluster.status import VirtualNodesStatus
+from slinky_operator.cluster.part import Part, Shown
+from slinky_operator.cluster.pass_state import PassState
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualNodesSwitch:
+    """Whether the operator's settings let any Cluster have virtual Nodes."""
+
+    is_on: bool = True
+
+
+class VirtualNodesPart(Part):
+    """Partitions as Kubernetes Nodes."""
+
+    name = "virtual_nodes"
+    condition = ClusterCondition.VIRTUAL_NODES_READY
+    degrades = True
+
+    @override
+    def shown(self, state: PassState) -> Shown | None:
+        decided = _decided(state)
+        if decided is None:
+            return None
+        word = "Unknown" if decided.ready is None else "True" if decided.ready else "False"
+        return word, Reason(decided.reason or Reason.CONNECTING), decided.message
+
+    @override
+    def fields(self, state: PassState) -> Mapping[str, Any]:
+        return {"virtual_nodes": _decided(state)}
+
+
+def _decided(state: PassState) -> VirtualNodesStatus | None:
+    """What their controller has decided; nothing where it does not run, or nothing is wanted of it."""
+    cluster = state.snapshot.cluster
+    wanted = cluster.spec.jobs.virtual_nodes is not None and state.found(VirtualNodesSwitch).is_on
+    return cluster.status.virtual_nodes if wanted else None
+
+
+VIRTUAL_NODES_PART: Final = VirtualNodesPart()

@@ -80,6 +80,7 @@ __all__ = [
     "NODESET_PREFIX",
     "NODE_HOSTNAME_OVERRIDE",
     "SLURMJOB_PREFIX",
+    "TAINT_VIRTUAL_NODE_UNAVAILABLE",
     "TOKEN_PREFIX",
     "VIRTUAL_NODE_PREFIX",
     "is_true",
@@ -163,6 +164,9 @@ ANNOTATION_VIRTUAL_POD_CONTROLLER: Final = VIRTUAL_NODE_PREFIX + "controller"
 ANNOTATION_VIRTUAL_POD_LEFT: Final = VIRTUAL_NODE_PREFIX + "left"
 """On SlurmJobs whose pod an outage took: what deleted the pod, and when. The next pod of the controller takes the job
 over."""
+
+TAINT_VIRTUAL_NODE_UNAVAILABLE: Final = VIRTUAL_NODE_PREFIX + "unavailable"
+"""The taint of a virtual Node whose Slurm is away or whose partition starts no jobs, with the effect NoSchedule."""
 
 ANNOTATION_VIRTUAL_NODE_RECORD: Final = VIRTUAL_NODE_PREFIX + "written"
 """On virtual Nodes: JSON with the names of the labels that the operator has written, and whether it has cordoned the

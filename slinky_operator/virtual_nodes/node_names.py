@@ -18,9 +18,6 @@ TAINT_KEY: Final = "virtual-kubelet.io/provider"
 TAINT_VALUE: Final = "wlm"
 """The taint of wlm-operator's virtual nodes, with the effect NoSchedule."""
 
-UNAVAILABLE_KEY: Final = labels.VIRTUAL_NODE_PREFIX + "unavailable"
-"""The taint of a virtual Node whose Slurm is away or whose partition starts no jobs, with the effect NoSchedule."""
-
 GPU: Final = "nvidia.com/gpu"
 """The extended resource that stands for the GRES gpu, of whatever maker, so that usual manifests fit."""
 

@@ -86,6 +86,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.nodeLabels.fromSlurm (not .Values.nodeLabels.clusters) -}}
 {{- fail "nodeLabels.fromSlurm: needs nodeLabels.clusters, the Clusters that may label Nodes, or [\"*\"] for all" -}}
 {{- end -}}
+{{- if .Values.virtualNodes.clusters -}}
+{{- if .Values.watchNamespaces -}}
+{{- fail "virtualNodes.clusters: not together with watchNamespaces, since Nodes are in no namespace" -}}
+{{- end -}}
+{{- if not .Values.jobs.enabled -}}
+{{- fail "virtualNodes.clusters: needs jobs.enabled" -}}
+{{- end -}}
+{{- if ne (include "slurm-operator.watchNodes" .) "true" -}}
+{{- fail "virtualNodes.clusters: needs watchNodes" -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.jobs.sylabs (not .Values.jobs.enabled) -}}
 {{- fail "jobs.sylabs: needs jobs.enabled" -}}
 {{- end -}}

@@ -172,6 +172,20 @@ def test_labels_of_nodes_are_for_a_config_map_beside_the_operator_unless_said_ot
     assert Settings.load(args, {}).node_labels_config_map == "ops/slurm-config"
 
 
+def test_virtual_nodes_have_the_address_of_the_pod_and_their_port() -> None:
+    values = {"jobs": {"enabled": True}, "virtualNodes": {"clusters": ["a/b", "c/d"], "port": 10351}}
+    (container,) = pod_spec(values)["containers"]
+    name = "SLURM_OPERATOR_VIRTUAL_NODES_ADDRESS"
+    (address,) = [one for one in container["env"] if one["name"] == name]
+    assert address["valueFrom"]["fieldRef"]["fieldPath"] == "status.podIP"
+    settings = Settings.load(container["args"], {name: "10.0.0.7"})
+    assert settings.virtual_nodes_clusters == ("a/b", "c/d")
+    assert (settings.virtual_nodes_address, settings.virtual_nodes_port) == ("10.0.0.7", 10351)
+    assert {"name": "kubelet", "containerPort": 10351} in container["ports"]
+    (plain,) = pod_spec({"jobs": {"enabled": True}})["containers"]
+    assert [one["name"] for one in plain["ports"]] == ["metrics"]
+
+
 def test_there_is_time_to_stop() -> None:
     for values in ({}, EVERYTHING):
         spec = pod_spec(values)
@@ -248,6 +262,17 @@ def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
         ({"slinkyNamespaces": ["A"]}, "slinkyNamespaces"),
         ({"watchNodes": "yes"}, "watchNodes"),
         ({"nodeLabels": {"enabled": True}, "watchNamespaces": ["a"], "watchNodes": True}, "not together with watchNam"),
+        ({"virtualNodes": {"clusters": ["a/b"]}}, "virtualNodes.clusters: needs jobs.enabled"),
+        (
+            {"virtualNodes": {"clusters": ["a/b"]}, "jobs": {"enabled": True}, "watchNamespaces": ["a"]},
+            "virtualNodes.clusters: not together with watchNamespaces",
+        ),
+        (
+            {"virtualNodes": {"clusters": ["a/b"]}, "jobs": {"enabled": True}, "watchNodes": False},
+            "virtualNodes.clusters: needs watchNodes",
+        ),
+        ({"virtualNodes": {"clusters": ["a"]}}, "clusters"),
+        ({"virtualNodes": {"port": 0}}, "port"),
         ({"jobs": {"sylabs": True}}, "jobs.sylabs: needs jobs.enabled"),
         ({"nodeLabels": {"enabled": True}, "watchNodes": False}, "nodeLabels.enabled: needs watchNodes"),
         ({"nodeLabels": {"configMap": {"name": "A"}}}, "name"),
@@ -309,7 +334,7 @@ def test_an_old_kubernetes_is_refused(chart: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *("limits", "limits.externalClusters", "image", "slurm.registry", "workers", "jobs", "nodeLabels", "metrics"),
+        *("limits", "limits.externalClusters", "image", "slurm.registry", "workers", "jobs", "nodeLabels", "virtualNodes", "metrics"),
         *("metrics.podMonitor", "leaderElection.leaseDuration", "log.level", "rbac", "networkPolicy", "shutdownGrace"),
     ],
 )

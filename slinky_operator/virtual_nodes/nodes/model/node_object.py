@@ -15,7 +15,7 @@ from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import VIRTUAL_NODES
 from slinky_operator.reconcile.text import cut, stamp
-from slinky_operator.virtual_nodes.node_names import TAINT_KEY, TAINT_VALUE, UNAVAILABLE_KEY, extended_resource
+from slinky_operator.virtual_nodes.node_names import TAINT_KEY, TAINT_VALUE, extended_resource
 from slinky_operator.virtual_nodes.nodes.model.partitions import PartitionFacts
 
 Taint = Mapping[str, str]
@@ -146,11 +146,11 @@ def body(wanted: NodeSpec, record: str, now: datetime) -> Object:
 
 def taints(found: Sequence[Mapping[str, Any]], wanted: NodeSpec) -> list[dict[str, Any]]:
     """The taints of a Node: those of others as they are, then the operator's."""
-    others = [dict(one) for one in found if one.get("key") not in {TAINT_KEY, UNAVAILABLE_KEY}]
-    kept = [dict(one) for one in found if one.get("key") == UNAVAILABLE_KEY]
+    others = [dict(one) for one in found if one.get("key") not in {TAINT_KEY, labels.TAINT_VIRTUAL_NODE_UNAVAILABLE}]
+    kept = [dict(one) for one in found if one.get("key") == labels.TAINT_VIRTUAL_NODE_UNAVAILABLE]
     why = wanted.unavailable()
     if why is not None:
-        own = [{"key": UNAVAILABLE_KEY, "value": why, "effect": NO_SCHEDULE}]
+        own = [{"key": labels.TAINT_VIRTUAL_NODE_UNAVAILABLE, "value": why, "effect": NO_SCHEDULE}]
     else:
         own = kept if wanted.availability.slurm is None or not wanted.facts.is_known else []
     return [*others, dict(_TAINT), *own]

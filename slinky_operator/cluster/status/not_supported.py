@@ -31,8 +31,8 @@ NOT_SUPPORTED: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = 
 
 _SYLABS: Final = "this operator does not run the job kinds of sylabs' operators: jobs.sylabs of its chart turns them on"
 _VIRTUAL_NODES: Final = (
-    "this operator does not run virtual Nodes: virtualNodes.clusters of its chart names the Clusters that may have some, "
-    "which needs all namespaces"
+    "this operator does not run virtual Nodes: virtualNodes.clusters of its chart names the Clusters that may have "
+    "some, which needs all namespaces"
 )
 _JOBS: Final = "this operator does not run SlurmJobs: jobs.enabled of its chart turns them on"
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from slinky_api.conditions import ClusterCondition, Reason
 from slinky_api.v1alpha1.cluster.status import VirtualNodesStatus
-from slinky_operator.cluster.part import Part, Shown
+from slinky_operator.cluster.part import Part, Shown, Word
 from slinky_operator.cluster.pass_state import PassState
 
 
@@ -33,7 +33,7 @@ class VirtualNodesPart(Part):
         decided = _decided(state)
         if decided is None:
             return None
-        word = "Unknown" if decided.ready is None else "True" if decided.ready else "False"
+        word: Word = "Unknown" if decided.ready is None else "True" if decided.ready else "False"
         return word, Reason(decided.reason or Reason.CONNECTING), decided.message
 
     @override

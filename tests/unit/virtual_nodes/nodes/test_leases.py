@@ -47,7 +47,7 @@ async def test_a_process_that_does_not_lead_waits_and_one_that_fails_tries_again
     _ = await world.step()
 
     async def failing(*_: Any, **__: Any) -> Object:
-        raise error(Target("patch", "leases", NAMESPACE, "a"), "no", status=None)
+        raise error(Target("patch", "leases", NAMESPACE, "a"), "no", status=0)
 
     monkeypatch.setattr(world.kube, "merge_patch", failing)
     assert await world.leases.renew() is went_well

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, VIRTUAL_NODES
 from slinky_operator.virtual_nodes.node_names import virtual_node
 from tests.unit.virtual_nodes.nodes.worlds import World, cluster, condition, partition, slurm_node, taints
 
+NO_CAPACITY: Object = {"status": {"capacity": None}}
 NAMES = ("debug", "GPU", "gpu", "long_one", "x")
 
 
@@ -56,9 +58,8 @@ async def happen(world: World, rng: random.Random) -> None:
             for kind, where, name in [key for key in world.kube.objects if key[0] == "pods"]:
                 del world.kube.objects[kind, where, name]
         case 7 if ours:
-            patch = rng.choice(
-                [{"spec": {"taints": []}}, {"spec": {"unschedulable": True}}, {"status": {"capacity": None}}]
-            )
+            patches: list[Object] = [{"spec": {"taints": []}}, {"spec": {"unschedulable": True}}, NO_CAPACITY]
+            patch = rng.choice(patches)
             _ = await world.kube.merge_patch(VIRTUAL_NODES, rng.choice(ours), patch)
         case _:
             await world.edit(partitions=rng.sample(NAMES, rng.randrange(3)))

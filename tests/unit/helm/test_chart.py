@@ -172,6 +172,22 @@ def test_labels_of_nodes_are_for_a_config_map_beside_the_operator_unless_said_ot
     assert Settings.load(args, {}).node_labels_config_map == "ops/slurm-config"
 
 
+def test_the_certificate_and_the_authority_of_virtual_nodes_are_mounted() -> None:
+    given = {"clusters": ["a/b"], "certificateSecret": "vn-tls", "clientCAConfigMap": "kubelet-ca"}
+    values = {"jobs": {"enabled": True}, "virtualNodes": given, "networkPolicy": {"enabled": True}}
+    found = {one["kind"]: one for one in render(values=values)}
+    pod = found["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    assert volumes["virtual-nodes"]["secret"] == {"secretName": "vn-tls"}
+    assert volumes["client-ca"]["configMap"] == {"name": "kubelet-ca"}
+    assert f"--virtual-nodes-certificate={mounts['virtual-nodes']}" in container["args"]
+    assert f"--virtual-nodes-client-ca={mounts['client-ca']}/ca.crt" in container["args"]
+    ports = [port["port"] for rule in found["NetworkPolicy"]["spec"]["ingress"] for port in rule["ports"]]
+    assert ports == ["metrics", "kubelet"]
+
+
 def test_virtual_nodes_have_the_address_of_the_pod_and_their_port() -> None:
     values = {"jobs": {"enabled": True}, "virtualNodes": {"clusters": ["a/b", "c/d"], "port": 10351}}
     (container,) = pod_spec(values)["containers"]

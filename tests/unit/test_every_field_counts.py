@@ -32,6 +32,7 @@ from slinky_operator.settings import Settings
 from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from slinky_operator.sylabs import clusters
 from slinky_operator.virtual_nodes.nodes.model.wishes import refusal_of, wanted_of
+from slinky_operator.virtual_nodes.pods.translation.slurmjob import translate
 from tests.unit.api.test_models import certificate
 from tests.unit.autoscaling.worlds import World as AutoscaledWorld
 from tests.unit.cluster import world as worlds
@@ -249,6 +250,23 @@ def wish_for_nodes() -> None:
     assert (wanted.host, problems) == ("site", ())
 
 
+def run_a_pod() -> None:
+    """Translate a pod on a virtual Node, which has an image and a claim."""
+    runtime = {"runtime": "Apptainer", "folder": "/scratch", "sharedFolder": True}
+    claim = {"sharedVolume": {"claimName": "data", "mountPath": "/data"}}
+    cluster = Cluster.parse(cluster_object({"jobs": {"virtualNodes": {"host": "site", **runtime, **claim}}}))
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    container = {"name": "main", "image": "alpine:3", "volumeMounts": [{"name": "v", "mountPath": "/in"}]}
+    pod = {
+        "metadata": {"name": "p", "annotations": {"virtual-node.slinky.slurm.net/nodes": "2"}},
+        "spec": {"restartPolicy": "Never", "containers": [container], "volumes": [volume]},
+    }
+    assert cluster.spec.jobs.virtual_nodes is not None
+    script = translate(pod, "main", cluster.spec.jobs.virtual_nodes, {}).fields["script"]
+    assert "/scratch/" in script
+    assert "--bind=/data:/in" in script
+
+
 def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Reads) -> None:
     for spec in (MANAGED, *MANAGED_OTHERWISE, *ELSEWHERE):
         world = World(cluster_object(spec), secrets={"key": {"file": b"k"}})
@@ -264,6 +282,7 @@ def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Rea
     ask_for_a_token()
     ask_for_a_job()
     wish_for_nodes()
+    run_a_pod()
     assert silent(ClusterSpec, reads) == []
 
 

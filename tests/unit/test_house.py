@@ -53,7 +53,6 @@ KNOWN = {
     "accounting.stored": {"parts.keys"},
     "accounting.variants": {"parts.accounts", "parts.exporter", "parts.keys", "parts.slurmrestd", "preview"},
     "accounts.faults": {"parts.accounting"},
-    "claims.generated": {"parts.deletion"},
     "claims.writes": {"parts.deletion"},
     "configuration.part": {"parts.workloads"},
     "connection.replicas": {"parts.slurmrestd"},

@@ -32,3 +32,8 @@ def claim_of(volume: str, persistence: Persistence) -> dict[str, Any]:
         "volumeClaimTemplates": [{"metadata": about, "spec": claim}],
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
     }
+
+
+def is_generated(persistence: Persistence) -> bool:
+    """Whether a StatefulSet with these settings makes a claim."""
+    return persistence.enabled and persistence.existing_claim is None

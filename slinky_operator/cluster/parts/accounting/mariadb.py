@@ -19,7 +19,7 @@ from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.daemons import default_images, image_of, locked_down, metadata, pod_security, volumes
 from slinky_operator.cluster.daemons.agent_container import agent_container
 from slinky_operator.cluster.daemons.availability import priority_after_slurmctld
-from slinky_operator.cluster.daemons.claim_templates import claim_of
+from slinky_operator.cluster.daemons.claim_templates import claim_of, is_generated
 from slinky_operator.cluster.daemons.component import Component, Materials
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import stored, variants
@@ -124,7 +124,7 @@ class Mariadb(Component):
             "selector": {"matchLabels": naming.selector_labels(cluster, self.component)},
             "template": fitted(generated, own.template or {}, self.daemon),
         }
-        if own.persistence.enabled and own.persistence.existing_claim is None:
+        if is_generated(own.persistence):
             spec |= claim_of(DATA, own.persistence)
         return Child(STATEFULSETS, {"metadata": metadata(cluster, name, self.component, notes), "spec": spec})
 

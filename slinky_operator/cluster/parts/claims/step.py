@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.actions import Action, GrowClaim
+from slinky_operator.cluster.daemons.claim_templates import is_generated
 from slinky_operator.cluster.daemons.component import Component
 from slinky_operator.cluster.memory.writes import ClaimSize
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
-from slinky_operator.cluster.parts.claims.generated import is_generated
 from slinky_operator.cluster.parts.claims.part import Claims
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.objects import Object

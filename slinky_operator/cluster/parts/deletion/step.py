@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from slinky_api import labels
 from slinky_operator.cluster.actions import Action, SetFinalizer, TearDown
+from slinky_operator.cluster.daemons.claim_templates import is_generated
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.parts.claims.generated import claims_to_delete
+from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.resources import (
     CLUSTERS,
@@ -65,4 +67,19 @@ def tear_down(snapshot: Snapshot) -> TearDown:
         and source.name in generated
     ]
     pods = [(PODS, name, pod["metadata"]["uid"]) for name, pod in sorted(snapshot.pods.preflights.items())]
-    return TearDown((*pods, *children, *secrets), claims_to_delete(snapshot))
+    return TearDown((*pods, *children, *secrets), _claims(snapshot))
+
+
+def _claims(snapshot: Snapshot) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    """Names of claims that go with the Cluster, and labels that they must have.
+
+    They follow from the spec alone: a repeated pass no longer finds the StatefulSets.
+    """
+    cluster = snapshot.cluster
+    return tuple(
+        (daemon.claim_name(cluster), naming.selector_labels(cluster, daemon.component))
+        for daemon in daemons.wanted(cluster)
+        if (persistence := daemon.persistence(cluster)) is not None
+        and is_generated(persistence)
+        and persistence.when_deleted == "Delete"
+    )

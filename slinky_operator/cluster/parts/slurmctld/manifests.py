@@ -20,7 +20,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.daemons import Images, default_images, metadata
-from slinky_operator.cluster.daemons.claim_templates import claim_of
+from slinky_operator.cluster.daemons.claim_templates import claim_of, is_generated
 from slinky_operator.cluster.daemons.component import Component, Materials
 from slinky_operator.cluster.daemons.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.observe import Snapshot
@@ -93,7 +93,7 @@ def stateful_set(
         "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER)},
         "template": slurmctld_pod.template(cluster, images, restart, start, key or naming.mounted_key(cluster)),
     }
-    if persistence.enabled and persistence.existing_claim is None:
+    if is_generated(persistence):
         # Jobs and their history belong to the user: only the user deletes them.
         spec |= claim_of(slurmctld_pod.STATE, persistence)
     return {

@@ -35,6 +35,7 @@ ORDER: Final = (
     ClusterCondition.VOLUMES_HAVE_ROOM,
     ClusterCondition.CONTROLLER_HUNG,
     ClusterCondition.EXPORTER_READY,
+    ClusterCondition.VIRTUAL_NODES_READY,
     ClusterCondition.DEGRADED,
     ClusterCondition.NODES_OUT_OF_SERVICE,
     ClusterCondition.DELETING,

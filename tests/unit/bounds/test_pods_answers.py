@@ -50,6 +50,9 @@ from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slinky_operator.slurm.volumes import query
 from slinky_operator.slurm.volumes.query import Looker
 from slinky_operator.slurmjob.pods import copy_pod, pod_state
+from slinky_operator.virtual_nodes.kubelet.served_pods import ServedPod
+from slinky_operator.virtual_nodes.pods import plan as virtual_pods
+from slinky_operator.virtual_nodes.pods import projection
 from slurm_client.connection.intake import Intake
 from tests.support.hostile import WAYS, HostileServer
 from tests.support.hostile_texts import measured, texts
@@ -287,6 +290,9 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "copies": pod_state.copies_ended,
     "copies.waits": partial(pod_state.waiting_for, now=NOW),
     "pod_life": pod_state.end_message,
+    "virtual_pods": lambda pod: projection._started(projection._container(pod)),
+    "virtual_pods.shown": virtual_pods._has_shown,
+    "virtual_pods.waits": lambda pod: ServedPod(pod, None).waits_for,
 }
 """What reads the status of a pod, each as a pass calls it."""
 

@@ -50,6 +50,7 @@ METHODS: Final = "its class needs daemons or a Cluster; what it makes of texts i
 ASKS: Final = "it asks Slurm, and gives what it is told to functions that are called here"
 AUTOSCALING: Final = "bounded by the counter's budget: tests/unit/autoscaling/test_hostile_jobs.py"
 IN_WHOLE: Final = "it passes the objects on to functions that are called here"
+IN_FACTS: Final = "`facts` of its module calls it, and is called here"
 ELSEWHERE: Final[Mapping[str, str]] = {
     "autoscaling.rules.needs.excuse": AUTOSCALING,
     "autoscaling.rules.needs.read": AUTOSCALING,
@@ -73,6 +74,9 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "slurm.jobs._timed": METHODS,
     "slurm.jobs._kept": METHODS,
     "slurmjob.job_list._own": METHODS,
+    "virtual_nodes.nodes.model.partitions.add": IN_FACTS,
+    "virtual_nodes.nodes.model.partitions.complete": IN_FACTS,
+    "virtual_nodes.nodes.observation._facts": IN_WHOLE,
 }
 """Functions that are not called here, and what holds them."""
 

@@ -68,6 +68,7 @@ WORK = {
     "slinky_operator/virtual_nodes/kubelet/service.py:self._read_pair": OURS,
     "slinky_operator/virtual_nodes/kubelet/service.py:certificate.context": OURS,
     "slinky_operator/virtual_nodes/kubelet/service.py:certificate.read_file": OURS,
+    "slinky_operator/virtual_nodes/nodes/observation.py:facts": ANSWER,
     "slinky_operator/slurm/jobs.py:remembered": ANSWER,
     "slinky_operator/slurmjob/model/slurm_records/reading.py:rule": ANSWER,
     "slinky_operator/slurmjob/translations.py:_translated": SPEC,

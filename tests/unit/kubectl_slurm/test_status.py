@@ -19,7 +19,7 @@ WANTED_TRUE = frozenset(
     {
         *("AccountingReady", "AccountsApplied", "ApiReachable", "Autoscaling", "Available", "ConfigApplied"),
         *("ControllerUp", "DirectoryReachable", "ExporterReady", "NodesWatched", "Ready", "SlurmReachable"),
-        *("TokenValid", "VolumesHaveRoom"),
+        *("TokenValid", "VirtualNodesReady", "VolumesHaveRoom"),
     }
 )
 """Types of conditions that are as wanted when they are True."""

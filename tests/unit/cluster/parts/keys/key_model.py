@@ -46,11 +46,6 @@ def key_set(*names: str) -> bytes:
     return json.dumps({"keys": keys}).encode()
 
 
-_REMEMBERED: Final = frozenset(
-    {"keys", "keys_asked", "key_trial", "key_proof", "key_seen", "key_staged", "loaded", "touched", "denied"}
-)
-"""What rules about keys read of what the operator remembers."""
-
 _OLD: Final = 2000.0
 """Seconds after which an age makes no difference."""
 
@@ -166,10 +161,7 @@ class Model:
         other = copy.copy(self)
         world = copy.copy(self.world)
         other.world = world
-        world.memory = copy.copy(self.world.memory)
-        world.memory.answers = self.world.memory.answers.copy()
-        for name in ("keys", "denied", "own_writes", "last_events"):
-            setattr(world.memory, name, dict(getattr(self.world.memory, name)))
+        world.memory = self.world.memory.frozen()
         for name in ("secrets", "owners", "written", "children"):
             setattr(world, name, dict(getattr(self.world, name)))
         world.log = []
@@ -181,9 +173,13 @@ class Model:
     def fingerprint(self) -> str:
         """Tells apart what may go on differently: all that is known, with ages instead of times."""
         world, memory, now, wall = self.world, self.world.memory, self.world.now, self.world.wall
-        known = {one.name: getattr(memory, one.name) for one in fields(memory)}
-        told = {name: value for name, value in known.items() if name in _REMEMBERED}
-        for name, secret in (("key_seen", MINE), ("key_staged", STAGED)):
+        told: dict[str, Any] = {
+            **{name: getattr(memory.keys, name) for name in ("known", "asked", "seen", "staged")},
+            "loaded": memory.rollout.loaded,
+            "touched": memory.rollout.touched,
+            "denied": memory.writes.denied,
+        }
+        for name, secret in (("seen", MINE), ("staged", STAGED)):
             if told[name] is not None:
                 is_current = told[name].version == world.written.get(secret, ("",))[0]
                 told[name] = replace(told[name], version=str(is_current))

@@ -75,7 +75,7 @@ def of_job(frame: Frame, job: SlurmJobStatus) -> Object:
         started = stamp(job.start_time) if job.start_time else _started(before) or stamp(now)
         container |= {"state": {"running": {"startedAt": started}}, "started": True, "ready": is_running}
         return _status(frame, "Running", container, "" if is_running else job.reason or job.state)
-    waiting = {"reason": job.reason or "Queued", "message": cut(job.summary, LONGEST)}
+    waiting = {"reason": job.reason or "Queued", **_message(job.summary)}
     container |= {"state": {"waiting": waiting}}
     phase = "Running" if (job.restarts or 0) and _phase(frame.pod) == "Running" else "Pending"
     return _status(frame, phase, container, waiting["reason"])
@@ -84,7 +84,7 @@ def of_job(frame: Frame, job: SlurmJobStatus) -> Object:
 def waits(frame: Frame, reason: str, message: str) -> Object:
     """The status of a pod that has no job, and may get one."""
     container = {**_blank(frame.pod), **_kept(_container(frame.pod))}
-    container |= {"state": {"waiting": {"reason": reason, "message": cut(message, LONGEST)}}}
+    container |= {"state": {"waiting": {"reason": reason, **_message(message)}}}
     return _status(frame, "Pending", container, reason)
 
 
@@ -98,7 +98,7 @@ def refused(frame: Frame, reason: str, message: str) -> Object:
 def over(frame: Frame, reason: str, message: str) -> Object:
     """The status of a pod whose job is no more, and has left no other end."""
     before, now = _container(frame.pod), stamp(frame.now)
-    end: dict[str, Any] = {"exitCode": CANCELLED, "reason": reason, "message": cut(message, LONGEST)}
+    end: dict[str, Any] = {"exitCode": CANCELLED, "reason": reason, **_message(message)}
     end |= {"startedAt": _started(before) or now, "finishedAt": now}
     return _ended(frame, {**_blank(frame.pod), **_kept(before)}, end)
 
@@ -126,16 +126,17 @@ def _end(job: SlurmJobStatus, before: Mapping[str, Any], now: datetime) -> dict[
     if not 0 < code <= _HIGHEST:
         code = CANCELLED if job.reason in _ENDED_BY_SLURM else 1
     reason = _WORDS.get(job.reason, job.reason or "Error")
-    return {**end, "exitCode": code, "reason": reason, "message": cut(job.summary, LONGEST)}
+    return {**end, "exitCode": code, "reason": reason, **_message(job.summary)}
 
 
 def _blank(pod: Object) -> dict[str, Any]:
-    """What each status of the container has."""
+    """What each status of the container has, as the API server stores it: lists are compared whole."""
     container = (pod["spec"].get("containers") or [{}])[0]
     return {
         "name": str(container.get("name", "")),
         "image": str(container.get("image", "")),
         "imageID": "",
+        "lastState": {},
         "restartCount": 0,
         "ready": False,
         "started": False,
@@ -159,6 +160,11 @@ def _restarts(before: Mapping[str, Any], job: SlurmJobStatus, now: datetime) -> 
     if started:
         end["startedAt"] = started
     return {**kept, "restartCount": count, "lastState": {"terminated": end}}
+
+
+def _message(text: str) -> dict[str, str]:
+    """A message, if there is one: the API server stores no empty one."""
+    return {"message": cut(text, LONGEST)} if text else {}
 
 
 def _container_id(number: int) -> str:

@@ -98,3 +98,19 @@ def test_what_is_shown_is_shown_once_and_restarts_never_go_back(seed: int) -> No
     status = merge(status, patch_between(status, shown(ended("Succeeded"), status)))
     assert status["phase"] == "Succeeded"
     assert list(status["containerStatuses"][0]["state"]) == ["terminated"]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        SlurmJobStatus(state="Pending", reason="Queued", job_id=7),
+        SlurmJobStatus(state="Running", reason="Running", job_id=7, start_time=NOW),
+        ended("Failed", reason="NonZeroExitCode", exit_code=3),
+    ],
+)
+def test_a_container_is_written_as_the_api_server_stores_it(job: SlurmJobStatus) -> None:
+    """It adds an empty last state, and leaves out empty messages; lists are compared whole."""
+    (container,) = shown(job)["containerStatuses"]
+    (state,) = container["state"].values()
+    assert container["lastState"] == {}
+    assert "" not in state.values()

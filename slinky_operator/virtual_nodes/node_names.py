@@ -18,6 +18,9 @@ TAINT_KEY: Final = "virtual-kubelet.io/provider"
 TAINT_VALUE: Final = "wlm"
 """The taint of wlm-operator's virtual nodes, with the effect NoSchedule."""
 
+PROVIDER: Final = "slurm://"
+"""Scheme of the provider's id: cloud controllers leave Nodes of a provider that they do not know."""
+
 GPU: Final = "nvidia.com/gpu"
 """The extended resource that stands for the GRES gpu, of whatever maker, so that usual manifests fit."""
 
@@ -53,10 +56,15 @@ def node_name(host: str, partition: str) -> str:
 
 
 def virtual_node(obj: Object) -> VirtualNode | None:
-    """What a Node stands for; None if it is not a virtual Node of the operator's."""
+    """What a Node stands for; None if it is not a virtual Node of the operator's.
+
+    Labels and annotations are easily put on a real Node; its provider's id cannot be changed.
+    """
     about = obj.get("metadata") or {}
     partition = (about.get("labels") or {}).get(labels.LABEL_VIRTUAL_NODE)
     cluster = str((about.get("annotations") or {}).get(labels.ANNOTATION_VIRTUAL_NODE_CLUSTER, "")).split("/")
+    if (obj.get("spec") or {}).get("providerID") != f"{PROVIDER}{about.get('name')}":
+        return None
     if not partition or len(cluster) != len(("namespace", "name", "uid")) or not all(cluster):
         return None
     namespace, name, uid = cluster

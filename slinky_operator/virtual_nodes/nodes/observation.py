@@ -131,7 +131,8 @@ class Observation:
         if slurm is not None and ready:
             due = max(self._poll.ask(key, uid, slurm), AGAIN_S)
             answer = self._poll.known(uid)
-            if answer.partitions is not None:
+            # An answer without any partition removes no Node.
+            if answer.partitions:
                 memory.facts = await _facts(key, uid, answer, dict(slurm.nodes))
         chosen, problems = wanted_of(wanted)
         return Snapshot(
@@ -160,6 +161,8 @@ def _availability(slurm: Slurm | None, answer: PartitionAnswer, known_for: float
         return Availability(slurm=False, slurm_message=slurm.contact.why)
     if answer.partitions is None:
         return Availability(slurm=False if answer.failure else None, slurm_message=answer.failure)
+    if not answer.partitions:
+        return Availability(slurm=False, slurm_message="its answer has no partition at all")
     return Availability()
 
 

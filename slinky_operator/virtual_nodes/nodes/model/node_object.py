@@ -15,15 +15,12 @@ from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import VIRTUAL_NODES
 from slinky_operator.reconcile.text import cut, stamp
-from slinky_operator.virtual_nodes.node_names import TAINT_KEY, TAINT_VALUE, extended_resource
+from slinky_operator.virtual_nodes.node_names import PROVIDER, TAINT_KEY, TAINT_VALUE, extended_resource
 from slinky_operator.virtual_nodes.nodes.model.partitions import PartitionFacts
 
 Taint = Mapping[str, str]
 
 NO_SCHEDULE: Final = "NoSchedule"
-
-PROVIDER: Final = "slurm://"
-"""Scheme of the provider's id: cloud controllers leave Nodes of a provider that they do not know."""
 
 SLURM_REACHABLE: Final = "SlurmReachable"
 PARTITION_UP: Final = "PartitionUp"

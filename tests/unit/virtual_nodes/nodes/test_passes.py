@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -162,14 +163,41 @@ async def test_a_partition_that_comes_back_ends_the_operators_cordon_and_no_othe
     _ = await world.kube.merge_patch(VIRTUAL_NODES, "slurm-site-debug", {"spec": {"unschedulable": True}})
     world.kube.put(PODS, {"metadata": {"name": "p", "namespace": "team"}, "spec": {"nodeName": "slurm-site-debug"}})
     world.kube.put(PODS, {"metadata": {"name": "q", "namespace": "team"}, "spec": {"nodeName": "slurm-site-gpu"}})
+    before, world.slurm.all = world.slurm.all, [partition("other")]
+    for _ in range(4):
+        _ = await world.step(seconds=60)
+    both = "debug", "gpu"
+    assert [world.node(name)["spec"]["unschedulable"] for name in both] == [True, True]
+    world.slurm.all = before
+    _ = await world.step(seconds=60)
+    assert [world.node(name)["spec"].get("unschedulable") for name in both] == [True, None]
+    assert all(taints(world.node(name)) == [PROVIDER] for name in both)
+
+
+async def test_an_answer_without_any_partition_removes_no_node() -> None:
+    world = World(cluster())
+    _ = await world.step()
     before, world.slurm.all = world.slurm.all, []
     for _ in range(4):
         _ = await world.step(seconds=60)
-    assert [obj["spec"]["unschedulable"] for obj in world.nodes.values()] == [True, True]
+    assert [obj["spec"].get("unschedulable") for obj in world.nodes.values()] == [None, None]
+    assert f"{UNAVAILABLE}=SlurmUnreachable:NoSchedule" in taints(world.node("gpu"))
+    assert "its answer has no partition at all" in world.shown()["message"]
     world.slurm.all = before
     _ = await world.step(seconds=60)
-    assert [obj["spec"].get("unschedulable") for obj in world.nodes.values()] == [True, None]
     assert all(taints(obj) == [PROVIDER] for obj in world.nodes.values())
+
+
+async def test_a_real_node_is_not_taken_for_one_of_the_operators_by_what_anybody_can_write() -> None:
+    world = World(cluster())
+    _ = await world.step()
+    real: Any = {**world.node("gpu"), "spec": {"providerID": "aws:///a/i-1"}}
+    _ = await world.kube.delete(VIRTUAL_NODES, "slurm-site-gpu")
+    theirs = world.kube.put(VIRTUAL_NODES, real)
+    await world.edit(partitions=["debug"])
+    for _ in range(3):
+        _ = await world.step(seconds=60)
+    assert world.nodes["slurm-site-gpu"] is theirs
 
 
 async def test_a_node_that_somebody_has_deleted_comes_back_while_slurm_is_away() -> None:

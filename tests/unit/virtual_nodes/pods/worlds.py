@@ -163,7 +163,8 @@ class PodWorld(JobWorld):
         }
         conditions = [{"type": "Ready", "status": ready}]
         addresses = [{"type": "InternalIP", "address": "10.0.0.7"}]
-        self.kube.put(VIRTUAL_NODES, {"metadata": about, "status": {"conditions": conditions, "addresses": addresses}})
+        status = {"conditions": conditions, "addresses": addresses}
+        self.kube.put(VIRTUAL_NODES, {"metadata": about, "spec": {"providerID": f"slurm://{NODE}"}, "status": status})
 
     def pod(self, name: str = "p", *, uid: str = "", owner: Object | None = None, **spec: Any) -> None:
         """Bind a pod to the virtual Node."""

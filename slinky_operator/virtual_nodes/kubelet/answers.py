@@ -46,6 +46,9 @@ _NOT_THERE: Final = {
 }
 """First parts of paths that name a pod next, and what does not work because of them."""
 
+_WITHOUT_WORDS: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
+"""In place of an answer with such a status, kubectl logs shows a sentence of its own; that of a 500 it shows."""
+
 _NAME: Final = re.compile("[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?", re.ASCII)
 _NO_NODE: Final = ""
 
@@ -112,12 +115,13 @@ class Answers:
         try:
             return await self._answer(request, known)
         except NotServed as error:
-            return _refused(error)
+            return _refused(error, request)
         except (ConnectionError, asyncio.CancelledError):
             raise
         except Exception:
             logger.exception("kubelet API: %s failed", request.method)
-            return _refused(NotServed(HTTPStatus.INTERNAL_SERVER_ERROR, "the operator failed: its log says why"))
+            failed = NotServed(HTTPStatus.INTERNAL_SERVER_ERROR, "the operator failed: its log says why")
+            return _refused(failed, request)
 
     async def _answer(self, request: web.BaseRequest, known: Callable[[], None]) -> web.StreamResponse:
         if not self._leads():
@@ -218,8 +222,14 @@ def _parts(path: str) -> tuple[str, str, str, str]:
     return first, namespace, name, container
 
 
-def _refused(error: NotServed) -> web.Response:
+def _refused(error: NotServed, request: web.BaseRequest) -> web.Response:
+    """A refusal in the form of which the API server hands on the sentence."""
     headers = {"Connection": "close"}
     if error.status is HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    return web.Response(status=error.status, text=f"{error.why}\n", headers=headers)
+    if "Upgrade" in request.headers:
+        # It tries to read the answer as a Status, and takes a sentence with a colon for an empty one.
+        body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": error.status}
+        return web.json_response({**body, "message": error.why}, status=error.status, headers=headers)
+    status = HTTPStatus.INTERNAL_SERVER_ERROR if error.status in _WITHOUT_WORDS else error.status
+    return web.Response(status=status, text=f"{error.why}\n", headers=headers)

@@ -143,7 +143,12 @@ class Listener:
             listening.close()
             for task in tuple(self._beginning):
                 _ = task.cancel()
+            connected = [one.transport for one in server.connections]
             await server.shutdown(END_S)
+            for transport in connected:
+                # One with TLS is closed only when its other side agrees.
+                if transport is not None:
+                    transport.abort()
 
     def _accepted(self, server: web.Server, connection: socket.socket, address: str) -> None:
         """Give a connection its place, and begin with it in a task of its own."""

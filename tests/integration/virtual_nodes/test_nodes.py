@@ -50,7 +50,7 @@ async def test_nodes_are_registered_in_one_call_and_settle(control_plane: Contro
         }
         made = await kube.create(CLUSTERS, body, host)
         clusters, nodes, slurm, poll = Store(), Store(), Slurm(), PartitionPoll()
-        slurm.get = lambda _: slurm  # type: ignore[method-assign]
+        slurm.get = lambda _: slurm  # type: ignore[assignment, method-assign]
         leases = NodeLeases(kube.apart(10), nodes)
         observation = Observation(nodes, slurm, poll, KubeletAddress("10.0.0.7", 10350))
         reconciler = VirtualNodesReconciler(kube, Told(), ClusterReader(clusters), observation, poll, leases, ["*"])

@@ -101,8 +101,10 @@ def test_it_makes_no_other_nodes_and_changes_none(cluster: ControlPlane) -> None
     assert own in refusal(cluster, "create", "-f", "-", stdin=node("real-2"))
     assert own in refusal(cluster, *status("node", REAL, READY))
     assert own in refusal(cluster, "delete", "node", REAL)
-    # kubectl cordon prints a refusal and ends with 0.
     assert own in refusal(cluster, "patch", "node", REAL, "-p", json.dumps({"spec": {"unschedulable": True}}))
+    # kubectl cordon prints a refusal and ends with 0.
+    _ = refusal(cluster, "cordon", REAL)
+    assert "unschedulable" not in cluster.kubectl.get("node", REAL)["spec"]
     # Nor does it make one its own by a label.
     assert own in refusal(cluster, "label", "node", REAL, f"{LABEL_VIRTUAL_NODE}=cpu")
 

@@ -115,12 +115,15 @@ class KubeletApi:
         OSError
             The port is in use.
         """
-        await self.look()
-        self._listener.listen()
-        logger.info("kubelet API of virtual Nodes on port %d", self.port)
-        async with asyncio.TaskGroup() as tasks:
-            _ = tasks.create_task(self._listener.run())
-            _ = tasks.create_task(self._look_again())
+        # Made before the first pause: at its end, kopf cancels all tasks that are younger than itself.
+        looking = asyncio.create_task(self._look_again(), name="certificate of virtual Nodes")
+        try:
+            await self.look()
+            self._listener.listen()
+            logger.info("kubelet API of virtual Nodes on port %d", self.port)
+            await self._listener.run()
+        finally:
+            _ = looking.cancel()
 
     def _current(self) -> ssl.SSLContext:
         if self._context is None:
@@ -130,7 +133,11 @@ class KubeletApi:
     async def _look_again(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            await self.look()
+            try:
+                await self.look()
+            except Exception:
+                # A bug; what is in use stays, and the look is repeated.
+                logger.exception("kubelet API: the certificate was not looked at")
 
     async def look(self) -> None:
         """Read the certificate and the authority, and use what has changed."""

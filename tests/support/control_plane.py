@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hack import ports
 from hack.localkube import control_plane_only
+from hack.localkube.host.machine import Machine
 from hack.localkube.kubectl import Kubectl
+from hack.localkube.servers import control_plane as servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +35,22 @@ class ControlPlane:
 
 
 @contextmanager
-def running(name: str) -> Iterator[ControlPlane]:
-    """Run a control plane named after the test run and this process, so that several run side by side."""
+def running(name: str, *, controllers: bool = False) -> Iterator[ControlPlane]:
+    """Run a control plane named after the test run and this process, so that several run side by side.
+
+    Parameters
+    ----------
+    controllers
+        Whether the controllers of Kubernetes run, too: Jobs, garbage collection, what becomes of Nodes and their pods.
+    """
     name = f"{name}-{os.getpid()}"
     paths = control_plane_only.up(name)
     try:
+        if controllers:
+            host = Machine(paths.machine("control-plane"))
+            server = servers.controller_manager(host.folder, paths.kubeconfig, paths.pki)
+            (port,) = ports.hold(1)
+            host.run(replace(server, argv=[*server.argv, f"--secure-port={port}"]))
         yield ControlPlane(paths.kubeconfig, Kubectl(paths.kubeconfig), paths.audit_log)
     finally:
         control_plane_only.down(name)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from hack import ports
 from hack.localkube.kubectl import wait_for
-from hack.packaging.render import ROOT, render
-from tests.support import audit, service_account, web
+from hack.packaging.render import render
+from tests.support import audit, deployed_operator, service_account
 from tests.support.control_plane import ControlPlane
+from tests.support.deployed_operator import fetch
 from tests.support.served import apply_crds, apply_job_crds, wait_until_allowed
 
 FILES = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "files"}, "data": {"gres.conf": ""}}
@@ -94,14 +89,6 @@ def with_tenants(namespace: str, *, by_labels: bool) -> dict[str, Any]:
     return {**CLUSTER, "spec": {**CLUSTER["spec"], "jobs": {"tenants": [{**found, "user": "alice"}]}}}
 
 
-def fetch(url: str) -> str:
-    """The body, whatever the status; empty while nobody listens."""
-    try:
-        return web.fetch(url, timeout=60).body.decode()
-    except OSError:
-        return ""
-
-
 def writes_of(objects: list[dict[str, Any]]) -> set[tuple[str, str]]:
     """What the operator's own roles let it write: pairs of resource and verb."""
     return {
@@ -119,27 +106,6 @@ def writes_of(objects: list[dict[str, Any]]) -> set[tuple[str, str]]:
 def created_by_apply(asked: list[audit.Write]) -> set[tuple[str, str]]:
     """Rights to create that server-side applies have needed."""
     return {(one.resource, "create") for one in asked if one.verb == "patch" and one.code == 201}
-
-
-@contextmanager
-def operator(arguments: list[str], kubeconfig: Path, namespace: str, log: Path) -> Iterator[str]:
-    """Run the operator as the Deployment would, and give the address of its health server."""
-    (port,) = ports.hold(1)
-    own = [*(flag for flag in arguments if not flag.startswith("--health-port")), f"--health-port={port}"]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{ROOT}:{ROOT / 'api'}",
-        "SLURM_OPERATOR_LEASE_NAMESPACE": namespace,
-    }
-    command = [sys.executable, "-m", "slinky_operator", f"--kubeconfig={kubeconfig}", "--health-host=127.0.0.1", *own]
-    with log.open("w") as output:
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT, cwd=log.parent)
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            status = process.wait(120)
-    assert status == 0, log.read_text()
 
 
 @pytest.mark.timeout(600)
@@ -162,8 +128,7 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
     values: dict[str, Any] = {**scoped, "jobs": {"enabled": True}}
     objects = render(values=values, namespace=name)
     kubectl.apply(objects)
-    (deployment,) = [obj for obj in objects if obj["kind"] == "Deployment"]
-    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    arguments = deployed_operator.arguments_of(objects)
     kubeconfig = service_account.kubeconfig_of(kubectl, control_plane.kubeconfig, name, tmp_path / "kubeconfig")
     log = tmp_path / "operator.log"
     # A role that does not count yet is no right that is missing.
@@ -171,7 +136,7 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
     wait_until_allowed(kubectl, user, "create", "pods", served)
     wait_until_allowed(kubectl, user, "create", "leases.coordination.k8s.io", name)
 
-    with operator(arguments, kubeconfig, name, log) as url:
+    with deployed_operator.running(arguments, kubeconfig, name, log) as url:
         wait_for("the operator ready", lambda: fetch(f"{url}/readyz").rstrip().endswith("\nok"), timeout=60)
         manifests = yaml.safe_dump_all([FILES, with_tenants(served, by_labels=everywhere), NODESET, TOKEN, JOB])
         kubectl("apply", f"--namespace={served}", "--filename=-", stdin=manifests)

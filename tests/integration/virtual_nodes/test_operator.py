@@ -214,14 +214,15 @@ def test_a_bare_pod_runs_as_a_job(site: Site) -> None:
     _ = site.slurm.world.finish_job(number)
     site.until("the pod has succeeded", lambda: site.phase("ends") == "Succeeded")
     site.until("its finalizer is gone", lambda: not site.find("pod", "ends")["metadata"].get("finalizers"))
-    site.kubectl("delete", "pod", "ends", "-n", TEAM, "--timeout=60s")
+    site.kubectl("delete", "pod", "ends", "-n", TEAM, "--wait=false")
+    site.until("the pod has gone", lambda: not site.find("pod", "ends"))
 
 
 @pytest.mark.parametrize("options", [(), ("--grace-period=0", "--force")], ids=["usual", "by force"])
 def test_a_pod_that_is_deleted_takes_its_job_along(site: Site, options: tuple[str, ...]) -> None:
     _ = site.pod("goes")
     pod, number = site.runs("goes")
-    site.kubectl("delete", "pod", "goes", "-n", TEAM, "--timeout=60s", *options)
+    site.kubectl("delete", "pod", "goes", "-n", TEAM, "--wait=false", *options)
     site.until("the pod has gone", lambda: not site.find("pod", "goes"))
     site.until("the job is cancelled", lambda: site.state(number) == "CANCELLED")
     site.until("the SlurmJob has gone", lambda: not site.job_of(pod["metadata"]["uid"]))

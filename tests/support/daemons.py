@@ -240,6 +240,13 @@ def accepts(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def accepts_at(path: Path) -> bool:
+    """Whether something accepts connections on that socket of this machine."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(str(path)) == 0
+
+
 def short_host_name() -> str:
     """Return the name of this machine without its domain."""
     return socket.gethostname().split(".")[0]

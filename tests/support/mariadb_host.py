@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from hack import ports
-from tests.support.daemons import Daemons, accepts
+from tests.support.daemons import Daemons, accepts, accepts_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,10 @@ class MariadbHost(Daemons):
                 ],
                 userspec=f"{MYSQL_UID}:{MYSQL_UID}",
             )
-            self.wait_for(lambda: accepts(self.port), "MariaDB accepts connections")
+            # The socket is there last, and a program beside the server uses it.
+            self.wait_for(
+                lambda: accepts(self.port) and accepts_at(self.data / "socket"), "MariaDB accepts connections"
+            )
         except BaseException:
             self.close()
             raise

@@ -86,7 +86,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.nodeLabels.fromSlurm (not .Values.nodeLabels.clusters) -}}
 {{- fail "nodeLabels.fromSlurm: needs nodeLabels.clusters, the Clusters that may label Nodes, or [\"*\"] for all" -}}
 {{- end -}}
-{{- if .Values.virtualNodes.clusters -}}
+{{- if (.Values.virtualNodes).clusters -}}
 {{- if .Values.watchNamespaces -}}
 {{- fail "virtualNodes.clusters: not together with watchNamespaces, since Nodes are in no namespace" -}}
 {{- end -}}

@@ -352,7 +352,6 @@ def test_an_old_kubernetes_is_refused(chart: Path) -> None:
     [
         *("limits", "limits.externalClusters", "image", "slurm.registry", "workers", "jobs", "nodeLabels", "metrics"),
         *("metrics.podMonitor", "leaderElection.leaseDuration", "log.level", "rbac", "networkPolicy", "shutdownGrace"),
-        "virtualNodes",
     ],
 )
 def test_null_is_refused_where_it_means_nothing(path: str) -> None:

@@ -101,6 +101,7 @@ class Listener:
         self.unknown = shares or Shares(EACH, TOTAL)
         """Places of connections whose caller is not known yet."""
         self._visits: dict[RequestHandler, _Visit] = {}
+        self._transports: dict[RequestHandler, asyncio.Transport] = {}
         self._beginning: set[asyncio.Task[None]] = set()
         self._socket: socket.socket | None = None
 
@@ -127,7 +128,7 @@ class Listener:
         if listening is None:
             raise OSError(errno.EBADF, "the port is not open")
         loop = asyncio.get_running_loop()
-        server = _Server(self._answer, self._closed)
+        server = _Server(self._answer, self._lost)
         try:
             while True:
                 try:
@@ -143,12 +144,11 @@ class Listener:
             listening.close()
             for task in tuple(self._beginning):
                 _ = task.cancel()
-            connected = [one.transport for one in server.connections]
             await server.shutdown(END_S)
-            for transport in connected:
-                # One with TLS is closed only when its other side agrees.
-                if transport is not None:
-                    transport.abort()
+            for transport in tuple(self._transports.values()):
+                # One with TLS is closed only when its other side agrees; by then aiohttp has forgotten it.
+                transport.abort()
+            await asyncio.sleep(0)
 
     def _accepted(self, server: web.Server, connection: socket.socket, address: str) -> None:
         """Give a connection its place, and begin with it in a task of its own."""
@@ -187,9 +187,16 @@ class Listener:
             connection.close()
             self._closed(protocol)
             return
+        if not transport.is_closing():
+            self._transports[protocol] = transport
         visit = self._visits.get(protocol)
         if visit is not None:
             visit.end = transport.abort
+
+    def _lost(self, protocol: RequestHandler) -> None:
+        """A connection is gone."""
+        _ = self._transports.pop(protocol, None)
+        self._closed(protocol)
 
     def _closed(self, protocol: RequestHandler) -> None:
         """A connection is gone, or its caller is known."""
@@ -208,7 +215,7 @@ class _Server(web.Server):
     def __init__(
         self,
         handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
-        closed: Callable[[RequestHandler], None],
+        lost: Callable[[RequestHandler], None],
     ) -> None:
         super().__init__(
             handler,
@@ -220,9 +227,9 @@ class _Server(web.Server):
             max_line_size=HEAD,
             max_field_size=HEAD,
         )
-        self._closed = closed
+        self._lost = lost
 
     @override
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        self._closed(handler)
+        self._lost(handler)
         super().connection_lost(handler, exc)

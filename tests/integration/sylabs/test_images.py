@@ -55,7 +55,8 @@ RunTimeRun="{PLACE}/bin/runtime %b"
 @pytest.fixture(scope="module", params=["24.11", "26.05"])
 def host(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
     """A cluster of two nodes that get their configuration from slurmctld, and share a folder."""
-    slurm = SlurmHost(ensure(request.param))
+    # On a busy machine a script needs more than the 5 s of other tests to remove its folder before Slurm kills it.
+    slurm = SlurmHost(ensure(request.param), extra_conf="KillWait=30")
     slurm.write_file("oci.conf", OCI_CONF)
     with slurm:
         place = slurm.shared / "jobs"

@@ -1,7 +1,7 @@
 """The port of the kubelet API: how many connections there are, for how long, and whose.
 
 A connection carries one request. Until its caller is known it has a few seconds, and a place in the share of its
-address: whoever opens many and says nothing loses them, and keeps nobody else out.
+address: a caller that opens many and says nothing loses them, and keeps nobody else out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ HEAD: Final = 16_384
 Handler = Callable[[web.BaseRequest, Callable[[], None]], Awaitable[web.StreamResponse]]
 """Answers a request; the second argument is called once the caller is known and may ask."""
 
-# What is wrong with requests is told to callers: anybody may send anything, and a line for each would fill the log.
+# Callers get what is wrong with their requests: anybody may send anything, and a line for each would fill the log.
 _SILENT: Final = logging.getLogger(f"{__name__}.requests")
 _SILENT.disabled = True
 

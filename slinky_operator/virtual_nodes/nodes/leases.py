@@ -72,6 +72,7 @@ class NodeLeases:
                 async with asyncio.timeout(pause):
                     _ = await self._hurried.wait()
             except TimeoutError:
+                # Nobody was in a hurry: it is time for the next renewal.
                 continue
 
     async def renew(self) -> bool:

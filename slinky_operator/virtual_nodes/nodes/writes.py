@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from slinky_operator.kube import errors
-from slinky_operator.kube.objects import Object, Page
-from slinky_operator.kube.ports import Creator, Getter, StatusPatcher
+from slinky_operator.kube import errors, ports
+from slinky_operator.kube.objects import Page
 from slinky_operator.kube.resources import PODS, VIRTUAL_NODES, Resource
 from slinky_operator.virtual_nodes.nodes.model.plan import Create, Patch, Remove
 from slinky_operator.virtual_nodes.nodes.model.snapshot import owner_of
@@ -16,34 +15,8 @@ COUNTED: Final = 10
 """Pods that are counted of a Node that is to go; more are some."""
 
 
-class Kube(Getter, Creator, StatusPatcher, Protocol):
+class Kube(ports.Kube, Protocol):
     """What is used of `kube.client.KubeClient`."""
-
-    async def merge_patch(
-        self,
-        resource: Resource,
-        name: str,
-        patch: Object,
-        namespace: str | None = None,
-        *,
-        subresource: str | None = None,
-        resource_version: str | None = None,
-        uid: str | None = None,
-    ) -> Object:
-        """Patch an object that has not changed since."""
-        ...
-
-    async def delete(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str | None = None,
-        *,
-        uid: str | None,
-        resource_version: str | None = None,
-    ) -> Object:
-        """Delete an object that has not changed since."""
-        ...
 
     async def some(
         self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None, most: int

@@ -47,7 +47,7 @@ PLAIN: Final[Mapping[str, Any]] = {
 }
 
 METHODS: Final = "its class needs daemons or a Cluster; what it makes of texts is in functions that are called here"
-ASKS: Final = "it asks Slurm, and gives what it is told to functions that are called here"
+ASKS: Final = "it asks Slurm, and gives the answers to functions that are called here"
 AUTOSCALING: Final = "bounded by the counter's budget: tests/unit/autoscaling/test_hostile_jobs.py"
 IN_WHOLE: Final = "it passes the objects on to functions that are called here"
 IN_FACTS: Final = "`facts` of its module calls it, and is called here"

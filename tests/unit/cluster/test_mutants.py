@@ -15,7 +15,7 @@ pytestmark = pytest.mark.thorough
 def test_a_story_tells_of_the_mutant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant, story = MUTANTS[name]
     (chapter,) = (chapter for chapter, stories in TABLE.items() if story in stories)
-    # What objects are compared with is told by the rules as they are.
+    # What objects are compared with comes from the rules as they are.
     _ = golden.references()
     mutant(monkeypatch)
     assert golden.tell(chapter, story) != golden.stored(chapter)[story]

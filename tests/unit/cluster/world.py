@@ -481,7 +481,7 @@ class World:
     def _preflight(self, action: StartPreflight) -> None:
         name = action.preflight.name
         about = action.preflight.pod.body["metadata"]["annotations"]["kubernetes.io/description"]
-        assert "in this pod, beside the running daemons" in about, "whoever finds a trial's pod must see what it is"
+        assert "in this pod, beside the running daemons" in about, "the pod of a trial must say what it is"
         if action.preflight.config_map is None:
             self._asked(action.preflight.pod.body, name)
             return

@@ -18,7 +18,7 @@ SECRET = "very-secret-token"
 
 
 class Log(Hook):
-    """Keeps what it is told."""
+    """Keeps what it is called with."""
 
     def __init__(self) -> None:
         self.begun: list[Attempt] = []

@@ -38,7 +38,7 @@ VALUES: Mapping[str, dict[str, Any]] = {
     "requeue": {"requeue": False},
     "parameters": {"parameters": {"nice": 10}},
 }
-"""A change of each field that Slurm is told."""
+"""A change of each field that Slurm gets."""
 
 OF_THE_OBJECT = {
     "cluster_name": "test_refusals.py",

@@ -45,7 +45,7 @@ TREE = (
     AssociationSpec(account="biology", cluster=CLUSTER, user="cai", shares=1),
 )
 SCRIPT = "#!/bin/sh\ntrap 'exit 0' TERM\nsleep 600 &\nwait\n"
-"""Runs until it is told to end, and then says that all went well."""
+"""Runs until it gets a signal to end, and then exits with success."""
 
 
 class Site(ABC):

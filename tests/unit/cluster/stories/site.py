@@ -1,7 +1,7 @@
 """The Cluster controller, whole, over an API server in memory, and the kubelets and daemons around it.
 
 A story edits objects and lets passes happen. Between two passes kubelets start pods, trials end, and daemons answer, as
-far as the story does not say otherwise. What the operator does is told at its borders: requests to the API server,
+far as the story does not say otherwise. What the operator does is recorded at its borders: requests to the API server,
 questions to daemons, connections, Events.
 """
 
@@ -185,7 +185,7 @@ class Site:
             await self.one_pass()
 
     async def runs(self) -> None:
-        """Let the Cluster come up; of what was done for that only a digest is told."""
+        """Let the Cluster come up; of what was done for that only a digest is recorded."""
         await self.settle()
         self.telling.unsaid()
 

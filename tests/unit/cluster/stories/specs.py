@@ -23,7 +23,7 @@ PASSES = 3
 """After which everything has been written that a new Cluster needs."""
 
 _KNOWN: dict[str, tuple[str, ...]] = {}
-"""What is told of Clusters without the field, by their specs."""
+"""What is recorded of Clusters without the field, by their specs."""
 
 
 async def lived(site: Site, spec: Mapping[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """A story as text: what was asked for, in words of Kubernetes and Slurm, and none of the operator's own code.
 
-A first object of a kind is told in full; later ones by what differs. Long texts are told by a digest, or by the lines
-that change, and hashes by numbers in the order in which they appear: so an edit of a script changes one line of the
-whole trace, and the same hash in two places is still seen to be the same.
+A first object of a kind is written in full; later ones by what differs. Long texts are written as a digest, or by the
+lines that change, and hashes by numbers in the order in which they appear: so an edit of a script changes one line of
+the whole trace, and the same hash in two places is still seen to be the same.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Flat: TypeAlias = dict[str, str]
 """Values of an object by their paths."""
 
 LONG = 100
-"""Characters of a value that is told as it is."""
+"""Characters of a value that is written as it is."""
 
 MOST_LINES = 40
-"""Lines of one text that are told if they change."""
+"""Lines of one text that are written if they change."""
 
 LINES_AGAIN = 2
 """Changed lines of a text that are not told again."""
@@ -68,7 +68,7 @@ class Telling:
         """Replace what was said so far by its digest: many stories begin with a Cluster that runs."""
         text = self.text()
         passes = sum(line.startswith("- ") for line in self.lines)
-        # Hashes begin anew, so that another beginning leaves the rest of the story as it is.
+        # Hashes begin again, so that another beginning leaves the rest of the story as it is.
         self._said.clear()
         self._numbers.clear()
         self.lines = [f"* runs after {passes} passes #{_digest(text, 8)}"]
@@ -259,7 +259,7 @@ def _counted(counts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Mappings are in order of their keys, lists in their own; what is short is told as a whole."""
+    """Mappings are in order of their keys, lists in their own; what is short is written as a whole."""
     if path and isinstance(value, Mapping | list | tuple):
         whole = json.dumps(value, sort_keys=True, ensure_ascii=False)
         if len(whole) <= LONG and "\\n" not in whole:

@@ -1,4 +1,4 @@
-"""An outage never cancels a job, and no job is begun twice: whoever deletes a pod, and wherever the operator ends."""
+"""An outage never cancels a job, and no job is begun twice: however a pod is deleted, wherever the operator ends."""
 
 from __future__ import annotations
 

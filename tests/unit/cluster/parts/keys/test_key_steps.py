@@ -80,7 +80,7 @@ def test_a_generated_set_becomes_the_users_with_the_first_step_and_is_rotated_li
     assert model.accepted == key_set(*B)
     assert not model.separated
     assert not model.replaced_pods
-    # Whoever takes the name away again gets the set that daemons have back into the generated Secret. The rest of the
+    # Who takes the name away again gets the set that daemons have back into the generated Secret. The rest of the
     # plan has removed the fingerprint of the first one.
     del model.world.children["StatefulSet", "slurm-controller"]["metadata"]["annotations"]
     model.world.raw = {**model.world.raw, "spec": {}}

@@ -89,7 +89,7 @@ def test_the_holder_of_the_most_gives_its_oldest_to_one_of_fewer(stack: ExitStac
     younger = [admitted(found, stack, "a") for _ in range(2)]
     _ = admitted(found, stack, "b")
     _ = admitted(found, stack, "c")
-    assert oldest[1].recv(1) == b"", "it is told"
+    assert oldest[1].recv(1) == b"", "its connection is closed"
     assert len(found) == 4
     # Its thread ends, which counts nothing twice.
     found.leave(oldest[0])

@@ -33,6 +33,9 @@ OVERTAKEN_S: Final = 0.2
 LONGEST: Final = 1000
 """Characters of an Event."""
 
+BEHIND_S: Final = 10.0
+"""Seconds until SlurmJobs are listed again that the cache does not show: versions begin again when etcd is restored."""
+
 
 class PodKube(Kube, Protocol):
     """The calls that passes over pods make."""
@@ -90,11 +93,13 @@ class PodReconciler(Reconciler):
         self._jobs = jobs
         self._observer = observer
         self._now = now
+        self._clock = clock
         self._made: dict[str, None] = {}
         """Uids of pods whose SlurmJob this process has made, and that have not gone."""
         self._uids: dict[Key, str] = {}
         self._newest: dict[str, int] = {}
         """By namespace, the version that the cache of SlurmJobs must have reached: what an earlier leader has left."""
+        self._behind_since: dict[str, float] = {}
 
     @override
     async def gone(self, key: Key) -> Result:
@@ -243,6 +248,9 @@ class PodReconciler(Reconciler):
             self._newest[namespace] = newest
         newest = self._newest[namespace]
         if newest and self._jobs.newest(namespace) < newest:
+            if self._clock() - self._behind_since.setdefault(namespace, self._clock()) > BEHIND_S:
+                del self._newest[namespace], self._behind_since[namespace]
             return False
+        self._behind_since.pop(namespace, None)
         self._newest[namespace] = 0
         return True

@@ -208,6 +208,20 @@ async def test_a_pod_does_not_go_before_the_cache_shows_that_its_slurmjob_is_lef
     assert await world.runs("q") == number
 
 
+async def test_a_version_that_never_comes_is_not_waited_for_after_a_restore_of_etcd(world: PodWorld) -> None:
+    seconds = 0.0
+    world.pods_reconciler._clock = lambda: seconds
+    # Written before the restore, after which versions are lower.
+    world.pods_reconciler._newest["team"] = 10**9
+    world.pod()
+    for _ in range(5):
+        await world.look()
+    assert world.slurmjobs() == []
+    seconds = 11.0
+    await world.runs()
+    assert len(world.slurmjobs()) == 1
+
+
 async def test_a_slurmjob_that_the_cache_does_not_show_is_cancelled_with_its_pod(
     world: PodWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,7 +78,8 @@ class MariadbHost(Daemons):
             )
             # The socket is there last, and a program beside the server uses it.
             self.wait_for(
-                lambda: accepts(self.port) and accepts_at(self.data / "socket"), "MariaDB accepts connections"
+                lambda: accepts(self.port) and accepts_at(self.binds["/var/lib/mysql"] / "socket"),
+                "MariaDB accepts connections",
             )
         except BaseException:
             self.close()

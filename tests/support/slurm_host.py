@@ -350,6 +350,23 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         result = self.run("sbatch", "--parsable", "-o", "/dev/null", *options, stdin=f"#!/bin/sh\n{script}\n")
         return int(result.stdout.strip().split(";")[0])
 
+    def saved(self, name: str) -> bytes:
+        """A file of slurmctld's state; empty before there is one, and in the instant in which it is replaced."""
+        try:
+            return (self.shared / "slurmctld" / name).read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def has_saved(self, text: str) -> bool:
+        """Whether slurmctld has saved its jobs with this text in one of them, such as a name."""
+        return text.encode() in self.saved("job_state")
+
+    def wait_saved(self, job: int) -> None:
+        """Wait until slurmctld has saved its jobs as they are now: what it has not, a kill forgets."""
+        comment = f"saved-{time.time_ns()}"
+        self.run("scontrol", "update", f"JobId={job}", f"Comment={comment}")
+        self.wait_for(lambda: self.has_saved(comment), "slurmctld saves its jobs")
+
     def job_state(self, job: int) -> str:
         """Long state word of a job, e.g. ``RUNNING``; empty when Slurm has forgotten it."""
         return self.run("squeue", "-h", "-j", str(job), "-t", "all", "-o", "%T", check=False).stdout.strip()

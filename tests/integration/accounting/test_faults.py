@@ -86,21 +86,12 @@ def test_no_record_is_lost_when_slurmdbd_is_killed(slurm: AccountingHost) -> Non
 
 
 def test_no_record_is_lost_when_slurmctld_is_killed(slurm: AccountingHost) -> None:
-    state = slurm.shared / "slurmctld" / "job_state"
-    go, marker = slurm.shared / "go", slurm.shared / "marker"
+    go = slurm.shared / "go"
     # A job that slurmctld has started and not yet saved would be started again, which slurmd refuses: none starts now.
     holds = [slurm.sbatch("until [ -e /var/spool/go ]; do sleep 0.1; done") for _ in range(CPUS)]
     slurm.wait_for(lambda: all(slurm.job_state(job) == "RUNNING" for job in holds), "the node is full", PATIENCE)
     jobs = submit(slurm)
-    marker.touch()
-    submitted = marker.stat().st_mtime_ns
-
-    def saved() -> bool:
-        # It saves what has changed: without another change the last time may have been just before the mark.
-        slurm.run("scontrol", "update", f"JobId={jobs[-1]}", "Comment=saved")
-        return state.stat().st_mtime_ns > submitted
-
-    slurm.wait_for(saved, "slurmctld saves its jobs", PATIENCE)
+    slurm.wait_saved(jobs[-1])
     slurm.stop("slurmctld", kill=True)
     slurm.start_slurmctld()
     slurm.wait_for(lambda: slurm.node_is_up("w-0"), "the node is back", PATIENCE)

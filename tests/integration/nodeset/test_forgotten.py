@@ -62,18 +62,6 @@ def after_minutes(host: SlurmHost, port: int, now: datetime, *jobs: int) -> Step
     return running_steps.after(first, asked(host, port), jobs, now)
 
 
-def saved(host: SlurmHost, *jobs: int) -> None:
-    """Wait until slurmctld has saved what it shows now."""
-    state, marker = host.shared / "slurmctld" / "job_state", host.shared / "marker"
-    marker.touch()
-
-    def is_saved() -> bool:
-        host.run("scontrol", "update", f"JobId={jobs[-1]}", "Comment=saved")
-        return state.stat().st_mtime_ns > marker.stat().st_mtime_ns
-
-    host.wait_for(is_saved, "slurmctld saves its jobs")
-
-
 def copy(folder: Path, to: Path) -> None:
     """Copy a folder with the owners of its files."""
     subprocess.run(["cp", "-a", folder, to], check=True)
@@ -93,7 +81,7 @@ def test_slurmds_show_what_a_killed_slurmctld_has_forgotten(slurm: SlurmHost) ->
     host.add_node("w-0", cpus=2, extra="ns/a", instance_id="u0")
     over, alive = (host.sbatch(WAIT.format(name), "-w", "w-0") for name in ("over", "alive"))
     host.wait_for(lambda: {host.job_state(job) for job in (over, alive)} == {"RUNNING"}, "both jobs run")
-    saved(host, over, alive)
+    host.wait_saved(alive)
     copy(host.shared / "slurmctld", host.shared / "earlier")
     host.add_node("w-1", extra="ns/a", instance_id="u1")
     host.add_node("w-2", extra="ns/a", instance_id="u2")

@@ -39,7 +39,9 @@ STANDARD = (1 << 31) - 1
 
 @pytest.fixture(scope="module", params=["24.11", "26.05"])
 def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
-    with SlurmHost(ensure(request.param), extra_conf="GresTypes=fpga") as host:
+    # That of a slurmd whose command line names none.
+    (port,) = ports.hold(1)
+    with SlurmHost(ensure(request.param), extra_conf=f"GresTypes=fpga\nSlurmdPort={port}") as host:
         entrypoint = host.shared / "entrypoint.sh"
         entrypoint.write_text(LIKE_SLINKYS)
         entrypoint.chmod(0o755)

@@ -35,11 +35,6 @@ class Followed(SlurmHost):
         self.spawn("slurmctld", ["sh", "-c", first_process(pause=1, patience=8).replace("$$", "$")])
         self.wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, "slurmctld answers")
 
-    def has_saved(self, name: str) -> bool:
-        """Whether slurmctld has written the job of this name."""
-        state = self.shared / "slurmctld" / "job_state"
-        return state.exists() and name.encode() in state.read_bytes()
-
     def start_again(self) -> str:
         """Do as the kubelet does when a container has ended of itself; returns what the container said last."""
         daemon = self.daemons["slurmctld"]

@@ -18,7 +18,7 @@ from slinky_operator.cluster.rollout.preflight.jobs_copy import harmed
 from slinky_operator.cluster.trials.jobs_pod import jobs_trial
 from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.slurm.exit_messages import short
-from tests.integration.slurm_conf.test_state_trial import CLUSTER, IMAGES, WAITS, Trial, saved
+from tests.integration.slurm_conf.test_state_trial import CLUSTER, IMAGES, WAITS, Trial
 from tests.support.slurm_host import SlurmHost
 
 pytestmark = pytest.mark.timeout(300)
@@ -87,7 +87,7 @@ def test_it_names_the_jobs_that_would_end_and_no_others(release: str, tmp_path: 
         pending = {name: host.sbatch("true", *more, "--begin=now+1hour") for name, more in words.items()}
         host.wait_for(lambda: {host.job_state(job) for job in running.values()} == {"RUNNING"}, "jobs run")
         host.sbatch("true", "--hold", "--comment=the-last-one")
-        host.wait_for(lambda: b"the-last-one" in saved(host, "job_state"), "slurmctld has saved its jobs")
+        host.wait_for(lambda: host.has_saved("the-last-one"), "slurmctld has saved its jobs")
 
         def tried(change: tuple[str, str]) -> set[int]:
             with a_trial(release, host, change) as trial:
@@ -112,8 +112,8 @@ def test_what_slurmctld_refuses_only_with_its_nodes_is_refused_in_its_words(tmp_
         host.add_node("w-0")
         host.run("scontrol", "update", "NodeName=w-0", "Topology=default:rack")
         host.sbatch("true", "--hold", "--comment=the-last-one")
-        host.wait_for(lambda: b"the-last-one" in saved(host, "job_state"), "slurmctld has saved its jobs")
-        host.wait_for(lambda: b"rack" in saved(host, "node_state"), "slurmctld has saved its nodes")
+        host.wait_for(lambda: host.has_saved("the-last-one"), "slurmctld has saved its jobs")
+        host.wait_for(lambda: b"rack" in host.saved("node_state"), "slurmctld has saved its nodes")
         with a_trial("26.05", host, (r"\brack\b", "other")) as trial:
             code, said = trial.result()
     assert code == 1

@@ -150,17 +150,22 @@ class Load:
             one.join()
 
     def rest(self) -> None:
-        """Submit nothing, and wait until slurmctld has saved what was submitted: what it has not, a kill forgets."""
+        """Submit nothing, and wait until all has ended and is saved: a kill forgets the rest.
+
+        A job that slurmctld has started and not saved would be started again, which its slurmd refuses.
+        """
         self.idle.clear()
         self.submits.clear()
         assert self.idle.wait(90), "a submission ends"
-        marker = self.host.run(
-            "sbatch", "-H", "--parsable", "-J", f"saved-{time.time()}", "--wrap", "true"
-        ).stdout.strip()
-        name = self.host.run("squeue", "-h", "-j", marker, "-o", "%j").stdout.strip().encode()
-        state = self.host.shared / "slurmctld" / "job_state"
-        self.host.wait_for(lambda: state.exists() and name in state.read_bytes(), "slurmctld has saved its jobs")
-        self.host.run("scancel", marker)
+        host = self.host
+        host.wait_for(lambda: not self.unfinished() & {*self.jobs}, "what was submitted has ended")
+        marker = int(host.run("sbatch", "-H", "--parsable", "--wrap", "true").stdout)
+        host.wait_saved(marker)
+        host.run("scancel", str(marker))
+
+    def unfinished(self) -> set[int]:
+        """Jobs that wait, run or end."""
+        return {int(number) for number in self.host.run("squeue", "-h", "-o", "%A").stdout.split()}
 
     def go_on(self) -> None:
         """Submit again."""

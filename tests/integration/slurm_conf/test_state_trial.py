@@ -128,16 +128,8 @@ def with_jobs(host: SlurmHost) -> list[int]:
     jobs = [host.sbatch(WAITS, "-w", name) for name in ("w-0", "w-1")]
     host.wait_for(lambda: all(host.job_state(job) == "RUNNING" for job in jobs), "jobs run")
     host.sbatch("true", "--hold", "--comment=the-last-one")
-    host.wait_for(lambda: b"the-last-one" in saved(host, "job_state"), "slurmctld has saved its jobs")
+    host.wait_for(lambda: host.has_saved("the-last-one"), "slurmctld has saved its jobs")
     return jobs
-
-
-def saved(host: SlurmHost, name: str) -> bytes:
-    """A file of the live state; empty in the instant in which slurmctld replaces it."""
-    try:
-        return (host.shared / "slurmctld" / name).read_bytes()
-    except FileNotFoundError:
-        return b""
 
 
 @pytest.fixture
@@ -233,8 +225,8 @@ def test_jobs_of_accounts_and_reservations_are_read_without_slurmdbd() -> None:
         reserved = ("reservationname=r", "start=now", "duration=60", "users=root", "nodes=w-1", "flags=ignore_jobs")
         host.run("scontrol", "create", "reservation", *reserved)
         host.sbatch("true", "-A", "lab", "--hold", "--comment=the-last-one")
-        host.wait_for(lambda: b"the-last-one" in saved(host, "job_state"), "slurmctld has saved its jobs")
-        host.wait_for(lambda: bool(saved(host, "resv_state")), "slurmctld has saved the reservation")
+        host.wait_for(lambda: host.has_saved("the-last-one"), "slurmctld has saved its jobs")
+        host.wait_for(lambda: bool(host.saved("resv_state")), "slurmctld has saved the reservation")
         with a_trial(NEWEST, host) as trial:
             code, said = trial.result()
             assert (code, said.strip()) == (0, "Recovered information about 4 jobs"), trial.logs()

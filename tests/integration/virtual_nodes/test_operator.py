@@ -155,8 +155,9 @@ class Site:
         ]
 
     def renewed(self) -> str:
-        """When the Node's Lease was renewed last."""
-        return str(self.kubectl.get("lease", NODE, "-n", "kube-node-lease")["spec"]["renewTime"])
+        """When the Node's Lease was renewed last; empty while it has none, as after a Node was made again."""
+        path = "jsonpath={.spec.renewTime}"
+        return self.kubectl("get", "lease", NODE, "-n", "kube-node-lease", "--ignore-not-found", "-o", path)
 
 
 def _pod(name: str, **spec: Any) -> dict[str, Any]:

@@ -66,6 +66,7 @@ from slinky_operator.token import spec as token
 from slinky_operator.virtual_nodes.kubelet import build as kubelet_api
 from slinky_operator.virtual_nodes.nodes import spec as virtual_nodes
 from slinky_operator.virtual_nodes.pods import spec as virtual_pods
+from slinky_operator.virtual_nodes.sylabs_pods import spec as virtual_sylabs_pods
 from slurm_client.connection.intake import MIB, Intake
 
 logger = logging.getLogger(__name__)
@@ -83,6 +84,7 @@ CONTROLLERS: Final = (
     *sylabs.SPECS,
     virtual_nodes.SPEC,
     virtual_pods.SPEC,
+    virtual_sylabs_pods.SPEC,
 )
 """Every controller of this process, those that are switched off too. A new one is added here:
 docs/development/add-a-kind.md has what else it needs."""

@@ -41,6 +41,7 @@ __all__ = [
     "ANNOTATION_VIRTUAL_POD_JOB",
     "ANNOTATION_VIRTUAL_POD_LEFT",
     "ANNOTATION_VIRTUAL_POD_NAME",
+    "ANNOTATION_VIRTUAL_POD_SHOWS",
     "ANNOTATION_WORKS",
     "CLUSTER_PREFIX",
     "FIELD_MANAGER",
@@ -160,6 +161,9 @@ ANNOTATION_VIRTUAL_POD_NAME: Final = VIRTUAL_NODE_PREFIX + "pod-name"
 
 ANNOTATION_VIRTUAL_POD_CONTROLLER: Final = VIRTUAL_NODE_PREFIX + "controller"
 """On SlurmJobs of pods on virtual Nodes: uid of the pod's controller and, behind a slash, which of its pods it is."""
+
+ANNOTATION_VIRTUAL_POD_SHOWS: Final = VIRTUAL_NODE_PREFIX + "shows"
+"""On pods of virtual Nodes that show a SlurmJob instead of having one: name of the SlurmJob, which owns the pod."""
 
 ANNOTATION_VIRTUAL_POD_LEFT: Final = VIRTUAL_NODE_PREFIX + "left"
 """On SlurmJobs whose pod an outage took: what deleted the pod, and when. The next pod of the controller takes the job

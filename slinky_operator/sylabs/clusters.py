@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster.jobs import Sylabs
+from slinky_api.v1alpha1.cluster.jobs import Jobs, Sylabs
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.images.runtimes import Runtime
@@ -125,7 +125,7 @@ def _chosen(one: Candidate, namespace: str, about: NamespaceFacts | None) -> Cho
         return tenants.Refused(f"Cluster {one.title} is invalid: its condition says why. The job waits for it")
     if cluster.deleting:
         return tenants.Refused(f"Cluster {one.title} is being deleted, and runs no new jobs")
-    return Chosen(one.namespace, one.name, granted, site_of(cluster.spec.jobs.sylabs, one.title))
+    return Chosen(one.namespace, one.name, granted, site_of(cluster.spec.jobs, cluster.spec.jobs.sylabs, one.title))
 
 
 def _unread(candidates: Iterable[Candidate], namespace: str, about: NamespaceFacts | None) -> str:
@@ -140,7 +140,7 @@ def _unread(candidates: Iterable[Candidate], namespace: str, about: NamespaceFac
     )
 
 
-def site_of(sylabs: Sylabs, cluster: str) -> Site:
+def site_of(jobs: Jobs, sylabs: Sylabs, cluster: str) -> Site:
     """What the administrator has said, for the translation."""
     shared = sylabs.shared_volume
     return Site(
@@ -153,5 +153,6 @@ def site_of(sylabs: Sylabs, cluster: str) -> Site:
         is_folder_shared=sylabs.shared_folder,
         shared_volume=None if shared is None else {"claimName": shared.claim_name, "mountPath": shared.mount_path},
         logs=sylabs.logs,
+        pods=jobs.virtual_nodes is not None and jobs.virtual_nodes.sylabs_pods,
         cluster=cluster,
     )

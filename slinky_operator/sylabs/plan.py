@@ -198,6 +198,8 @@ def _child(snapshot: Snapshot, cluster: Chosen, translation: Translation) -> Obj
 
 def _logs(translation: Translation) -> Object:
     """The field about output, read where files are."""
+    if translation.pods:
+        return {"logs": {"pod": False}}
     if not translation.logs:
         return {}
     shared = translation.shared_volume

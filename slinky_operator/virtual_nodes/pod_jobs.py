@@ -1,4 +1,4 @@
-"""Pods on virtual Nodes, and the SlurmJobs that they own: the caches of both, and how each is found from the other.
+"""Pods on virtual Nodes, and the SlurmJobs that they own or show: the caches of both, and how each is found.
 
 The owner reference says whose a SlurmJob is. Its name says for which pod it was made: another pod may have taken it
 over since.
@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from slinky_api import labels
 from slinky_operator.kube.cache.informer import prune_managed_fields
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS, VIRTUAL_NODES, VIRTUAL_PODS
 from slinky_operator.reconcile.cached.caches import CacheSpec
 from slinky_operator.reconcile.cached.scripts import prune_job
+from slinky_operator.reconcile.writes.parts import controller_of
 
 OF_POD: Final = "of pod"
 """Index of the SlurmJob cache over the uid of the pod that owns a SlurmJob."""
+
+SHOWING: Final = "showing"
+"""Index of the pod cache over `<namespace>/<SlurmJob>` of pods that show a SlurmJob, and have none of their own."""
 
 _PREFIX: Final = "pod-"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -41,6 +46,23 @@ def job_of(jobs: Store, pod: Object) -> Object | None:
     namespace = pod["metadata"].get("namespace")
     found = jobs.find(OF_POD, str(pod["metadata"].get("uid")))
     return next((job for job in found if job["metadata"].get("namespace") == namespace), None)
+
+
+def shown_name(pod: Object) -> str:
+    """Name of the SlurmJob that a pod shows, having none of its own; empty for a pod that runs as a job itself."""
+    return str((pod["metadata"].get("annotations") or {}).get(labels.ANNOTATION_VIRTUAL_POD_SHOWS) or "")
+
+
+def shown_job(jobs: Store, pod: Object) -> Object | None:
+    """The SlurmJob that a pod shows and belongs to, from the cache of SlurmJobs; None if there is none."""
+    job = jobs.get(pod["metadata"].get("namespace"), shown_name(pod))
+    return job if job is not None and controller_of(pod).get("uid") == job["metadata"].get("uid") else None
+
+
+def by_shown(pod: Object) -> list[str]:
+    """Indexer for `SHOWING`."""
+    name = shown_name(pod)
+    return [f"{pod['metadata'].get('namespace')}/{name}"] if name else []
 
 
 def _by_pod(job: Object) -> list[str]:

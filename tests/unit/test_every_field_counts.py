@@ -232,7 +232,8 @@ def ask_for_a_job() -> None:
     sylabs = {"labels": [label], "runtime": "Apptainer", "folder": "/scratch", "sharedFolder": True}
     sylabs["sharedVolume"] = {"claimName": "data", "mountPath": "/data"}
     sylabs["logs"] = True
-    cluster = Cluster.parse(cluster_object({"jobs": {"tenants": [tenant], "sylabs": sylabs}}))
+    virtual = {"host": "site", "sylabsPods": True}
+    cluster = Cluster.parse(cluster_object({"jobs": {"tenants": [tenant], "sylabs": sylabs, "virtualNodes": virtual}}))
     found = clusters.candidate(cluster)
     assert found is not None
     about = NamespaceFacts(sylabs_cluster=found.title)

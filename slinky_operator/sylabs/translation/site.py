@@ -48,6 +48,8 @@ class Site:
         A claim in each namespace of a tenant that nodes mount too, as SlurmJobs name it; None if there is none.
     logs
         Whether each job gets a pod with its output.
+    pods
+        Whether a pod on a virtual Node shows each job, in place of that.
     partitions
         Partitions that Slurm has, of those that a node selector may stand for.
     cluster
@@ -65,6 +67,7 @@ class Site:
     is_folder_shared: bool = False
     shared_volume: Mapping[str, str] | None = None
     logs: bool = False
+    pods: bool = False
     partitions: frozenset[str] = frozenset()
     cluster: str = ""
 

@@ -71,6 +71,8 @@ class Translation:
         The claim with files of the job that nodes mount too.
     logs
         Whether a pod shows the output of the job.
+    pods
+        Whether a pod on a virtual Node does, in place of that.
     """
 
     spec: SlurmJobSpec
@@ -80,6 +82,7 @@ class Translation:
     without_effect: tuple[str, ...] = ()
     shared_volume: Mapping[str, str] | None = None
     logs: bool = False
+    pods: bool = False
 
     def in_old_words(self, problem: Problem) -> Problem:
         """Name the old field of a problem that was found in `spec`; what no field asks for, the script does."""
@@ -134,6 +137,7 @@ def translate(spec: OldSpec, site: Site, own_folder: str = "") -> Translation:
         selected.without_effect,
         site.shared_volume,
         site.logs,
+        site.pods,
     )
 
 

@@ -39,7 +39,8 @@ class CachedPods:
         pod = self._pods.get(namespace, name)
         if pod is None or self._nodes.find(str((pod.get("spec") or {}).get("nodeName") or "")) is None:
             return None
-        return ServedPod(pod, pod_jobs.job_of(self._jobs, pod))
+        find = pod_jobs.shown_job if pod_jobs.shown_name(pod) else pod_jobs.job_of
+        return ServedPod(pod, find(self._jobs, pod))
 
 
 def build(

@@ -21,7 +21,7 @@ from slinky_operator.reconcile.namespaces import NamespaceReader
 from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.virtual_nodes.directory import Directory
 from slinky_operator.virtual_nodes.node_names import VirtualNode
-from slinky_operator.virtual_nodes.pod_jobs import job_of, owner_pod
+from slinky_operator.virtual_nodes.pod_jobs import SHOWING, by_shown, job_of, owner_pod, shown_job, shown_name
 from slinky_operator.virtual_nodes.pods import deletion, slurmjobs
 from slinky_operator.virtual_nodes.pods.plan import needs_place
 from slinky_operator.virtual_nodes.pods.pod_owners import place
@@ -49,7 +49,7 @@ def _by_place(pod: Object) -> list[str]:
     return [f"{pod['metadata'].get('namespace')}/{where}"] if where else []
 
 
-INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {UID: _by_uid, PLACE: _by_place}
+INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {UID: _by_uid, PLACE: _by_place, SHOWING: by_shown}
 """Indexes the cache of pods must have."""
 
 INDEXES_OF_JOBS: Final[Mapping[str, Indexer]] = {slurmjobs.LEFT: slurmjobs.by_place}
@@ -125,6 +125,9 @@ class Observer:
 
     async def _job(self, pod: Object) -> PodJob | None:
         """The SlurmJob that a pod owns, or names: of one that goes, what the cache does not show is asked for."""
+        if shown_name(pod):
+            shown = shown_job(self._jobs, pod)
+            return None if shown is None else PodJob(shown, stored_status(SlurmJobStatus, shown), is_owned=False)
         owned = job_of(self._jobs, pod)
         if owned is not None:
             return PodJob(owned, stored_status(SlurmJobStatus, owned), is_owned=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_operator.jobs import tenants
@@ -18,6 +19,7 @@ from slinky_operator.jobs import translation as submissions
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import moment
+from slinky_operator.reconcile.writes.parts import controller_of
 from slinky_operator.virtual_nodes.pod_jobs import job_name
 from slinky_operator.virtual_nodes.pods import deletion, pod_owners, projection, slurmjobs
 from slinky_operator.virtual_nodes.pods.projection import ENDED, Frame
@@ -102,11 +104,13 @@ class Plan:
 def needs_place(snapshot: Snapshot) -> bool:
     """Whether a job is to be made for the pod."""
     is_new = snapshot.job is None or not snapshot.job.is_owned
-    return is_new and not deletion.is_deleting(snapshot.pod) and snapshot.phase not in ENDED
+    return not snapshot.shows and is_new and not deletion.is_deleting(snapshot.pod) and snapshot.phase not in ENDED
 
 
 def plan(snapshot: Snapshot) -> Plan:
     """Decide on the next step."""
+    if snapshot.shows:
+        return _showing(snapshot)
     if deletion.is_deleting(snapshot.pod):
         return _deleting(snapshot)
     job = snapshot.job
@@ -120,6 +124,25 @@ def plan(snapshot: Snapshot) -> Plan:
         words = f"SlurmJob {snapshot.named_job} was deleted, and its job with it; create another pod to run it again"
         return Plan(status=projection.over(_frame(snapshot), "SlurmJobDeleted", words))
     return _new(snapshot)
+
+
+def _showing(snapshot: Snapshot) -> Plan:
+    """Show the SlurmJob that the pod belongs to: whatever becomes of the pod, nothing becomes of the job."""
+    job = snapshot.job
+    if deletion.is_deleting(snapshot.pod):
+        return Plan(Release())
+    if snapshot.phase in ENDED:
+        return Plan()
+    if job is not None:
+        return Plan(status=projection.of_job(_frame(snapshot), job.status))
+    if controller_of(snapshot.pod).get("name") == snapshot.shows:
+        # The cache is behind, or the SlurmJob has gone, and the pod goes with it.
+        return Plan(wake=AGAIN_S)
+    words = (
+        f"metadata.annotations[{labels.ANNOTATION_VIRTUAL_POD_SHOWS}]: SlurmJob {snapshot.shows[:253]} does not own "
+        "this pod: leave the annotation out"
+    )
+    return _refused(snapshot, EventReason.UNSUPPORTED_POD_SPEC, words)
 
 
 def _with_job(snapshot: Snapshot, job: PodJob) -> Plan:

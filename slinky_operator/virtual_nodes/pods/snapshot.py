@@ -12,6 +12,7 @@ from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.virtual_nodes.node_names import VirtualNode
+from slinky_operator.virtual_nodes.pod_jobs import shown_name
 from slinky_operator.virtual_nodes.pods.translation.slurmjob import Translation
 
 
@@ -78,6 +79,11 @@ class Snapshot:
     def named_job(self) -> str:
         """Name of the SlurmJob that the pod names; empty if it names none. Users may have written it as well."""
         return str((self.pod["metadata"].get("annotations") or {}).get(labels.ANNOTATION_VIRTUAL_POD_JOB) or "")
+
+    @property
+    def shows(self) -> str:
+        """Name of the SlurmJob that the pod only shows; empty for a pod that runs as a job of its own."""
+        return shown_name(self.pod)
 
     @property
     def phase(self) -> str:

@@ -12,7 +12,7 @@ from slinky_operator.kube.resources import CLUSTERS, SLURMJOBS, VIRTUAL_NODES, V
 from slinky_operator.reconcile.cached.bound_pods import BOUND_TO
 from slinky_operator.reconcile.triggers import Triggers, is_same, own_key, written_by_users
 from slinky_operator.virtual_nodes.directory import Directory
-from slinky_operator.virtual_nodes.pod_jobs import owner_pod
+from slinky_operator.virtual_nodes.pod_jobs import SHOWING, owner_pod
 from slinky_operator.virtual_nodes.pods import slurmjobs
 from slinky_operator.virtual_nodes.pods.observation import PLACE, UID
 
@@ -44,9 +44,12 @@ class PodTriggers:
         )
 
     def job(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of SlurmJobs: the pods that own one, or owned it, and those that one is left for."""
+        """Handler of SlurmJobs: the pods that own one, or owned it, show it, or that one is left for."""
         if is_same(old, new, _shown):
             return
+        for namespace, name in {key_of(obj) for obj in (old, new) if obj is not None}:
+            for pod in self._pods.find(SHOWING, f"{namespace}/{name}"):
+                yield key_of(pod)
         for uid in {owner_pod(obj) for obj in (old, new) if obj is not None} - {""}:
             for pod in self._pods.find(UID, uid):
                 yield key_of(pod)

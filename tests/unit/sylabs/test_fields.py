@@ -11,7 +11,7 @@ from slinky_api.sylabs import wlm
 from slinky_api.v1alpha1.cluster.jobs import Sylabs, SylabsLabel
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.sylabs import clusters
+from slinky_operator.sylabs import clusters, plan
 from slinky_operator.sylabs.translation.slurmjob import translate
 from tests.unit.cluster.world import cluster_object
 
@@ -53,6 +53,17 @@ def made(sylabs: dict[str, Any], spec: dict[str, Any]) -> object:
 def test_a_field_acts(field: str) -> None:
     before, after, spec = FIELDS[field]
     assert made(before, spec) != made(after, spec)
+
+
+def test_pods_on_virtual_nodes_take_the_place_of_pods_with_the_output() -> None:
+    for pods in (True, False):
+        said = {"sylabs": {"logs": True}, "virtualNodes": {"host": "site", "sylabsPods": pods}}
+        candidate = clusters.candidate(Cluster.parse(cluster_object({"jobs": {"tenants": TENANTS, **said}})))
+        assert candidate is not None
+        chosen = clusters.choose([candidate], "team", None, {candidate.title})
+        assert isinstance(chosen, clusters.Chosen)
+        translation = translate(wlm.SlurmJobSpec(batch="#!/bin/sh\n"), chosen.site)
+        assert plan._logs(translation) == ({"logs": {"pod": False}} if pods else {"logs": {}})
 
 
 def test_every_field_is_tried() -> None:

@@ -135,6 +135,10 @@ class VirtualNodes(ImageRuntime):
     partition_config: Annotated[str, Field(max_length=16_384)] | None = None
     """The partition configuration of wlm-operator's red-box, as YAML: by partition, the numbers and features that its
     labels wlm.sylabs.io/* are to have. Default: what Slurm says."""
+    sylabs_pods: bool = False
+    """Whether objects of sylabs' kinds have the pods that wlm-operator gave them, <name>-job and <name>-wlm-job, on the
+    Nodes of their partitions. These pods show the job and its output, and take the place of pods with the output
+    (spec.jobs.sylabs.logs): an object created before has none. Deleting one cancels no job."""
 
 
 class Jobs(ApiModel):

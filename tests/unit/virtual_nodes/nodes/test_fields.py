@@ -24,6 +24,9 @@ FIELDS: Mapping[str, Any] = {
 OF_PODS = {"runtime", "folder", "sharedFolder", "sharedVolume"}
 """How images of pods run; Nodes are the same with each of them."""
 
+OF_SYLABS = {"sylabsPods"}
+"""Which pods objects of sylabs' kinds have: `tests/unit/virtual_nodes/sylabs_pods`."""
+
 
 async def made(**spec: Any) -> dict[str, Object]:
     world = World(cluster(**spec))
@@ -40,4 +43,4 @@ async def test_a_field_acts(field: str) -> None:
 
 
 def test_every_field_is_tried() -> None:
-    assert {one.alias or name for name, one in VirtualNodes.model_fields.items()} == FIELDS.keys() | OF_PODS
+    assert {one.alias or name for name, one in VirtualNodes.model_fields.items()} == FIELDS.keys() | OF_PODS | OF_SYLABS

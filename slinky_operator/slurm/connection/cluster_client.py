@@ -87,6 +87,10 @@ class ClusterClient:
         """What the entry was made from; another one makes another entry."""
         self.waiting: tuple[WaitingReason, ...] = ()
         """Why jobs waited when all of them were last read, for whatever reason."""
+        self.partition_jobs: job_facts.PartitionJobs | None = None
+        """Jobs of each partition when jobs were last read; None before the first list."""
+        self.jobs_listed_at: float | None = None
+        """Monotonic seconds when that was."""
         self._tell = tell
         self._tell_contact = tell_contact
         self._closed = False
@@ -152,7 +156,7 @@ class ClusterClient:
 
     async def _ask_jobs(self) -> Sequence[Job]:
         found = await self.client.all_jobs(timeout=self.endpoint.timeout)
-        self.waiting = job_facts.waiting_reasons([job async for job in sliced(found) if job.is_pending])
+        await self._count(found)
         return found
 
     async def _ask_jobs_briefly(self) -> Sequence[Job]:
@@ -164,10 +168,20 @@ class ClusterClient:
             except errors.TooLarge:
                 self._lists_jobs_from = time.monotonic() + LIST_AGAIN
             else:
-                self.waiting = job_facts.waiting_reasons([job async for job in sliced(found) if job.is_pending])
+                await self._count(found)
                 return found
         found = await self.client.all_jobs(holding_nodes=True, timeout=timeout)
+        await self._count(found, whole=False)
         return (*found, node_references.UNKNOWN)
+
+    async def _count(self, jobs: Sequence[Job], *, whole: bool = True) -> None:
+        """Note how many jobs each partition has, and why they wait."""
+        counter = job_facts.JobCounter()
+        async for job in sliced(jobs):
+            counter.add(job)
+        self.partition_jobs, self.jobs_listed_at = counter.partitions(whole=whole), time.monotonic()
+        if whole:
+            self.waiting = counter.waiting
 
     async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
         """Ask Slurm for these nodes now; the cache has what they show when this returns, and handlers get it as events.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 from typing_extensions import override
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_api.v1alpha1.cluster.status import VirtualNodesStatus
+from slinky_api.v1alpha1.cluster.status import PartitionStatus, VirtualNodesStatus
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
@@ -23,11 +25,15 @@ from slinky_operator.virtual_nodes.nodes import writes
 from slinky_operator.virtual_nodes.nodes.execute import Execution, Leases
 from slinky_operator.virtual_nodes.nodes.model import hosts, report
 from slinky_operator.virtual_nodes.nodes.model.outcome import AGAIN_S
+from slinky_operator.virtual_nodes.nodes.model.partition_status import shown_partitions
 from slinky_operator.virtual_nodes.nodes.model.plan import plan
-from slinky_operator.virtual_nodes.nodes.model.snapshot import Problem
+from slinky_operator.virtual_nodes.nodes.model.snapshot import Problem, Snapshot
 from slinky_operator.virtual_nodes.nodes.model.wishes import refusal_of
 from slinky_operator.virtual_nodes.nodes.observation import Memory, Observation
 from slinky_operator.virtual_nodes.nodes.partition_poll import PartitionPoll
+
+PARTITIONS_EVERY_S: Final = 5.0
+"""Seconds between two writes of the partitions in the status of one Cluster."""
 
 
 class VirtualNodesReconciler(Reconciler):
@@ -113,8 +119,25 @@ class VirtualNodesReconciler(Reconciler):
         snapshot, due = await self._observation.snapshot(key, cluster.uid, wanted, memory, self._clock())
         made = plan(snapshot, self._now())
         outcome = await self._execution.carry_out(obj, snapshot, made, memory)
-        await self._show(obj, cluster, report.report(snapshot, made, outcome))
-        return Result(outcome.pause(due))
+        told = _told(cluster, report.report(snapshot, made, outcome))
+        partitions, left = self._partitions(cluster, snapshot, memory)
+        if await self._show(obj, cluster, told, partitions) and partitions != cluster.status.partitions:
+            memory.partitions_at = self._clock()
+        pause = outcome.pause(due)
+        return Result(min((one for one in (pause, left) if one is not None), default=None))
+
+    def _partitions(
+        self, cluster: Cluster, snapshot: Snapshot, memory: Memory
+    ) -> tuple[tuple[PartitionStatus, ...], float | None]:
+        """The partitions to show, and the seconds until they may change if that is not now."""
+        stored = cluster.status.partitions
+        if snapshot.facts is None or snapshot.wanted is None:
+            return stored, None
+        found = shown_partitions(snapshot.wanted.partitions, snapshot.facts, snapshot.jobs, stored)
+        since = math.inf if memory.partitions_at is None else self._clock() - memory.partitions_at
+        if found == stored or since >= PARTITIONS_EVERY_S:
+            return found, None
+        return stored, PARTITIONS_EVERY_S - since
 
     async def _end(self, key: Key, obj: Object, cluster: Cluster, memory: Memory, refusal: Problem | None) -> Result:
         """A pass over a Cluster that is to have no virtual Nodes."""
@@ -122,19 +145,34 @@ class VirtualNodesReconciler(Reconciler):
         snapshot = self._observation.ending(key, cluster.uid, why)
         outcome = await self._execution.carry_out(obj, snapshot, plan(snapshot, self._now()), memory)
         if refusal is not None and not cluster.deleting:
-            await self._show(obj, cluster, report.refused(refusal, snapshot, outcome))
+            told = _told(cluster, report.refused(refusal, snapshot, outcome))
+            _ = await self._show(obj, cluster, told, ())
         return Result(outcome.pause(None))
 
-    async def _show(self, obj: Object, cluster: Cluster, wanted: VirtualNodesStatus) -> None:
-        """Write the status if it says something else; the Cluster's own controller makes a condition of it."""
-        stored = cluster.status.virtual_nodes
-        if wanted.reason == Reason.CONNECTING and stored is not None and stored.ready is not None:
-            # An operator that has just started knows nothing yet.
-            return
-        before = {} if stored is None else {"virtualNodes": stored.to_dict()}
-        _ = await self.status.write(obj, before, {"virtualNodes": wanted.to_dict()})
+    async def _show(
+        self,
+        obj: Object,
+        cluster: Cluster,
+        wanted: VirtualNodesStatus,
+        partitions: tuple[PartitionStatus, ...],
+    ) -> bool:
+        """Write the status if it says something else, and say whether; the Cluster's controller makes a condition."""
+        before = _fields(cluster.status.virtual_nodes, cluster.status.partitions)
+        return await self.status.write(obj, before, _fields(wanted, partitions)) is not None
 
     def _forget(self, key: Key) -> None:
         known = self._memory.pop(key, None)
         if known is not None:
             self._poll.forget(one.uid for one in self._memory.values())
+
+
+def _told(cluster: Cluster, wanted: VirtualNodesStatus) -> VirtualNodesStatus:
+    """What is shown of the Nodes: an operator that has just started knows nothing yet, and lets stand what is there."""
+    stored = cluster.status.virtual_nodes
+    known = stored is not None and stored.ready is not None
+    return stored if stored is not None and known and wanted.reason == Reason.CONNECTING else wanted
+
+
+def _fields(nodes: VirtualNodesStatus | None, partitions: Sequence[PartitionStatus]) -> dict[str, object]:
+    shown: dict[str, object] = {} if nodes is None else {"virtualNodes": nodes.to_dict()}
+    return {**shown, "partitions": [one.to_dict() for one in partitions]} if partitions else shown

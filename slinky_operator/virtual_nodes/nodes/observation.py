@@ -11,6 +11,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.connection.contact import Contact, ContactState
+from slinky_operator.slurm.job_facts import PartitionJobs
 from slinky_operator.virtual_nodes.node_names import virtual_node
 from slinky_operator.virtual_nodes.nodes.model.node_object import Availability
 from slinky_operator.virtual_nodes.nodes.model.partitions import PartitionFacts, facts
@@ -32,6 +33,7 @@ class Slurm(AskedSlurm, Protocol):
 
     contact: Contact
     nodes_at: float | None
+    partition_jobs: PartitionJobs | None
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -73,6 +75,8 @@ class Memory:
     """By Slurm's last answer."""
     closed_at: dict[str, float] = field(default_factory=dict)
     """By uid of a Node that is to go: since when it is known to take no more pods."""
+    partitions_at: float | None = None
+    """When the partitions in the status were last written."""
 
 
 class Observation:
@@ -147,6 +151,7 @@ class Observation:
             address=self._kubelet.address,
             port=self._kubelet.port,
             problems=problems,
+            jobs=None if slurm is None else slurm.partition_jobs,
         ), due
 
 

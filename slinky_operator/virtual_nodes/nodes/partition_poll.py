@@ -1,7 +1,8 @@
 """Asks each Cluster's Slurm for its partitions, beside the passes: a Slurm that lets calls hang delays none of them.
 
 One question at a time for each Cluster, every `EVERY_S` seconds, and less often the more the answer has cost. Nodes are
-polled once for all controllers (`slurm.connection.cluster_client`).
+polled once for all controllers (`slurm.connection.cluster_client`), and jobs are counted there whenever anybody lists
+them: they are asked for here only where nobody has for `JOBS_EVERY_S`, and by the question that all planners share.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final, Protocol
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.slurm.jobs import wait_after
 from slurm_client.errors import SlurmError
-from slurm_client.models import Partition
+from slurm_client.models import Job, Partition
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +27,9 @@ EVERY_S: Final = 30.0
 
 AGAIN_S: Final = 5.0
 """Seconds until another question after one that has failed."""
+
+JOBS_EVERY_S: Final = 90.0
+"""Seconds without a list of jobs after which the shared one is asked for."""
 
 
 class Client(Protocol):
@@ -38,6 +42,12 @@ class Client(Protocol):
 
 class Slurm(Protocol):
     """What is used of a Cluster's `ClusterClient`."""
+
+    jobs_listed_at: float | None
+
+    async def shared_jobs(self) -> Iterable[Job]:
+        """Jobs, by an answer that all planners share."""
+        ...
 
     @property
     def client(self) -> Client:
@@ -71,6 +81,7 @@ class PartitionPoll:
         self._answers: dict[str, PartitionAnswer] = {}
         self._wanted: dict[str, tuple[Key, Slurm]] = {}
         self._asked: dict[str, asyncio.Task[None]] = {}
+        self._listed: dict[str, asyncio.Task[None]] = {}
         self._woken = asyncio.Event()
         self._tell: Callable[[Key], None] = lambda _key: None
 
@@ -94,9 +105,9 @@ class PartitionPoll:
         """Forget all Clusters but these, by uid."""
         for uid in self._answers.keys() - set(keeps):
             del self._answers[uid]
-            task = self._asked.get(uid)
-            if task is not None:
-                _ = task.cancel()
+            for task in (self._asked.get(uid), self._listed.get(uid)):
+                if task is not None:
+                    _ = task.cancel()
 
     async def run(self) -> None:
         """Ask until cancelled."""
@@ -107,11 +118,27 @@ class PartitionPoll:
                 for uid, (key, slurm) in self._wanted.items():
                     task = group.create_task(self._question(key, uid, slurm), name=f"partitions of {'/'.join(key)}")
                     self._asked[uid] = task
-                    task.add_done_callback(partial(self._answered, uid))
+                    task.add_done_callback(partial(_ended, self._asked, uid))
+                    if uid not in self._listed and self._lacks_jobs(slurm):
+                        task = group.create_task(self._jobs(key, slurm), name=f"jobs of {'/'.join(key)}")
+                        self._listed[uid] = task
+                        task.add_done_callback(partial(_ended, self._listed, uid))
                 self._wanted.clear()
 
-    def _answered(self, uid: str, _: asyncio.Task[None]) -> None:
-        self._asked.pop(uid, None)
+    def _lacks_jobs(self, slurm: Slurm) -> bool:
+        return slurm.jobs_listed_at is None or self._clock() - slurm.jobs_listed_at >= JOBS_EVERY_S
+
+    async def _jobs(self, key: Key, slurm: Slurm) -> None:
+        """Let the jobs be counted: a long list takes far longer than one of partitions, which does not wait for it."""
+        try:
+            _ = await slurm.shared_jobs()
+        except SlurmError as error:
+            logger.info("jobs of %s/%s cannot be counted by partition: %s", *key, error)
+        except Exception:
+            # A bug; the question is repeated.
+            logger.exception("the question for jobs of %s/%s failed", *key)
+        else:
+            self._tell(key)
 
     async def _question(self, key: Key, uid: str, slurm: Slurm) -> None:
         began, before = self._clock(), self.known(uid)
@@ -128,3 +155,7 @@ class PartitionPoll:
         now = self._clock()
         self._answers[uid] = replace(answer, due=now + max(pause, wait_after(now - began)))
         self._tell(key)
+
+
+def _ended(tasks: dict[str, asyncio.Task[None]], uid: str, _: asyncio.Task[None]) -> None:
+    tasks.pop(uid, None)

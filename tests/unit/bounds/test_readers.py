@@ -49,6 +49,7 @@ PLAIN: Final[Mapping[str, Any]] = {
 METHODS: Final = "its class needs daemons or a Cluster; what it makes of texts is in functions that are called here"
 ASKS: Final = "it asks Slurm, and gives the answers to functions that are called here"
 AUTOSCALING: Final = "bounded by the counter's budget: tests/unit/autoscaling/test_hostile_jobs.py"
+COUNTER: Final = "it counts within bounds: tests/unit/slurm/test_job_facts.py"
 IN_WHOLE: Final = "it passes the objects on to functions that are called here"
 IN_FACTS: Final = "`facts` of its module calls it, and is called here"
 ELSEWHERE: Final[Mapping[str, str]] = {
@@ -70,6 +71,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "nodeset.ports.cancel_job": METHODS,
     "nodeset.ports.requeue_job": METHODS,
     "nodeset.triggers.node": METHODS,
+    "slurm.connection.cluster_client._count": IN_WHOLE,
+    "slurm.job_facts.add": COUNTER,
     "slurm.jobs.__init__": METHODS,
     "slurm.jobs._timed": METHODS,
     "slurm.jobs._kept": METHODS,

@@ -56,6 +56,36 @@ class JobCounts(ApiModel):
     minute old, and older where there are more than 1,000 jobs and nothing else has read them."""
 
 
+class PartitionJobCounts(ApiModel):
+    """Slurm jobs of one partition; one that waits for one of several partitions counts in each."""
+
+    running: int = 0
+    """Running jobs."""
+    pending: int | None = None
+    """Pending jobs; tasks of an array that wait together are one. Not set where a list of all jobs is larger than an
+    answer of Slurm may be: then only jobs that hold nodes are read."""
+    waiting: tuple[WaitingReason, ...] = ()
+    """Why jobs are pending, the five most frequent reasons first."""
+
+
+class PartitionStatus(ApiModel):
+    """A partition of Slurm."""
+
+    name: str
+    """Name of the partition."""
+    state: str
+    """Slurm's word: UP, DOWN, DRAIN or INACTIVE."""
+    nodes: int = 0
+    """Nodes of the partition, whatever their states; those of the state FUTURE do not count."""
+    cpus: int = 0
+    """CPUs that its nodes have."""
+    gpus: int = 0
+    """GPUs that its nodes have: generic resources of the name gpu."""
+    jobs: PartitionJobCounts | None = None
+    """Jobs in it, by the last list of jobs that the operator has read, for whatever reason; for this alone it reads one
+    every 90 seconds at most, and more seldom where a list takes long."""
+
+
 class RefusedNodeSet(ApiModel):
     """A NodeSet whose part of the configuration is not used."""
 
@@ -143,6 +173,10 @@ class ClusterStatus(ApiModel):
     """Id (kid) of the RSA key that tokens are signed with; not set while that is the key of auth/jwt."""
     virtual_nodes: VirtualNodesStatus | None = None
     """Partitions as Kubernetes Nodes, with spec.jobs.virtualNodes."""
+    partitions: Annotated[tuple[PartitionStatus, ...], MAP_BY_NAME] = ()
+    """The partitions that spec.jobs.virtualNodes wants, with what each has and what waits for it: the first 100 by
+    name. Written every five seconds at most; while Slurm does not answer, they stay as they were. Empty without
+    spec.jobs.virtualNodes."""
     observed_generation: int | None = None
     """The generation of the spec that this status describes."""
     last_contact: datetime | None = None

@@ -38,7 +38,9 @@ class VirtualNodesPart(Part):
 
     @override
     def fields(self, state: PassState) -> Mapping[str, Any]:
-        return {"virtual_nodes": _decided(state)}
+        decided = _decided(state)
+        partitions = () if decided is None else state.snapshot.cluster.status.partitions
+        return {"virtual_nodes": decided, "partitions": partitions}
 
 
 def _decided(state: PassState) -> VirtualNodesStatus | None:

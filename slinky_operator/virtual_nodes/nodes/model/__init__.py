@@ -14,6 +14,7 @@ module              concern
 `written_record`    what the operator has written on a Node, by an annotation
 `plan`              from a snapshot to what is written
 `outcome`           what has become of a plan, and when the next pass is due
-`report`            what the Cluster shows
+`report`            what the Cluster shows of its Nodes
+`partition_status`  what it shows of its partitions
 ==================  ===============================================================================
 """

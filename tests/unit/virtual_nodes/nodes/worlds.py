@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,13 +14,14 @@ from slinky_operator.kube.resources import CLUSTERS, VIRTUAL_NODES
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.connection.contact import Contact, ContactState
+from slinky_operator.slurm.job_facts import JobCounter, PartitionJobs
 from slinky_operator.virtual_nodes.nodes.controller import VirtualNodesReconciler
 from slinky_operator.virtual_nodes.nodes.leases import NodeLeases
 from slinky_operator.virtual_nodes.nodes.observation import KubeletAddress, Observation
 from slinky_operator.virtual_nodes.nodes.partition_poll import PartitionPoll
 from slinky_operator.virtual_nodes.nodes.triggers import VirtualNodesTriggers
 from slurm_client.errors import Unreachable
-from slurm_client.models import Node, NodeState, Partition, PartitionState
+from slurm_client.models import Job, JobState, Node, NodeState, Partition, PartitionState
 from tests.support.memory_kube import MemoryKube
 
 KEY = ("here", "slurm")
@@ -33,6 +35,10 @@ def partition(name: str, state: str = "UP", **more: Any) -> Partition:
 def slurm_node(name: str, *partitions: str, state: str = "IDLE", **more: Any) -> Node:
     about = {"cpus": 8, "real_memory_mib": 16_000, **more}
     return Node(name=name, state=NodeState(state), partitions=partitions, **about)
+
+
+def job(number: int, partitions: str, reason: str = "", state: str = "PENDING") -> Job:
+    return Job(id=number, partition=partitions, state=JobState.from_words((state,)), state_reason=reason)
 
 
 def cluster(name: str = "slurm", created: str = "2026-01-01T00:00:00Z", **virtual_nodes: Any) -> Object:
@@ -63,8 +69,13 @@ class Slurm:
         }
         self.contact = Contact(ContactState.READY, BEGIN, "")
         self.nodes_at: float | None = 0.0
-        self.asked = 0
-        self.hangs = False
+        self.asked = self.jobs_asked = 0
+        self.hangs = self.jobs_hang = False
+        self.jobs: list[Job] = []
+        self.lists_all = True
+        self.partition_jobs: PartitionJobs | None = None
+        self.jobs_listed_at: float | None = None
+        self.clock: Callable[[], float] = time.monotonic
         self.namespace, self.name = KEY
 
     @property
@@ -82,6 +93,20 @@ class Slurm:
             raise Unreachable("no answer")
         return list(self.all)
 
+    async def shared_jobs(self) -> Sequence[Job]:
+        self.jobs_asked += 1
+        if self.jobs_hang:
+            await asyncio.Event().wait()
+        self.list_jobs()
+        return self.jobs
+
+    def list_jobs(self) -> None:
+        """Count jobs, as a client does when anybody lists them."""
+        counter = JobCounter()
+        for job in self.jobs:
+            counter.add(job)
+        self.partition_jobs, self.jobs_listed_at = counter.partitions(whole=self.lists_all), self.clock()
+
     def away(self) -> None:
         self.contact = Contact(ContactState.UNREACHABLE, BEGIN, "slurmctld is away")
 
@@ -94,6 +119,7 @@ class World:
 
     def __init__(self, *clusters: Object, allowed: Sequence[str] = ("*",)) -> None:
         self.kube, self.slurm, self.seconds = MemoryKube(), Slurm(), 0.0
+        self.slurm.clock = self.clock
         self.told: list[str] = []
         store, nodes = self.kube.cache(CLUSTERS), self.kube.cache(VIRTUAL_NODES)
         for one in clusters:
@@ -134,7 +160,7 @@ class World:
         task = asyncio.create_task(self.poll.run())
         try:
             result = await self.reconciler.reconcile(key)
-            for _ in range(5):
+            for _ in range(8):
                 await asyncio.sleep(0)
             if self.slurm.asked > before and not self.slurm.hangs:
                 await answered.wait()
@@ -156,6 +182,12 @@ class World:
         assert found is not None
         shown: dict[str, Any] = (found.get("status") or {}).get("virtualNodes") or {}
         return shown
+
+    @property
+    def partitions(self) -> list[dict[str, Any]]:
+        found = self.kube.find(CLUSTERS, "slurm", "here")
+        assert found is not None
+        return list((found.get("status") or {}).get("partitions") or ())
 
     async def edit(self, name: str = "slurm", **spec: Any) -> None:
         _ = await self.kube.merge_patch(CLUSTERS, name, {"spec": {"jobs": {"virtualNodes": spec}}}, "here")

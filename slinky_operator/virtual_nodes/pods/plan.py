@@ -233,12 +233,13 @@ def _deleting(snapshot: Snapshot) -> Plan:
     if not job.is_owned:
         message = f"the pod was deleted, which nobody had ordered; its job runs on as SlurmJob {snapshot.named_job}"
         return Plan(Release(), _unless_ended(snapshot, projection.left(_frame(snapshot), message)))
-    if projection.is_finished(job.status):
+    why = deletion.outage(pod, is_preemption_meant=snapshot.is_preemption_meant)
+    # The next pod of the controller may be there: it must find the end that this one has not shown, or it runs again.
+    if projection.is_finished(job.status) and (not why or projection.shows_end(pod)):
         status = projection.of_job(_frame(snapshot), job.status)
         return Plan(Release(), _unless_ended(snapshot, status))
     if job.is_deleting:
         return Plan(wake=AGAIN_S)
-    why = deletion.outage(pod, is_preemption_meant=snapshot.is_preemption_meant)
     if not why:
         return Plan(DeleteJob(job.obj))
     return Plan(Leave(job.obj, why))

@@ -42,6 +42,11 @@ def is_finished(job: SlurmJobStatus) -> bool:
     return is_true(job.conditions, SlurmJobCondition.FINISHED)
 
 
+def shows_end(pod: Object) -> bool:
+    """Whether a pod shows that its job has ended; that Kubernetes itself has marked it as failed is no sign of it."""
+    return "terminated" in (_container(pod).get("state") or {})
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What surrounds the status of a container.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -86,6 +87,35 @@ async def test_a_job_that_ended_meanwhile_is_the_end_of_the_next_pod(world: PodW
     world.pod("q", owner=JOB)
     await world.until(lambda: world.phase("q") == "Succeeded")
     assert len(world.in_slurm()) == 1
+
+
+@BY_OUTAGE
+async def test_a_job_whose_end_the_pod_has_not_shown_is_the_end_of_the_next_pod(world: PodWorld, reason: str) -> None:
+    """The operator was away: SlurmJobs show the end before their pods do."""
+    world.pod(owner=JOB)
+    number = await world.runs()
+    is_collected = reason == "DeletionByPodGC"
+    world.drop(disruption=reason, force=is_collected, phase="Failed" if is_collected else "")
+    world.slurm.world.exit_job(number, 0)
+    (job,) = world.slurmjobs()
+    while (world.slurmjobs()[0].get("status") or {}).get("state") != "Succeeded":
+        await world.step(job["metadata"]["name"], "team")
+        await asyncio.sleep(0.005)
+    # Its controller has counted the pod as failed.
+    world.pod("q", owner=JOB)
+    await world.until(lambda: world.phase("q") == "Succeeded" and world.find() is None)
+    assert len(world.in_slurm()) == 1
+
+
+async def test_an_end_that_the_pod_has_shown_counts_once(world: PodWorld) -> None:
+    world.pod(owner=JOB)
+    world.slurm.world.exit_job(await world.runs(), 0)
+    await world.until(lambda: world.phase() == "Succeeded")
+    world.drop(disruption=OUTAGES[0])
+    await world.until(lambda: world.find() is None)
+    world.pod("q", owner=JOB)
+    await world.runs("q")
+    assert len(world.in_slurm()) == 2
 
 
 async def test_deleting_the_pod_that_took_it_over_cancels_it(world: PodWorld) -> None:

@@ -35,21 +35,23 @@ class ControlPlane:
 
 
 @contextmanager
-def running(name: str, *, controllers: bool = False) -> Iterator[ControlPlane]:
+def running(name: str, *, controllers: bool = False, scheduler: bool = False) -> Iterator[ControlPlane]:
     """Run a control plane named after the test run and this process, so that several run side by side.
 
     Parameters
     ----------
     controllers
         Whether the controllers of Kubernetes run, too: Jobs, garbage collection, what becomes of Nodes and their pods.
+    scheduler
+        Whether kube-scheduler runs, too.
     """
     name = f"{name}-{os.getpid()}"
     paths = control_plane_only.up(name)
     try:
-        if controllers:
-            host = Machine(paths.machine("control-plane"))
-            server = servers.controller_manager(host.folder, paths.kubeconfig, paths.pki)
-            (port,) = ports.hold(1)
+        host = Machine(paths.machine("control-plane"))
+        more = [servers.controller_manager(host.folder, paths.kubeconfig, paths.pki)] if controllers else []
+        more += [servers.scheduler(host.folder, paths.kubeconfig)] if scheduler else []
+        for server, port in zip(more, ports.hold(len(more)), strict=True):
             host.run(replace(server, argv=[*server.argv, f"--secure-port={port}"]))
         yield ControlPlane(paths.kubeconfig, Kubectl(paths.kubeconfig), paths.audit_log)
     finally:

@@ -196,6 +196,7 @@ def _relevant(cluster: Mapping[str, Any]) -> tuple[Any, ...]:
         metadata.get("deletionTimestamp"),
         metadata.get("generation"),
         tuple(config.get("nodeSets") or ()),
+        tuple(config.get("leavingNodeSets") or ()),
         tuple((one.get("name"), one.get("message")) for one in config.get("refused") or ()),
         status.get("slurmVersion"),
         status.get("slurmKeyFile"),

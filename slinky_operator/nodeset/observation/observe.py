@@ -274,7 +274,7 @@ class Observer:
 
 def problems_of(name: str, wanted: PodDemand, cluster: ClusterFacts) -> tuple[str, ...]:
     """Why no pod can be created from a spec. A feature that others use in slurm.conf is theirs to check."""
-    clashes = [] if cluster.external else node_features.clash(name, wanted.features, cluster.node_sets)
+    clashes = [] if cluster.external else node_features.clash(name, wanted.features, cluster.node_sets | cluster.leaving)
     return (*wanted.problems, *clashes)
 
 
@@ -295,7 +295,7 @@ def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool, lea
         deleting=cluster.deleting,
         external=cluster.spec.external,
         node_sets=frozenset(config.node_sets if config is not None else ()),
-        leaving=leaving,
+        leaving=leaving.union(config.leaving_node_sets if config is not None else ()) - {nodeset.name},
         listed=config is not None and nodeset.name in config.node_sets,
         refused=next((one.message for one in (config.refused if config else ()) if one.name == nodeset.name), ""),
         update_wait=cluster_upgrade.wait_of(cluster, _image(nodeset)),

@@ -35,6 +35,17 @@ def test_a_claim_wakes_its_nodeset_when_it_comes_and_when_it_goes(
     assert list(waking.claim(old, new)) == woken
 
 
+def test_a_cluster_wakes_its_nodesets_when_the_name_of_one_that_has_gone_is_free() -> None:
+    nodesets = Store(INDEXES_OF_NODESETS)
+    about = {"namespace": "team", "uid": "1", "resourceVersion": "1"}
+    nodesets.put({"metadata": {**about, "name": "a"}, "spec": {"clusterName": "c"}})
+    waking = NodeSetTriggers(nodesets, Store(), Store(indexes.INDEXES_OF_PODS), None, {}, lambda uid: None, lambda: 0.0)
+    before, after = (
+        {"metadata": {**about, "name": "c"}, "status": {"config": {"leavingNodeSets": one}}} for one in (["gpu"], [])
+    )
+    assert list(waking.cluster(before, after)) == [("team", "a")]
+
+
 @pytest.mark.parametrize(("field", "woken"), [("slurmKeyFile", True), ("summary", False)])
 def test_a_cluster_wakes_those_who_name_it_when_daemons_have_a_key_of_another_form(field: str, woken: bool) -> None:
     nodesets, loginsets = Store(INDEXES_OF_NODESETS), Store(INDEXES_OF_NODESETS)

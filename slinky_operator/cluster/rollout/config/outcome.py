@@ -76,16 +76,24 @@ def _reported(candidate: Candidate, step: Step) -> tuple[Reason, str]:
 
 def _status(candidate: Candidate, step: Step) -> ConfigStatus:
     known, rendered, wanted = candidate.status, candidate.rendered, candidate.wanted
-    applied, node_sets = known.applied_hash, known.node_sets
+    applied, listed, leaving = known.applied_hash, set(known.node_sets), set(known.leaving_node_sets)
     match step:
         case Live():
-            applied, node_sets = rendered.hash, tuple(sorted(rendered.node_sets))
+            applied, listed = rendered.hash, set(rendered.node_sets)
+            leaving = set(candidate.kept.node_sets) - listed
         case Waiting():
-            node_sets = tuple(sorted(set(known.node_sets) & set(rendered.node_sets)))
+            # What is running still has them.
+            leaving |= listed - set(rendered.node_sets)
+            listed &= set(rendered.node_sets)
         case Refused():
             pass
-    refused = tuple(RefusedNodeSet(name=one.node_set, message=str(one.problem)) for one in wanted.refused)
-    return ConfigStatus(hash=wanted.hash, applied_hash=applied, node_sets=node_sets, refused=refused)
+    return ConfigStatus(
+        hash=wanted.hash,
+        applied_hash=applied,
+        node_sets=tuple(sorted(listed)),
+        leaving_node_sets=tuple(sorted(leaving)),
+        refused=tuple(RefusedNodeSet(name=one.node_set, message=str(one.problem)) for one in wanted.refused),
+    )
 
 
 def _remarks(candidate: Candidate) -> str:

@@ -80,10 +80,31 @@ def test_a_node_set_that_is_gone_leaves_its_partition_to_its_pending_jobs() -> N
     assert found.partitions["compute"].get("State") == "INACTIVE"
     assert "compute" in found.node_sets
     assert "job 3" in world.condition("ConfigApplied")["message"]
+    config = world.raw["status"]["config"]
+    assert (config["nodeSets"], config["leavingNodeSets"]) == ([], ["compute"])
     world.use = Use(0.0, "")
     world.now += 10
     world.settle()
     assert "compute" not in parse(world.slurm_conf).node_sets
+    assert world.raw["status"]["config"]["leavingNodeSets"] == []
+
+
+def test_a_node_set_that_comes_back_is_leaving_until_its_own_part_is_live() -> None:
+    world = settled(None, node_set_object("compute"))
+    world.use = Use(0.0, "", (job(3, "compute"),))
+    world.node_sets["compute"]["metadata"]["deletionTimestamp"] = GONE
+    world.settle()
+    world.node_sets["compute"] = node_set_object("compute", {"partition": {"config": "MaxTime=5"}}, uid="another")
+    listed = []
+    for _ in range(30):
+        world.step()
+        config = world.raw["status"]["config"]
+        listed.append((config["nodeSets"], config["leavingNodeSets"], "MaxTime=5" in world.slurm_conf))
+    # It gets pods only once slurmctld has its own part, and its name is never free meanwhile.
+    assert all(any(names) for *names, _ in listed)
+    assert listed[0] == ([], ["compute"], False)
+    assert listed[-1] == (["compute"], [], True)
+    assert all(is_written for names, _, is_written in listed if names)
 
 
 def test_a_node_outside_kubernetes_keeps_its_line_while_jobs_are_on_it() -> None:

@@ -98,6 +98,7 @@ def test_a_feature_called_like_another_nodeset_of_the_cluster_keeps_pods_from_be
 
     (problem,) = problems_of("a", wanted, ClusterFacts("c", node_sets=frozenset({"a", "gpu"})))
     assert problem.startswith("spec.features[1]: feature gpu is the name of a NodeSet of this Cluster")
+    assert problems_of("a", wanted, ClusterFacts("c", leaving=frozenset({"gpu"}))) == (problem,)
     assert problems_of("a", wanted, ClusterFacts("c", node_sets=frozenset({"a"}))) == ()
     # Their slurm.conf may mean something else by it.
     assert problems_of("a", wanted, ClusterFacts("c", external=True, node_sets=frozenset({"a", "gpu"}))) == ()

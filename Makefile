@@ -198,10 +198,10 @@ manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/h
 	$(RUN) slinky_api.crd write
 	$(RUN) hack.packaging write
 	$(RUN) hack.dashboards write
-	$(RUN) hack.key_rules
-	$(RUN) hack.limits_table
-	$(RUN) hack.metrics_table
-	$(RUN) hack.operator_metrics_table
+	$(RUN) hack.tables.key_rules
+	$(RUN) hack.tables.limits
+	$(RUN) hack.tables.metrics
+	$(RUN) hack.tables.operator_metrics
 	$(RUN) tests.unit.kubectl_slurm.screens
 	$(RUN) hack.release support --write
 generate: venv ## Generate the wire code of slurm_client from Slurm's own specification, and its blocking calls

@@ -12,15 +12,10 @@ module                    concern
 `docs_site`               pages and navigation of the documentation site
 `generate_slurm_client`   wire code of `slurm_client` from Slurm's own specifications
 `images`                  container images
-`key_rules`               the documented table of keys of slurm.conf
-`limits_table`            the documented tables of the operator's limits
 `localkube`               a real Kubernetes on this machine
 `machine`                 Debian packages, Go and downloads
-`merge_keys`              what pod templates are merged and checked by
-`metrics_table`           the documented tables of the exporter's metrics
 `neutral_start`           what programs and tests do not take over from who starts them
 `operator_install`        the operator's image and chart in a local Kubernetes
-`operator_metrics_table`  the documented table of the operator's metrics
 `packaging`               the kustomize base and the values table, from the charts
 `plain`                   Slurm from plain manifests, without the operator
 `plugin`                  ``kubectl slurm`` as one file, with a manifest for krew
@@ -28,6 +23,7 @@ module                    concern
 `preparing`               builds beside the checks that do not need them yet
 `progress`                lines that tell a person what is going on
 `release`                 what a release has, in one folder
+`tables`                  tables that programs write, into the documentation and into the operator
 `testing`                 what runs tests: suites, workers, reports
 ========================  ===========================================================================
 """

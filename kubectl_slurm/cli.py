@@ -17,13 +17,13 @@ from kubectl_slurm.commands.conf import conf
 from kubectl_slurm.commands.convert import convert
 from kubectl_slurm.commands.drain import drain, undrain
 from kubectl_slurm.commands.explain import explain
-from kubectl_slurm.commands.logs import logs
-from kubectl_slurm.commands.preflight import preflight
+from kubectl_slurm.commands.logs.command import logs
+from kubectl_slurm.commands.preflight.command import preflight
 from kubectl_slurm.commands.report import report
 from kubectl_slurm.commands.status import status
 from kubectl_slurm.commands.submit import submit
 from kubectl_slurm.commands.token import token
-from kubectl_slurm.commands.verify import verify
+from kubectl_slurm.commands.verify.command import verify
 from kubectl_slurm.errors import EXIT_CODES, FAILED, INTERRUPTED, OK, PluginError
 from kubectl_slurm.screen.printing import cleaned
 from kubectl_slurm.version import __version__

@@ -11,20 +11,8 @@ from pathlib import Path
 from hack import changes, plugin
 from hack.packaging.errors import PackagingError
 from hack.progress import step
-from hack.release import (
-    assets,
-    charts,
-    images,
-    manifests,
-    olm,
-    parameters,
-    provenance,
-    publish,
-    sboms,
-    support,
-    version,
-    wheels,
-)
+from hack.release import assets, parameters, publish, support, version
+from hack.release.contents import charts, images, manifests, olm, provenance, sboms, wheels
 from hack.release.parameters import ROOT, Parameters
 from hack.release.publish import Crane
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from hack.release import provenance
+from hack.release.contents import provenance
 
 
 class AssetsFailed(Exception):

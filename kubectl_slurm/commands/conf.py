@@ -8,8 +8,8 @@ from itertools import islice
 import click
 
 from kubectl_slurm.access.kinds import CONFIG_MAPS
-from kubectl_slurm.commands.options import Options, shared
-from kubectl_slurm.commands.session import Session, open_session
+from kubectl_slurm.commands.shared.options import Options, shared
+from kubectl_slurm.commands.shared.session import Session, open_session
 from kubectl_slurm.errors import NoCluster, ObjectNotFound
 from kubectl_slurm.facts.objects import ClusterFacts
 from kubectl_slurm.rules import conf as rules

@@ -7,10 +7,10 @@ import re
 import click
 
 from kubectl_slurm.access.tokens import ADMINISTRATOR
-from kubectl_slurm.commands.options import Options, shared
-from kubectl_slurm.commands.session import open_session
+from kubectl_slurm.commands.shared.options import Options, shared
+from kubectl_slurm.commands.shared.session import open_session
 from kubectl_slurm.errors import ObjectNotFound
-from kubectl_slurm.rules import drains
+from kubectl_slurm.rules.nodes import drains
 from kubectl_slurm.screen.words import named
 from slurm_client.notation import hostlist
 

@@ -6,15 +6,15 @@ import click
 
 from kubectl_slurm.access import slurmrestd
 from kubectl_slurm.access.kinds import NODESETS
-from kubectl_slurm.commands.options import Options, shared
-from kubectl_slurm.commands.pods import pod_of_node
-from kubectl_slurm.commands.session import Session, open_session
+from kubectl_slurm.commands.shared.options import Options, shared
+from kubectl_slurm.commands.shared.pods import pod_of_node
+from kubectl_slurm.commands.shared.session import Session, open_session
 from kubectl_slurm.errors import MissingRight, ObjectNotFound
 from kubectl_slurm.facts import reading
 from kubectl_slurm.facts.objects import NodeSetFacts, PodFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
-from kubectl_slurm.rules import job as job_rules
-from kubectl_slurm.rules import node as node_rules
+from kubectl_slurm.rules.jobs import job as job_rules
+from kubectl_slurm.rules.nodes import node as node_rules
 from kubectl_slurm.screen.words import clip
 
 

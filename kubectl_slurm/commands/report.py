@@ -25,9 +25,9 @@ from kubectl_slurm.access.kinds import (
     TOKENS,
     Kind,
 )
-from kubectl_slurm.commands.logs import COMPONENTS, of_daemon
-from kubectl_slurm.commands.options import Options, shared
-from kubectl_slurm.commands.session import Session, open_session
+from kubectl_slurm.commands.logs.command import COMPONENTS, of_daemon
+from kubectl_slurm.commands.shared.options import Options, shared
+from kubectl_slurm.commands.shared.session import Session, open_session
 from kubectl_slurm.commands.status import overview
 from kubectl_slurm.errors import PluginError, Refused
 from kubectl_slurm.facts.objects import ClusterFacts

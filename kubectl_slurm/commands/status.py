@@ -6,8 +6,8 @@ import click
 
 from kubectl_slurm.access import slurmrestd
 from kubectl_slurm.access.kinds import NODESETS, SECRETS, TOKENS
-from kubectl_slurm.commands.options import Options, shared
-from kubectl_slurm.commands.session import Session, open_session
+from kubectl_slurm.commands.shared.options import Options, shared
+from kubectl_slurm.commands.shared.session import Session, open_session
 from kubectl_slurm.errors import MissingRight, ObjectNotFound, PluginError
 from kubectl_slurm.facts import reading
 from kubectl_slurm.facts.objects import ClusterFacts, KeyFacts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kubectl_slurm.commands.files import read
-from kubectl_slurm.commands.options import Options, shared
-from kubectl_slurm.commands.session import open_session
+from kubectl_slurm.commands.shared.files import read
+from kubectl_slurm.commands.shared.options import Options, shared
+from kubectl_slurm.commands.shared.session import open_session
 from kubectl_slurm.screen.blocks import Line, Mood, Section
 from slurm_client.cli.submission import specified
 from slurm_client.encode.jobs import DIRECTORY

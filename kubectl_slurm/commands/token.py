@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kubectl_slurm.access.kinds import TOKENS
-from kubectl_slurm.commands.options import Options, shared
-from kubectl_slurm.commands.session import open_session
+from kubectl_slurm.commands.shared.options import Options, shared
+from kubectl_slurm.commands.shared.session import open_session
 from kubectl_slurm.facts import reading
 from kubectl_slurm.rules.tokens import screen
 

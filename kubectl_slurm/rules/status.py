@@ -9,7 +9,9 @@ from typing import Final
 
 from kubectl_slurm.facts.objects import ClusterFacts, Condition, KeyFacts, NodeSetFacts, TokenFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
-from kubectl_slurm.rules import endings, queue, service
+from kubectl_slurm.rules import endings
+from kubectl_slurm.rules.jobs import queue
+from kubectl_slurm.rules.nodes import service
 from kubectl_slurm.screen.blocks import Line, Mood, Row, Screen, Section, table
 from kubectl_slurm.screen.words import ago, clip, number
 

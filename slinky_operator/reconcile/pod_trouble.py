@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut, named, stamp
-from slinky_operator.slurm.exit_messages import LONGEST, short
+from slinky_operator.slurm.exit_messages import LONGEST, short, unscheduled
 
 SETTLED: Final = timedelta(seconds=20)
 """How long a new pod may be without a Node or an image before it is reported: a claim is bound within seconds."""
@@ -77,7 +77,8 @@ def _why(pod: Object, wall: datetime) -> tuple[str, str] | None:
     status = pod.get("status") or {}
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            return UNSCHEDULABLE, f"not scheduled: {cut(one.get('message') or one.get('reason') or 'no word', LONGEST)}"
+            said = cut(str(one.get("message") or one.get("reason") or "no word"), LONGEST)
+            return UNSCHEDULABLE, unscheduled(said)
     if status.get("phase") == "Failed":
         reason = status.get("reason") or "Failed"
         return reason, cut(": ".join(filter(None, (reason, status.get("message")))), LONGEST)

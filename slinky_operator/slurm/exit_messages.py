@@ -16,6 +16,14 @@ LONGEST: Final = 400
 MAX_LINES: Final = 4
 """Maximum number of lines."""
 
+_UNBOUND: Final = "unbound immediate PersistentVolumeClaims"
+"""What the scheduler says of a pod with a claim that has no volume."""
+
+_NO_VOLUME: Final = (
+    "its claim has no volume, kubectl describe pvc says why: if there is no default StorageClass, create one, or name "
+    "one in storageClassName"
+)
+
 OLD: Final = timedelta(seconds=10)
 """A line that is so much older than the last one is not why a daemon has ended."""
 
@@ -104,7 +112,7 @@ def stuck(pod: Object) -> str:
     status = pod.get("status") or {}
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            return f"not scheduled: {one.get('message') or one.get('reason') or 'no word'}"[:LONGEST]
+            return unscheduled(str(one.get("message") or one.get("reason") or "no word"))
     containers = status.get("containerStatuses") or ()
     # A sidecar that waits to be restarted holds up no pod whose containers run.
     runs = any("running" in (container.get("state") or {}) for container in containers)
@@ -113,6 +121,12 @@ def stuck(pod: Object) -> str:
         if words:
             return f"{one['name']}: {words}"
     return ""
+
+
+def unscheduled(message: str) -> str:
+    """Why a pod has no Node, as the scheduler says, and what to do where its message does not lead there."""
+    advice = f"; {_NO_VOLUME}" if _UNBOUND in message else ""
+    return f"not scheduled: {message[:LONGEST]}{advice}"
 
 
 def held_up(status: Object) -> str:

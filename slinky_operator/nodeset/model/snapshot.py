@@ -35,8 +35,8 @@ class ClusterFacts:
     node_sets: frozenset[str] = frozenset()
     """Names of the NodeSets in its running configuration: no node can have such a name."""
     leaving: frozenset[str] = frozenset()
-    """Names of other NodeSets that are being deleted, or are gone, and may be in slurmctld's configuration still, whether
-    the Cluster's status lists them or not: no node can have such a name yet."""
+    """Names of other NodeSets that are being deleted, or are gone, and may be in slurmctld's configuration still,
+    whether the Cluster's status lists them or not: no node can have such a name yet."""
     listed: bool = False
     """Whether the running configuration contains the NodeSet."""
     refused: str = ""

@@ -274,7 +274,9 @@ class Observer:
 
 def problems_of(name: str, wanted: PodDemand, cluster: ClusterFacts) -> tuple[str, ...]:
     """Why no pod can be created from a spec. A feature that others use in slurm.conf is theirs to check."""
-    clashes = [] if cluster.external else node_features.clash(name, wanted.features, cluster.node_sets | cluster.leaving)
+    clashes = (
+        [] if cluster.external else node_features.clash(name, wanted.features, cluster.node_sets | cluster.leaving)
+    )
     return (*wanted.problems, *clashes)
 
 

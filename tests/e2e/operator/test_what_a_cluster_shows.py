@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from hack.localkube.kubectl import Kubectl, wait_for
-from kubectl_slurm.commands import verify_kubernetes
+from kubectl_slurm.commands.verify import kubernetes as verify_kubernetes
 from slinky_api import labels
 from slinky_operator.cluster.parts.connection.replicas import is_ready
 from tests.support import plugin, processes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_slurm.commands import job_output
+from kubectl_slurm.commands.logs import job_output
 
 STRANGER = "12345"
 

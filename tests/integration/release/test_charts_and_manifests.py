@@ -11,7 +11,7 @@ import yaml
 
 from hack.packaging.render import helm, render
 from hack.release import version
-from hack.release.charts import CONTENT
+from hack.release.contents.charts import CONTENT
 from tests.support.control_plane import ControlPlane
 from tests.support.oci_images import Image, registry
 from tests.support.served import wait_until_kinds_are_served

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hack.release import parameters
 from hack.release.__main__ import make
-from hack.release.provenance import CHECKSUMS, STATEMENT
+from hack.release.contents.provenance import CHECKSUMS, STATEMENT
 
 
 def test_checksums_are_those_of_all_files(folder: Path) -> None:

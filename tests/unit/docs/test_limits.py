@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from hack.images.names import SLURM_SUITES
-from hack.limits_table import PAGE, TABLES, Limit, shown, with_tables
 from hack.localkube.paths import PROJECT
+from hack.tables.limits import PAGE, TABLES, Limit, shown, with_tables
 from slurm_client import wire
 
 TEXT: Final = PAGE.read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ VERSIONS: Final = dict(re.findall(r"(?m)^\| ([^|]+?) \| ([^|]+?) \|", TEXT.parti
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert with_tables(TEXT) == TEXT, "python -m hack.limits_table"
+    assert with_tables(TEXT) == TEXT, "python -m hack.tables.limits"
 
 
 def test_no_limit_is_told_twice() -> None:

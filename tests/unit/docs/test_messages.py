@@ -79,6 +79,7 @@ OF_OTHERS = (
     "Lost connection to server during query",
     # Kubernetes, its scheduler and its kubelets.
     "cannot delete resource",
+    "no matches for kind",
     "is forbidden: exceeded quota",
     "nodes are available",
     "pod has unbound immediate PersistentVolumeClaims",

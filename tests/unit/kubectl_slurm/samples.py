@@ -8,7 +8,7 @@ from typing import Any
 
 from kubectl_slurm.facts.objects import ClusterFacts, Condition, KeyFacts, NodeSetFacts, PodFacts, TokenFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
-from kubectl_slurm.rules import preflight, trial
+from kubectl_slurm.rules.changes import preflight, trial
 from kubectl_slurm.rules.status import Overview
 from kubectl_slurm.rules.verification import Result, Verdict
 from slurm_client.models import Job, JobState, Node, NodeState, Partition, PartitionState

@@ -6,7 +6,9 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from kubectl_slurm.rules import job, node, status, tokens, verification
+from kubectl_slurm.rules import status, tokens, verification
+from kubectl_slurm.rules.jobs import job
+from kubectl_slurm.rules.nodes import node
 from kubectl_slurm.screen.blocks import Screen
 from kubectl_slurm.screen.printing import Printer
 from tests.unit.kubectl_slurm import samples

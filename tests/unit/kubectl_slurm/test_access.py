@@ -16,7 +16,7 @@ from kubectl_slurm.access import kubernetes, tokens
 from kubectl_slurm.access.kinds import CLUSTERS, NODESETS, SECRETS
 from kubectl_slurm.access.kubectl import Kubectl, checked_namespace
 from kubectl_slurm.access.kubernetes import Kubernetes
-from kubectl_slurm.commands.logs import of_daemon
+from kubectl_slurm.commands.logs.command import of_daemon
 from kubectl_slurm.facts import reading
 from tests.unit.kubectl_slurm.samples import CLUSTER, NOW
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_slurm.rules import trial
+from kubectl_slurm.rules.changes import trial
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cli import main

@@ -59,6 +59,13 @@ def test_a_pod_without_a_node_shows_the_schedulers_message() -> None:
     assert world.raw["status"]["summary"] == "slurmctld: Unschedulable"
 
 
+def test_a_claim_without_a_volume_leads_to_the_storage_class() -> None:
+    said = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
+    world = down(conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said}])
+    advice = "its claim has no volume, kubectl describe pvc says why: if there is no default StorageClass, create one"
+    assert f"not scheduled: {said}; {advice}" in world.condition("ControllerUp")["message"]
+
+
 def test_a_daemon_that_ends_again_and_again_says_the_same_between_two_ends() -> None:
     ended = {"exitCode": 1, "reason": "Error", "message": FATAL}
     states = [

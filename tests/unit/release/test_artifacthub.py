@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hack.release import artifacthub
+from hack.release.contents import artifacthub
 from hack.release.parameters import ROOT, Parameters
 
 GIVEN = Parameters("1.2.3", "registry.example.com/slurm", "https://git.example.com/s", "abc", is_dirty=False, epoch=0)

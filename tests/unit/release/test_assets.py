@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hack.release import assets, provenance
+from hack.release import assets
 from hack.release.assets import AssetsFailed
+from hack.release.contents import provenance
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from hack.images.names import REGISTRY
-from hack.release import charts
+from hack.release.contents import charts
 from hack.release.parameters import ROOT, Parameters
 
 GIVEN = Parameters("1.2.3", "registry.example.com/slurm", "https://git.example.com/s", "abc", is_dirty=False, epoch=0)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hack.images.tools import contents
 from hack.images.tools.archive import write_archive
-from hack.release.images import Shipped, write
+from hack.release.contents.images import Shipped, write
 from hack.release.parameters import Parameters
 
 GIVEN = Parameters("1.2.3", "registry.example.com/slurm", "https://git.example.com/s", "abc", is_dirty=False, epoch=0)

@@ -9,7 +9,8 @@ import pytest
 
 from hack import changes
 from hack.release import __main__ as program
-from hack.release import parameters, provenance, version
+from hack.release import parameters, version
+from hack.release.contents import provenance
 from hack.release.parameters import Parameters
 
 GIVEN = Parameters("1.2.3", "registry.example.com/slurm", "", "abc", is_dirty=False, epoch=0)

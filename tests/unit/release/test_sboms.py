@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hack.release.sboms import python_packages
+from hack.release.contents.sboms import python_packages
 
 
 def package(site: Path, name: str, version: str, *more: str) -> None:

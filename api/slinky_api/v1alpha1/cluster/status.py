@@ -105,8 +105,8 @@ class ConfigStatus(ApiModel):
     node_sets: Annotated[tuple[str, ...], SET] = ()
     """NodeSets in the running configuration. A NodeSet gets pods only when it is listed here."""
     leaving_node_sets: Annotated[tuple[str, ...], SET] = ()
-    """NodeSets that have been deleted, or that no partition names any more, and that the running configuration still has
-    until no job needs their partition. Slurm accepts no node with such a name."""
+    """NodeSets that have been deleted, or that no partition names any more, and that the running configuration still
+    has until no job needs their partition. Slurm accepts no node with such a name."""
     refused: Annotated[tuple[RefusedNodeSet, ...], MAP_BY_NAME] = ()
     """NodeSets whose part is omitted or not updated, and why."""
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from slinky_api.conditions import PodCondition, Reason
 from slinky_operator.reconcile.text import cut, moment
+from slinky_operator.slurm.exit_messages import unscheduled
 
 _SLURMD: Final = "slurmd"
 
@@ -102,7 +103,7 @@ def read(obj: Mapping[str, Any], time: datetime | None) -> Hindrance | None:
             words = cut(str(condition.get("message") or "the scheduler does not say why"), LONGEST)
             # What follows the first sentence is about preemption.
             few = words.partition(". ")[0].removesuffix(".")
-            return Hindrance(Reason.UNSCHEDULABLE, f"not scheduled: {words}", time, f"not scheduled: {few}")
+            return Hindrance(Reason.UNSCHEDULABLE, unscheduled(words), time, f"not scheduled: {few}")
     images = dict(_images(obj.get("spec") or {}))
     for shown in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         found = _of_container(shown, images) or _between_crashes(obj, shown, images)

@@ -13,7 +13,7 @@ import pytest
 from typing_extensions import override
 
 from hack.packaging.render import SLURM_CHART, render
-from kubectl_slurm.commands import logs
+from kubectl_slurm.commands.logs import command as logs
 from slinky_api.conditions import ClusterCondition
 from slinky_api.labels import LABEL_APP_COMPONENT
 from slinky_api.v1alpha1.cluster.kind import Cluster

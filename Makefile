@@ -111,6 +111,11 @@ version: venv ## Print the version; VERSION=0.3.0 writes it to all places that h
 	$(RUN) hack.release version $(VERSION)
 	$(if $(VERSION),$(RUN) hack.packaging write)
 
+# Both in one call: the check is of what was just made, also with --jobs.
+ifneq ($(filter release,$(MAKECMDGOALS)),)
+release-check: release
+endif
+
 build/release/venv/.complete: requirements/release.txt
 	@mkdir -p build/release && $(PYTHON) -m venv --clear build/release/venv
 	@$(RELEASE_BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/release.txt

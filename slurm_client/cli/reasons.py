@@ -34,6 +34,7 @@ _WORDS = {
     "MaxJobsPerAccount": "the account has as many jobs running as allowed",
     "NodeDown": "a node that it needs is down",
     "None": "not looked at yet",
+    "PartitionConfig": "its partition has fewer nodes, or allows fewer, than it asks for",
     "PartitionDown": "its partition is down",
     "PartitionInactive": "its partition is inactive",
     "PartitionNodeLimit": "asks for more nodes than its partition has",

@@ -54,6 +54,8 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
             {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
         ],
         "securityContext": security.slurmd(),
+        # Why it ends is its last output: the NodeSet's conditions quote it.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             {"name": SPOOL_VOLUME, "mountPath": naming.SPOOL_FOLDER},
             # An image also built for other daemons may have a /run/slurm owned by the user slurm, which slurmd rejects.
@@ -81,8 +83,6 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
         )
         container["env"] += confinement.environment(key)
         container["securityContext"] = confinement.security_context()
-        # Why cgroups cannot be made is its last output.
-        container["terminationMessagePolicy"] = "FallbackToLogsOnError"
     if nodeset.spec.containers is ContainerJobs.ROOTLESS:
         container["securityContext"] |= security.ROOTLESS_CONTAINERS
     if defaults.image_pull_policy and nodeset.spec.image is None:

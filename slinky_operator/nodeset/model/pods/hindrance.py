@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from slinky_api.conditions import PodCondition, Reason
 from slinky_operator.reconcile.text import cut, moment
-from slinky_operator.slurm.exit_messages import unscheduled
+from slinky_operator.slurm.exit_messages import short, unscheduled
 
 _SLURMD: Final = "slurmd"
 
@@ -199,7 +199,7 @@ def _ended(ended: Mapping[str, Any]) -> str:
     why = str(ended.get("reason") or "")
     if why and why != "Error":
         text += f" ({why})"
-    said = cut(str(ended.get("message") or ""), LONGEST)
+    said = cut(short(str(ended.get("message") or "")), LONGEST)
     return f"{text}: {said}" if said else text
 
 

@@ -78,6 +78,18 @@ def test_a_container_that_cannot_be_created_is_told_with_the_kubelets_reason() -
     )
 
 
+def test_a_crash_quotes_what_slurmd_has_said_last() -> None:
+    said = "[2026-11-27T22:15:03] error: Waiting for gres.conf file /dev/nvidia0\n" + (
+        "[2026-11-27T22:15:22] fatal: can't stat gres.conf file /dev/nvidia0: No such file or directory\n" * 2
+    )
+    ended = {"exitCode": 1, "reason": "Error", "message": said}
+    found = told(waiting("CrashLoopBackOff", "back-off", restartCount=2, lastState={"terminated": ended}))
+    assert found is not None
+    assert found[1].endswith(
+        "last with exit code 1: fatal: can't stat gres.conf file /dev/nvidia0: No such file or directory"
+    )
+
+
 def test_a_crash_is_told_without_its_count() -> None:
     ended = {"exitCode": 137, "reason": "OOMKilled"}
     texts = {

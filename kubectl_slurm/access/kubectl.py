@@ -34,6 +34,9 @@ _KEPT: Final = 10_000
 _END: Final = 5.0
 """Seconds in which a proxy ends by itself."""
 
+_ECHO: Final = ("{", "to:", "Resource: ", "Name: ")
+"""Begin of lines in which `kubectl apply` repeats what it was given."""
+
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -82,7 +85,7 @@ class Kubectl:
         except subprocess.TimeoutExpired:
             raise KubectlFailed(f"kubectl {arguments[0]} has not ended within {PATIENCE:.0f} s") from None
         if done.returncode:
-            raise KubectlFailed(f"kubectl {arguments[0]} failed: {_last(done.stderr)}")
+            raise KubectlFailed(f"kubectl {arguments[0]} failed: {last(done.stderr)}")
         return done.stdout
 
     def namespace(self) -> str:
@@ -150,7 +153,7 @@ class _Relay:
     def last(self) -> str:
         """What was said last."""
         self._thread.join(1.0)
-        return _last(self._text)
+        return last(self._text)
 
     def _pass_on(self) -> None:
         # Not by lines: a prompt ends with none.
@@ -187,6 +190,8 @@ def checked_namespace(name: str) -> str:
     return name
 
 
-def _last(text: str) -> str:
-    lines: Sequence[str] = [line for line in text.strip().splitlines() if line.strip()]
-    return safe("; ".join(line.strip() for line in lines[-5:]))[:1000] if lines else "it printed nothing"
+def last(text: str) -> str:
+    """The last lines of what kubectl has said, without the patch and the object that `apply` puts before the reason."""
+    said = (line.strip() for line in text.splitlines())
+    lines: Sequence[str] = [line for line in said if line and not line.startswith(_ECHO)]
+    return safe("; ".join(lines[-5:]))[:1000] if lines else "it printed nothing"

@@ -22,6 +22,8 @@ LARGEST_LOG: Final = 4 << 20
 """Bytes of a log that are kept."""
 
 _USER: Final = re.compile(r'User "([^"]{1,256})" cannot')
+_RIGHT: Final = re.compile(r'User "([^"]{1,256})" cannot (\w+) resource "([\w./-]+)" in API group "([\w.-]*)"')
+"""How the API server refuses for want of a right: who, verb, resource and group."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.:]{0,251}[A-Za-z0-9])?")
 
 Json = Mapping[str, Any]
@@ -118,6 +120,15 @@ class Kubernetes:
         response = self._send("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=review)
         # A user who may not ask gets the refusal of the request itself.
         return response.is_error or bool((response.json().get("status") or {}).get("allowed"))
+
+    def missing_right(self, said: str) -> MissingRight | None:
+        """The right that was missing, if a refusal is for want of one; e.g. as kubectl passes it on."""
+        found = _RIGHT.search(said)
+        if found is None:
+            return None
+        user, verb, resource, group = found.groups()
+        whole = f"{resource}.{group}" if group else resource
+        return MissingRight(verb, whole, self.namespace, user, context=self.context)
 
     def trouble_of_service(self, path: str) -> str:
         """Why the API server's proxy does not reach a Service; empty if it does."""

@@ -1,7 +1,9 @@
 """Renders a changed Cluster as the operator would, says what must stay for jobs, and builds the trial. Pure.
 
-What the operator alone knows is not here: nodes outside Kubernetes whose names do not resolve, NodeSets that it holds
-back after a refusal, the public halves of its own signing keys. None of these ends a daemon or a job.
+Nodes outside Kubernetes wait for their addresses where they wait already, and new ones do at first, as the operator
+writes them; NodeSets that it holds back after a refusal are given. What the operator alone knows is not here: the
+public halves of its own signing keys, and what slurmctld makes of its jobs, for which it starts one with a copy of its
+state.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.parts.accounting import variants
+from slinky_operator.cluster.rollout.config import addresses
 from slinky_operator.cluster.rollout.config_sources import text_source
 from slinky_operator.cluster.rollout.in_use import removals
 from slinky_operator.cluster.rollout.in_use.removals import Kept, ReservationUse, Use
@@ -25,6 +28,7 @@ from slinky_operator.cluster.trials.preflight_pod import SlurmdKind, preflight
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import ConfFiles, ConfInputs, NodeSetConf, TextSource, render
 from slinky_operator.slurm.conf.programs import programs
+from slinky_operator.slurm.conf.render import SLURM_CONF
 from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from slurm_client.models import Job
 from slurm_client.models.job import JobState
@@ -49,7 +53,8 @@ def preview(given: Json) -> dict[str, Any]:
     given
         `cluster`, `nodeSets`, `configMaps` (objects, as they would be), `running` (files that slurmctld has loaded),
         `slurmctld` (spec of its pod), `slurmds` (pods of NodeSets), `slurm` (jobs, reservations, states of partitions
-        and the number of nodes; nothing if it was not asked), and `name` (of the trial's objects).
+        and the number of nodes; nothing if it was not asked), `held` (NodeSets whose change Slurm has refused and that
+        stay as they are, with the reason), and `name` (of the trial's objects).
 
     Returns
     -------
@@ -70,7 +75,9 @@ def preview(given: Json) -> dict[str, Any]:
     parts = [NodeSetConf.of(one) for one in node_sets if not one.deleting]
     inputs = ConfInputs.of(cluster, parts, sources, variants.endpoint(cluster))
     use, nodes = _use(given.get("slurm"))
-    inputs = replace(inputs, states={} if use is None else use.states)
+    held = {str(name): str(why) for name, why in (given.get("held") or {}).items()}
+    future = addresses.unasked(inputs.nodes, running.files.get(SLURM_CONF, ""))
+    inputs = replace(inputs, states={} if use is None else use.states, held=held, future=future)
     wanted = render(inputs, running.lines)
     kept = Kept() if wanted.problems else removals.keep(running, wanted, use, nodes, live=True)
     rendered = render(kept.over(inputs), running.lines)

@@ -51,6 +51,9 @@ def preflight(options: Options, *, filename: str, trial: bool, timeout: int) -> 
     is then tried by a slurmctld and a slurmd in a disposable pod, the one by which the operator would try it. Exit code
     1 if something is refused, a job would end, or it is not known what follows.
 
+    Not tried: devices, names that only slurmdbd has, and what slurmctld does to running jobs when it loads the
+    configuration, for which the operator starts one with a copy of its state before it replaces anything.
+
     \b
     kubectl slurm preflight -f cluster.yaml --namespace slurm
     kustomize build . | kubectl slurm preflight -f -
@@ -151,7 +154,8 @@ def _tried(session: Session, obj: Json) -> tuple[Json | None, str]:
     try:
         return json.loads(session.kubectl.run(*arguments, stdin=json.dumps(obj))), ""
     except KubectlFailed as error:
-        return None, str(error)
+        right = session.kube.missing_right(str(error))
+        return None, str(right or error)
 
 
 def _stored(session: Session, kind: Kind, name: str) -> Json | None:

@@ -37,12 +37,15 @@ class Changes:
         ConfigMaps of the file, by name.
     concerned
         Names of Clusters whose configuration may change.
+    edited
+        Those whose own part may, beside those of NodeSets.
     """
 
     clusters: dict[str, Json] = field(default_factory=dict)
     nodesets: dict[str, Json] = field(default_factory=dict)
     sources: dict[str, Json] = field(default_factory=dict)
     concerned: set[str] = field(default_factory=set)
+    edited: set[str] = field(default_factory=set)
 
     def add(self, kind: Kind, old: Json | None, new: Json | None) -> None:
         """Take an object that the API server would take, and what is there now."""
@@ -53,6 +56,7 @@ class Changes:
         if kind is CLUSTERS:
             self.clusters[name] = new
             self.concerned |= {name} if differs else set()
+            self.edited |= {name} if differs else set()
         else:
             self.nodesets[name] = new
             self.concerned |= {reading.nodeset(new).cluster} if differs else set()
@@ -132,6 +136,8 @@ def _question(
     found = [obj for each in wanted if (obj := _config_map(session, each)) is not None]
     selector = f"{labels.LABEL_CLUSTER_NAME}={name},{labels.LABEL_DAEMON}=slurmd"
     seen, _ = pictures(name)
+    # A change of the Cluster's own part, its ConfigMaps included, ends what was held back: all of it is tried again.
+    as_before = name not in changes.edited and changes.sources.keys().isdisjoint(rules.sources(cluster))
     return {
         "name": disposable.fresh_name(),
         "cluster": cluster,
@@ -141,6 +147,7 @@ def _question(
         "slurmctld": slurmctld,
         "slurmds": rules.slurmds(kube.objects(PODS, selector=selector)),
         "slurm": rules.in_slurm(seen),
+        "held": rules.held_back(cluster, changes.nodesets) if as_before else {},
     }
 
 

@@ -12,7 +12,7 @@ import binascii
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -58,6 +58,9 @@ _OF_JOBS: Final = (
     "tres_per_socket", "tres_per_task", "required_nodes", "excluded_nodes", "features", "licenses",
 )  # fmt: skip
 """What a job may refer to in slurm.conf."""
+
+_HELD: Final = "spec.partition.config: "
+"""In front of the reason why the operator holds a NodeSet back."""
 
 Json = Mapping[str, Any]
 
@@ -107,6 +110,17 @@ def sources(cluster: Json) -> tuple[str, ...]:
     refs = [ref for name, value in spec.items() if name.endswith("Refs") for ref in value or ()]
     refs.append((spec.get("auth") or {}).get("jwksRef") or {})
     return tuple(dict.fromkeys(str(one["name"]) for one in refs if isinstance(one, Mapping) and one.get("name")))
+
+
+def held_back(cluster: Json, edited: Collection[str]) -> dict[str, str]:
+    """NodeSets whose change Slurm has refused, and why, as the operator reports them; without those that a file has."""
+    refused = ((cluster.get("status") or {}).get("config") or {}).get("refused") or ()
+    found = {str(one.get("name")): str(one.get("message") or "") for one in refused}
+    return {
+        name: message.removeprefix(_HELD)
+        for name, message in found.items()
+        if name not in edited and message.startswith(_HELD)
+    }
 
 
 def in_slurm(seen: SlurmPicture) -> dict[str, Any]:

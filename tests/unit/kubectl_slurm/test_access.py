@@ -15,6 +15,7 @@ from kubectl_slurm import errors
 from kubectl_slurm.access import kubernetes, tokens
 from kubectl_slurm.access.kinds import CLUSTERS, NODESETS, SECRETS
 from kubectl_slurm.access.kubectl import Kubectl, checked_namespace
+from kubectl_slurm.access.kubectl import last as last_of
 from kubectl_slurm.access.kubernetes import Kubernetes
 from kubectl_slurm.commands.logs.command import of_daemon
 from kubectl_slurm.facts import reading
@@ -230,3 +231,20 @@ def test_objects_of_another_form_are_read_as_far_as_they_go() -> None:
     jwks = base64.b64encode(json.dumps({"keys": [{"kid": "a", "k": "secret", "exp": 1800000000}]}).encode()).decode()
     (key,) = reading.keys({"metadata": {"name": "s"}, "data": {"slurm.jwks": jwks}})
     assert (key.name, "secret" in repr(key)) == ("s/slurm.jwks a", False)
+
+
+def test_a_refusal_that_kubectl_passes_on_names_the_right_without_what_was_sent() -> None:
+    patch = '{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"' + "x" * 2000 + '"}}}'
+    said = f"""Error from server (Forbidden): error when applying patch:
+{patch}
+to:
+Resource: "slinky.slurm.net/v1alpha1, Resource=clusters", GroupVersionKind: "slinky.slurm.net/v1alpha1, Kind=Cluster"
+Name: "lab", Namespace: "slurm"
+for: "STDIN": error when patching "STDIN": clusters.slinky.slurm.net "lab" is forbidden: User "eve" cannot patch \
+resource "clusters" in API group "slinky.slurm.net" in the namespace "slurm"
+"""
+    text = last_of(said)
+    assert "last-applied" not in text
+    right = refused(403, "").missing_right(text)
+    assert str(right).startswith("user 'eve' may not patch clusters.slinky.slurm.net in namespace 'slurm'. Ask an")
+    assert refused(403, "").missing_right("exceeded quota") is None

@@ -125,3 +125,21 @@ def test_an_input_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(command, "LARGEST", 1000)
     with pytest.raises(ValueError, match="larger than 1000"):
         command.unpacked(gzip.compress(json.dumps({"a": "x" * 2000}).encode()))
+
+
+def test_a_node_that_is_live_stays_so_and_one_that_waits_stays_left_out() -> None:
+    spec = {"nodes": [{"name": f"metal{number}", "config": "CPUs=4"} for number in (1, 2)]}
+    files = running(spec)
+    waiting = files["slurm.conf"].replace("NodeName=metal2 CPUs=4", "NodeName=metal2 CPUs=4 State=FUTURE")
+    assert waiting != files["slurm.conf"]
+    found = configuration.preview(question(spec, running={**files, "slurm.conf": waiting}))
+    assert found["change"] is False, "what the operator has written, it would write again"
+
+
+def test_a_nodeset_that_the_operator_holds_back_keeps_its_part() -> None:
+    node_sets = [node_set_object("w", {"partition": {"config": "Nonsense=1"}})]
+    held = {"w": "slurmctld: error: Nonsense"}
+    found = configuration.preview(question({}, running=running({}), nodeSets=node_sets, held=held))
+    assert (found["change"], found["problems"]) == (False, [])
+    assert [(one["nodeSet"], "Nonsense" in one["why"]) for one in found["refused"]] == [("w", True)]
+    assert configuration.preview(question({}, running=running({}), nodeSets=node_sets))["change"]

@@ -110,6 +110,18 @@ def addresses(snapshot: Snapshot, inputs: ConfInputs, current: Object | None, go
     return replace(judged, why=known.why)
 
 
+def unasked(nodes: tuple[StaticNodeConf, ...], running: str) -> frozenset[str]:
+    """Nodes that are written as `FUTURE` while nobody has looked up a name: new ones, and those that wait already.
+
+    Parameters
+    ----------
+    running
+        The slurm.conf that slurmctld mounts.
+    """
+    found, _ = _judged(nodes, running, "", frozenset(), frozenset())
+    return found.future
+
+
 def asking(
     snapshot: Snapshot, current: Object | None, found: Addresses, now: float, *, waits: bool = False
 ) -> tuple[tuple[Ask, ...], float | None]:

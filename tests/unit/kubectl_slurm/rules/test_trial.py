@@ -218,3 +218,13 @@ def test_jobs_that_keep_a_part_of_the_configuration_are_named(
     filled.add("configmaps", "slurm-config-good", data=dict(render(ConfInputs.of(before, ())).files))
     shown = run("preflight", "-f", changed(tmp_path, extraConf="MaxJobCount=1"))
     assert "Stays for jobs at first" in shown
+
+
+def test_a_nodeset_that_the_operator_holds_back_is_given_with_the_reason_unless_the_file_has_it() -> None:
+    refused = [
+        {"name": "w", "message": "spec.partition.config: slurmctld: error: Nonsense"},
+        {"name": "x", "message": "metadata.name: the Cluster has a node x outside Kubernetes (spec.nodes)"},
+    ]
+    cluster = {"status": {"config": {"refused": refused}}}
+    assert trial.held_back(cluster, ()) == {"w": "slurmctld: error: Nonsense"}
+    assert trial.held_back(cluster, {"w"}) == trial.held_back({}, ()) == {}

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.metrics.names import PREFIX
@@ -101,6 +101,13 @@ class Changes:
         for direction in (UP, DOWN):
             # There before the first change: a rate sees a counter that begins, but not one that comes.
             _ = self._scaled.labels(direction)
+        self.leases_renewed = Gauge(
+            "virtual_nodes_leases_renewed_timestamp_seconds",
+            "When the Leases of all virtual Nodes were last renewed, as Unix time; 0 in a process that does not lead.",
+            namespace=PREFIX,
+            registry=registry,
+        )
+        """When the Leases of all virtual Nodes were last renewed."""
         self._preflights = Histogram(
             "preflight_duration_seconds",
             "Preflights of configurations and images that ended, by outcome.",

@@ -25,11 +25,13 @@ from slinky_operator.kube.resources import (
     SLURM_SLURMJOBS,
     SLURMJOBS,
     TOKENS,
+    VIRTUAL_NODES,
+    VIRTUAL_PODS,
     WLM_SLURMJOBS,
     WLM_WLMJOBS,
     Resource,
 )
-from slinky_operator.metrics import job_objects
+from slinky_operator.metrics import job_objects, virtual_objects
 from slinky_operator.metrics.names import MOST_OBJECTS, PREFIX
 
 KINDS: Final = (CLUSTERS, NODESETS, LOGINSETS, TOKENS)
@@ -85,13 +87,15 @@ class Objects(Collector):
 
     def describe(self) -> Iterable[Metric]:
         """Families without samples: the registry asks for their names."""
-        return (*self._families({}), *job_objects.families(None))
+        return (*self._families({}), *job_objects.families(None), *virtual_objects.families((), None))
 
     @override
     def collect(self) -> Iterator[Metric]:
         found = self._stores if self._leads() else {}
         yield from self._families({kind: store.items() for kind, store in found.items() if kind in _COUNTED})
         yield from job_objects.families(found[SLURMJOBS].items() if SLURMJOBS in found else None)
+        nodes = found[VIRTUAL_NODES].items() if VIRTUAL_NODES in found else ()
+        yield from virtual_objects.families(nodes, found[VIRTUAL_PODS].items() if VIRTUAL_PODS in found else None)
 
     def _families(self, found: Mapping[Resource, Sequence[Object]]) -> Iterator[Metric]:
         shown = {one: list(islice(found.get(one, ()), self._most)) for one in KINDS}

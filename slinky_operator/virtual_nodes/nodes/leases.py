@@ -49,14 +49,22 @@ class NodeLeases:
         The cache of virtual Nodes.
     now
         The wall clock.
+    renewed
+        Takes when all were renewed, in seconds since the epoch.
     """
 
     def __init__(
-        self, kube: LeaseWriter, nodes: Store, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        kube: LeaseWriter,
+        nodes: Store,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        renewed: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._kube = kube
         self._nodes = nodes
         self._now = now
+        self._renewed = renewed
         self._hurried = asyncio.Event()
 
     def hurry(self) -> None:
@@ -80,6 +88,8 @@ class NodeLeases:
         nodes = [obj for obj in self._nodes if virtual_node(obj) is not None]
         found = await gather_limited(self._renew(obj) for obj in nodes)
         failed = [error for error in found if isinstance(error, BaseException)]
+        if not failed:
+            self._renewed(self._now().timestamp())
         others = [error for error in failed if not isinstance(error, errors.Fenced)]
         for error in others[:1]:
             level = errors.level_of(error) if isinstance(error, errors.KubeError) else logging.ERROR

@@ -27,7 +27,7 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
 def _build(services: Services) -> Built:
     settings, nodes = services.settings, services.caches.store(VIRTUAL_NODES)
     # A call that hangs must not outlast the patience of Kubernetes.
-    leases = NodeLeases(services.kube.apart(RENEW_S), nodes)
+    leases = NodeLeases(services.kube.apart(RENEW_S), nodes, renewed=services.changes.leases_renewed.set)
     poll = PartitionPoll()
     services.supervisor.start("Leases of virtual Nodes", leases.run())
     services.supervisor.start("partitions for virtual Nodes", poll.run())

@@ -105,6 +105,28 @@ CASES = (
         -3000,
     ),
     Case(
+        "SlurmVirtualNodesNotReady",
+        {condition("Cluster", "VirtualNodesReady"): "0x60"},
+        {condition("Cluster", "VirtualNodesReady"): "-1x60"},
+        ONE,
+        0,
+    ),
+    Case(
+        "SlurmVirtualNodeLeasesLate",
+        {
+            'virtual_nodes_leases_renewed_timestamp_seconds{pod="a"}': "0+60x50 3000x10",
+            'virtual_nodes_leases_renewed_timestamp_seconds{pod="b"}': "0x60",
+        },
+        {'virtual_nodes_leases_renewed_timestamp_seconds{pod="a"}': "0+60x60"},
+        value=600,
+    ),
+    Case(
+        "SlurmVirtualNodeCertificateEnds",
+        {'virtual_nodes_certificate_end_timestamp_seconds{pod="a"}': "7200x60"},
+        {'virtual_nodes_certificate_end_timestamp_seconds{pod="a"}': "0x60"},
+        value=3600,
+    ),
+    Case(
         "SlurmNodeSetIsShort",
         {
             'nodeset_pods{pod="a",namespace="hpc",name="gpu",cluster="slurm",state="desired"}': "5x60",

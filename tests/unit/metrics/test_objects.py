@@ -16,6 +16,8 @@ from slinky_operator.kube.resources import (
     SLURM_SLURMJOBS,
     SLURMJOBS,
     TOKENS,
+    VIRTUAL_NODES,
+    VIRTUAL_PODS,
     WLM_SLURMJOBS,
     WLM_WLMJOBS,
     Resource,
@@ -35,8 +37,8 @@ def made(resource: Resource, name: str, status: dict[str, Any], **spec: Any) -> 
 
 
 def registry_of(*objects: Object, most: int = 100, leads: bool = True) -> CollectorRegistry:
-    kinds = (CLUSTERS, NODESETS, LOGINSETS, TOKENS, SLURMJOBS, WLM_SLURMJOBS, WLM_WLMJOBS, SLURM_SLURMJOBS)
-    stores = {resource: Store() for resource in kinds}
+    of_users = (CLUSTERS, NODESETS, LOGINSETS, TOKENS, SLURMJOBS, WLM_SLURMJOBS, WLM_WLMJOBS, SLURM_SLURMJOBS)
+    stores = {resource: Store() for resource in (*of_users, VIRTUAL_NODES, VIRTUAL_PODS)}
     by_kind = {(resource.api_version, resource.kind): store for resource, store in stores.items()}
     for obj in objects:
         by_kind[obj["apiVersion"], obj["kind"]].put(obj)

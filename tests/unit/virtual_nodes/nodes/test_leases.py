@@ -37,6 +37,7 @@ async def test_each_virtual_node_has_a_lease_that_goes_with_it_and_no_other_node
     assert renewed is not None
     assert renewed["spec"]["renewTime"] == "2026-11-27T18:00:10.000000Z"
     assert renewed["metadata"]["uid"] == lease["metadata"]["uid"]
+    assert world.renewed == [world.now().timestamp() - 10, world.now().timestamp()]
 
 
 @pytest.mark.parametrize(("error", "went_well"), [(errors.Fenced, True), (errors.Unavailable, False)])
@@ -51,6 +52,7 @@ async def test_a_process_that_does_not_lead_waits_and_one_that_fails_tries_again
 
     monkeypatch.setattr(world.kube, "merge_patch", failing)
     assert await world.leases.renew() is went_well
+    assert world.renewed == []
 
 
 async def test_a_new_node_has_its_lease_at_once() -> None:

@@ -121,11 +121,12 @@ class World:
         self.kube, self.slurm, self.seconds = MemoryKube(), Slurm(), 0.0
         self.slurm.clock = self.clock
         self.told: list[str] = []
+        self.renewed: list[float] = []
         store, nodes = self.kube.cache(CLUSTERS), self.kube.cache(VIRTUAL_NODES)
         for one in clusters:
             self.kube.put(CLUSTERS, one)
         self.poll = PartitionPoll(clock=self.clock)
-        self.leases = NodeLeases(self.kube, nodes, now=self.now)
+        self.leases = NodeLeases(self.kube, nodes, now=self.now, renewed=self.renewed.append)
         self.reconciler = VirtualNodesReconciler(
             self.kube,
             self,

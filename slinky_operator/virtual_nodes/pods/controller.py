@@ -206,7 +206,7 @@ class PodReconciler(Reconciler):
         )
 
     async def _leave(self, obj: Object, job: Object, why: str) -> None:
-        about, pod = job["metadata"], obj["metadata"]
+        about = job["metadata"]
         left = await self._kube.merge_patch(
             SLURMJOBS,
             about["name"],
@@ -217,11 +217,7 @@ class PodReconciler(Reconciler):
         )
         # A pod that comes in the place of this one must find it.
         self._newest[about["namespace"]] = max(version_of(left), self._newest.get(about["namespace"], 0))
-        words = (
-            f"pod {pod['name']} was deleted {why}; its Slurm job runs on as SlurmJob {about['name']}, which the next "
-            "pod of its controller takes over. To cancel it: "
-            f"kubectl delete slurmjob {about['name']} -n {about['namespace']}"
-        )
+        words = slurmjobs.kept(obj, job, why)
         self._recorder.warning(obj, EventReason.JOB_KEPT, words)
         self._recorder.warning(left, EventReason.JOB_KEPT, words)
 

@@ -6,11 +6,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from slinky_api import labels
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SLURMJOBS
 from slinky_operator.reconcile.text import stamp
+from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.virtual_nodes.pod_jobs import job_name
 from slinky_operator.virtual_nodes.pods.pod_owners import place
+from slinky_operator.virtual_nodes.pods.projection import is_finished
 from slinky_operator.virtual_nodes.pods.snapshot import Place
 
 LEFT: Final = "left"
@@ -79,6 +82,16 @@ def detached(why: str, now: datetime) -> Object:
         },
         "spec": {"ttlSecondsAfterFinished": KEPT_S},
     }
+
+
+def kept(pod: Object, job: Object, why: str) -> str:
+    """What an Event says of a SlurmJob that is left without its pod: who has the job now, and how to cancel it."""
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    is_over = is_finished(stored_status(SlurmJobStatus, job))
+    state = f"has ended, and SlurmJob {name} keeps its result" if is_over else f"keeps running as SlurmJob {name}"
+    heir = "which the next pod of its controller takes over" if place(pod) else "since no controller makes another pod"
+    cancel = "" if is_over else f". To cancel it: kubectl delete slurmjob {name} -n {namespace}"
+    return f"pod {pod['metadata']['name']} was deleted {why}; its Slurm job {state}, {heir}{cancel}"
 
 
 def taken_over(pod: Object) -> Object:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.virtual_nodes.pods import slurmjobs
 from slinky_operator.virtual_nodes.pods.pod_owners import INDEX
 from tests.support.slurm_jobs import Killed
 from tests.unit.virtual_nodes.pods.worlds import JOB, PodWorld, pod_world
@@ -43,6 +45,31 @@ async def test_the_job_of_a_pod_that_an_outage_took_runs_on(world: PodWorld, rea
     for _ in range(3):
         await world.passes()
     assert states(world) == ["RUNNING"]
+
+
+@pytest.mark.parametrize(
+    ("owners", "state", "words"),
+    [
+        (
+            [JOB],
+            "Running",
+            "its Slurm job keeps running as SlurmJob j, which the next pod of its controller takes over",
+        ),
+        ([], "Running", "since no controller makes another pod. To cancel it: kubectl delete slurmjob j -n team"),
+        ([JOB], "Succeeded", "its Slurm job has ended, and SlurmJob j keeps its result, which the next pod"),
+    ],
+)
+def test_the_event_says_who_has_the_job_now(owners: list[Object], state: str, words: str) -> None:
+    finished = {"type": "Finished", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    job = {
+        "metadata": {"name": "j", "namespace": "team"},
+        "status": {"state": state, "conditions": [finished] if state == "Succeeded" else []},
+    }
+    pod = {"metadata": {"name": "p", "ownerReferences": owners}}
+    said = slurmjobs.kept(pod, job, "since its Node was gone")
+    assert said.startswith("pod p was deleted since its Node was gone; ")
+    assert words in said
+    assert ("kubectl delete" in said) == (state == "Running")
 
 
 @BY_OUTAGE

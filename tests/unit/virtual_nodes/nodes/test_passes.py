@@ -157,6 +157,20 @@ async def test_a_partition_that_goes_keeps_its_node_until_no_pod_is_left() -> No
     assert world.told[-1].startswith("slurm VirtualNodeRemoved: Node slurm-site-gpu was removed: the partition")
 
 
+async def test_a_node_is_not_removed_before_kube_scheduler_has_seen_that_it_takes_no_more_pods() -> None:
+    world = World(cluster())
+    _ = await world.step()
+    world.slurm.all = [partition("debug")]
+    _ = await world.step(seconds=60)
+    assert world.node("gpu")["spec"]["unschedulable"] is True
+    _ = await world.step()
+    _ = await world.step(seconds=SETTLED_S / 2)
+    assert world.node("gpu")["spec"]["unschedulable"] is True
+    assert "Node slurm-site-gpu takes no new pods and is to go" in world.shown()["message"]
+    _ = await world.step(seconds=SETTLED_S / 2)
+    assert list(world.nodes) == ["slurm-site-debug"]
+
+
 async def test_a_partition_that_comes_back_ends_the_operators_cordon_and_no_other() -> None:
     world = World(cluster())
     _ = await world.step()

@@ -177,6 +177,15 @@ def level_of(error: BaseException) -> int:
     return logging.DEBUG if isinstance(error, Unavailable) and not error.status else logging.WARNING
 
 
+def in_a_list(error: KubeError) -> str:
+    """An error of a list that is waited out, for the log, with what an administrator can do about it."""
+    if isinstance(error, Forbidden):
+        return f"{error}; the chart's Roles have this right (rbac.create, watchNamespaces): it is waited for"
+    if isinstance(error, NotFound):
+        return f"{error}; if its CRD is missing, apply those of the chart: it is waited for"
+    return str(error)
+
+
 _BY_STATUS: dict[int, type[KubeError]] = {
     400: BadRequest,
     401: Unauthorized,

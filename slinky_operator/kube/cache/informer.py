@@ -160,7 +160,7 @@ class Informer:
                     await self._pause(cursor)
             except errors.KubeError as error:
                 cursor.failures += 1
-                logger.log(errors.level_of(error), "%s: %s", self._label(namespace), error)
+                logger.log(errors.level_of(error), "%s: %s", self._label(namespace), errors.in_a_list(error))
                 if cursor.failures >= FAILURES_BEFORE_RELIST:
                     cursor.version = ""
                 await self._pause(cursor, error.retry_after)

@@ -98,7 +98,7 @@ class Mirror:
                 await self.relist()
             except errors.KubeError as error:
                 failures += 1
-                logger.log(errors.level_of(error), "%s: %s", self.resource, error)
+                logger.log(errors.level_of(error), "%s: %s", self.resource, errors.in_a_list(error))
                 pause = min(FIRST_PAUSE * 2.0 ** (failures - 1), LONGEST_PAUSE) * self._rng.uniform(0.5, 1.0)
                 await asyncio.sleep(max(pause, error.retry_after or 0.0))
             else:

@@ -55,3 +55,18 @@ def test_causes_and_waits_are_carried() -> None:
     assert error.retry_after == 3
     assert from_status(TARGET, document, retry_after="5").retry_after == 5
     assert from_status(TARGET, {"code": 429}, retry_after="Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (403, "the chart's Roles have this right (rbac.create, watchNamespaces)"),
+        (404, "if its CRD is missing, apply those of the chart"),
+        (500, ""),
+    ],
+)
+def test_a_list_that_is_refused_says_what_to_do(status: int, advice: str) -> None:
+    error = from_status(Target("list", "nodesets"), {"message": "no"}, status=status)
+    told = errors.in_a_list(error)
+    assert told.startswith(str(error))
+    assert (advice in told) if advice else told == str(error)

@@ -286,6 +286,7 @@ class Reason(StrEnum):
     # node sets
     CLUSTER_NOT_FOUND = "ClusterNotFound"
     CLUSTER_GONE = "ClusterGone"
+    CLUSTER_DELETING = "ClusterDeleting"
     CLUSTER_NOT_READY = "ClusterNotReady"
     NOT_IN_CONFIG = "NotInConfig"
     SCALING_OUT = "ScalingOut"

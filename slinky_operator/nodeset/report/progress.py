@@ -49,9 +49,13 @@ def progress(  # noqa: PLR0911 - one for each
     """What is in progress."""
     pods, desired = len(snapshot.pods), counts.desired
     if snapshot.nodeset.deleting:
-        return Reason.DELETING, _deleting(snapshot, found)
+        applied = troubles.is_applied_while_deleting(snapshot.nodeset)
+        return Reason.APPLIED_WHILE_DELETING if applied else Reason.DELETING, _deleting(snapshot, found)
     if snapshot.cluster.deleting and not snapshot.cluster.external:
-        return Reason.DELETING, f"Cluster {snapshot.nodeset.spec.cluster_name} is being deleted: {pods} pods are left"
+        return (
+            Reason.CLUSTER_DELETING,
+            f"Cluster {snapshot.nodeset.spec.cluster_name} is being deleted: {pods} pods are left",
+        )
     if pods < desired and snapshot.cluster.exists and not snapshot.cluster.listed:
         return Reason.NOT_IN_CONFIG, _not_listed(snapshot)
     if found.victims:

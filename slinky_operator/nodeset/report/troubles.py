@@ -14,6 +14,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, find
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Drain
 from slinky_operator.nodeset.disruption import repairs
 from slinky_operator.nodeset.drain.deadline import Overdue
@@ -34,6 +35,7 @@ from slinky_operator.reconcile.text import joined, named, stamp
 
 EVENTFUL: Final = frozenset(
     {
+        Reason.APPLIED_WHILE_DELETING,
         Reason.CLUSTER_GONE,
         Reason.CONTAINER_NOT_CREATED,
         Reason.CRASH_LOOP_BACK_OFF,
@@ -91,7 +93,8 @@ def find_all(snapshot: Snapshot, found: Decisions, refusals: Sequence[str], now:
     whole = _of_the_whole(snapshot, found)
     if whole is not None:
         return [whole]
-    troubles = [] if snapshot.slurm.readable or is_waiting(snapshot) else [_blind(snapshot)]
+    troubles = _applied_while_deleting(snapshot)
+    troubles += [] if snapshot.slurm.readable or is_waiting(snapshot) else [_blind(snapshot)]
     if snapshot.slurm.readable:
         troubles += [*_unknown(snapshot, found, now), *_stripped(snapshot)]
     troubles += _hindered(snapshot, now)
@@ -110,6 +113,18 @@ def is_waiting(snapshot: Snapshot) -> bool:
     """Whether a NodeSet without pods waits for a Cluster that is starting."""
     cluster = snapshot.cluster
     return cluster.exists and not cluster.listed and not snapshot.pods
+
+
+def is_applied_while_deleting(nodeset: NodeSet) -> bool:
+    """Whether a NodeSet that is being deleted was changed after that: the change goes with it.
+
+    The deletion itself is a generation: what counts is one after a status that has shown the deletion.
+    """
+    before, seen = find(nodeset.status.conditions, NodeSetCondition.PROGRESSING), nodeset.status.observed_generation
+    if not nodeset.deleting or before is None:
+        return False
+    is_later = seen is not None and 0 < seen < nodeset.metadata.generation
+    return before.reason == Reason.APPLIED_WHILE_DELETING or (before.reason == Reason.DELETING and is_later)
 
 
 def cluster_gone(snapshot: Snapshot) -> tuple[Reason, str] | None:
@@ -133,6 +148,19 @@ def overdue(late: Overdue, spec: Drain) -> str:
         numbers = named([str(job.id) for job in late.stuck])
         told += f": interactive or submitted with --no-requeue, so they are waited for: {numbers}"
     return told
+
+
+def _applied_while_deleting(snapshot: Snapshot) -> list[Trouble]:
+    """What somebody has applied goes with the NodeSet; they may think that it is back."""
+    nodeset = snapshot.nodeset
+    if not is_applied_while_deleting(nodeset):
+        return []
+    wait = f"kubectl wait --for=delete nodesets.slinky.slurm.net/{nodeset.name} --namespace {nodeset.namespace}"
+    told = (
+        "the NodeSet was changed after its deletion, and goes with that change. Wait until it has gone "
+        f"({wait}), then apply it again"
+    )
+    return [Trouble(Reason.APPLIED_WHILE_DELETING, told, "apply it again afterwards")]
 
 
 def _of_the_whole(snapshot: Snapshot, found: Decisions) -> Trouble | None:

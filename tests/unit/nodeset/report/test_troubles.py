@@ -46,7 +46,7 @@ SILENT: Final = {
 }
 """Reasons of troubles without an Event, and why; those of a Slurm that does not answer are the Cluster's."""
 
-ELSEWHERE: Final = {Reason.VOLUME_SILENT, Reason.CONNECTING, Reason.AS_EXPECTED}
+ELSEWHERE: Final = {Reason.DELETING, Reason.VOLUME_SILENT, Reason.CONNECTING, Reason.AS_EXPECTED}
 """Reasons of conditions that are no trouble."""
 
 
@@ -451,3 +451,47 @@ def test_a_status_stands_until_slurm_has_had_time_to_answer_a_new_operator() -> 
     assert Memory().settles_in(replace(blind, slurm=away), lambda: 0.0) is None
     new = replace(blind, nodeset=nodeset(1))
     assert Memory().settles_in(new, lambda: 0.0) is None
+
+
+def gone(before: Report | None, generation: int) -> Snapshot:
+    """A NodeSet that is being deleted, with the status of an earlier pass."""
+    metadata = {
+        "name": "a",
+        "namespace": "ns",
+        "uid": "u",
+        "deletionTimestamp": "2026-01-01T11:00:00Z",
+        "generation": generation,
+        "finalizers": [labels.FINALIZER_NODESET_DRAIN],
+    }
+    body = {"metadata": metadata, "spec": {"clusterName": "c", "replicas": generation}}
+    stored = before.status.to_dict() if before is not None else {"scalingMode": "StatefulSet"}
+    return seen(a_pod(0), nodes=(a_node(0),), of=NodeSet.parse({**body, "status": stored}))
+
+
+def test_what_is_applied_to_a_nodeset_that_is_being_deleted_goes_with_it_and_that_is_said() -> None:
+    memory, pods = Memory(), (a_pod(0),)
+    running = report(seen(*pods, nodes=(a_node(0),)))
+    # The deletion is a generation of its own, also right after a change, or while the Cluster goes, too.
+    earlier = [running, report(gone(None, 3)), report(seen(*pods, nodes=(a_node(0),), deleting=True))]
+    for before in earlier:
+        assert condition(report(gone(before, 3)), "Progressing").reason == "Deleting"
+    deleting = report(gone(running, 3))
+    assert condition(deleting, "Degraded").status == "False"
+
+    # Somebody applies the manifest, and thinks that the NodeSet is back.
+    told = report(gone(deleting, 4))
+
+    assert condition(told, "Progressing").reason == "AppliedWhileDeleting"
+    degraded = condition(told, "Degraded")
+    assert degraded.reason == "AppliedWhileDeleting"
+    assert degraded.message == (
+        "the NodeSet was changed after its deletion, and goes with that change. Wait until it has gone "
+        "(kubectl wait --for=delete nodesets.slinky.slurm.net/a --namespace ns), then apply it again"
+    )
+    assert told.status.summary == "deleting, 1 pod left; apply it again afterwards"
+    due = trouble_events.due(memory, deleting.status, told.troubles)
+    assert [one.text for one in due] == [degraded.message]
+    # It stays said, and an operator that has just started has no further Event.
+    again = report(gone(told, 4))
+    assert condition(again, "Degraded").message == degraded.message
+    assert trouble_events.due(Memory(), told.status, again.troubles) == []

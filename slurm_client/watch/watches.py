@@ -7,6 +7,7 @@ Each kind says how its list and a single object are asked for; how often, and wh
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from slurm_client import errors
@@ -133,7 +134,8 @@ class Watches(NodeOperations, WaitingOperations, PartitionOperations, Reservatio
                 return await self._all_jobs(_ALL_JOBS, update_time, None, cores=False)
             except errors.TooLarge as error:
                 self._session.oversized.add(_SHORT, error)
-        self._one_by_one = self._one_by_one or self._singly()
+        # Each poll is one round: what changes during it comes with the next.
+        self._one_by_one = self._one_by_one or self._singly(short=math.inf)
         return Listing(await self._one_by_one.read(lambda _: True, self.job_watch.objects))
 
     async def _watched_licenses(self, _: int | None) -> Listing[License] | None:

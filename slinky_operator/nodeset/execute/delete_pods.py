@@ -57,7 +57,6 @@ async def delete_checked(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods that are empty according to a fresh answer from Slurm, and record why others are kept."""
     for start in range(0, len(wanted), DELETE_BATCH):
         batch = wanted[start : start + DELETE_BATCH]
-        asked = context.clock()
         answer = await _answer(context, batch)
         going: list[tuple[Pod, str | None]] = []
         records: dict[str, Node] = {}
@@ -71,7 +70,7 @@ async def delete_checked(context: PassContext, wanted: Sequence[Pod]) -> None:
             going.append((pod, pod.resource_version if member.record is None else None))
             if member.record is not None:
                 records[pod.uid] = member.record
-        for pod in await delete(context, going, until=asked + PROOF_HOLDS):
+        for pod in await delete(context, going, until=answer.nodes_at + PROOF_HOLDS):
             _count(context, records.get(pod.uid))
 
 
@@ -110,7 +109,7 @@ async def repair(context: PassContext, wanted: Sequence[Pod]) -> None:
 
 async def _answer(context: PassContext, pods: Sequence[Pod]) -> slurm_queries.Answer:
     """A fresh answer from Slurm; and then from the slurmds of nodes that it has forgotten."""
-    answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in pods])
+    answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in pods], context.clock)
     lost = [pod for pod in pods if pod.registered and answer.nodes.get(pod.node_name) is None]
     return replace(answer, idle=await pod_queries.still_idle(context, lost))
 
@@ -217,7 +216,7 @@ async def evictable(context: PassContext, wanted: Sequence[Pod]) -> Sequence[Pod
     """Of these pods, those that may be evicted."""
     if not context.nodeset.spec.workload_disruption_protection:
         return wanted
-    answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in wanted])
+    answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in wanted], context.clock)
     return [pod for pod in wanted if eviction.may_be_lifted(answer.join(pod, context.owner))]
 
 

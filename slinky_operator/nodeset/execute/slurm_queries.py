@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -31,6 +31,10 @@ MAX_SINGLE_GETS: Final = 16
 """Up to this many nodes are read individually (3 to 5 ms each); for more, the whole list is the cheaper call."""
 
 
+LONG: Final = 5.0
+"""Seconds that a query for jobs may take before the nodes are queried again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A fresh answer from Slurm."""
@@ -43,6 +47,8 @@ class Answer:
     """What names the nodes queried, if that was asked for."""
     idle: frozenset[str] = frozenset()
     """Uids of pods whose slurmds have shown no step for minutes, and show none now, if they were asked."""
+    nodes_at: float = -math.inf
+    """Monotonic seconds before the nodes were last queried, if that matters."""
 
     def join(self, pod: Pod, owner: str) -> Member:
         """A pod whose node was queried, joined with the answer; `owner` is the tag of its NodeSet."""
@@ -95,16 +101,39 @@ async def jobs_now(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
     return drains.jobs_by_node(await slurm.jobs_with_nodes())
 
 
-async def everything(slurm: Slurm, names: Collection[str]) -> Answer:
+async def everything(slurm: Slurm, names: Collection[str], clock: Callable[[], float]) -> Answer:
     """Query nodes, and then jobs: a node that was drained at its query can only have lost jobs since.
+
+    Jobs that are read one by one take minutes. A drain may have been lifted by then, and a slurmd have registered, so
+    the nodes are queried again: what counts is the later answer, and of a drain that it shows alone the earlier one.
+
+    Parameters
+    ----------
+    clock
+        Monotonic seconds.
 
     Raises
     ------
     SlurmError
         A query failed; there is no answer in part.
     """
+    asked = clock()
     fresh = await nodes(slurm, names)
-    return Answer(fresh, await jobs_now(slurm))
+    held = await jobs_now(slurm)
+    if clock() - asked > LONG:
+        asked = clock()
+        fresh = _later(fresh, await nodes(slurm, names))
+    return Answer(fresh, held, nodes_at=asked)
+
+
+def _later(earlier: Mapping[str, Node | None], later: Mapping[str, Node | None]) -> Mapping[str, Node | None]:
+    """The later records, except of nodes that were not drained before: a job may have come before the drain."""
+    found = dict(later)
+    for name, node in earlier.items():
+        now = later.get(name)
+        if node is not None and not node.is_drain and now is not None and now.is_drain:
+            found[name] = node
+    return found
 
 
 async def clock(slurm: Slurm) -> datetime:

@@ -113,7 +113,7 @@ async def end_drains(context: PassContext, action: EndDrains) -> None:
     slurm, spec = context.reach(), context.nodeset.spec.drain
     names = [pod.node_name for pod, _ in action.pods]
     now = await slurm_queries.clock(slurm)
-    answer = await slurm_queries.everything(slurm, names)
+    answer = await slurm_queries.everything(slurm, names, context.clock)
     late = deadline.overdue([(answer.join(pod, context.owner), causes) for pod, causes in action.pods], spec, now)
     acting = [one for one in late if one.acts]
     if not acting:

@@ -10,7 +10,7 @@ from slurm_client.decode import job_details, resources
 from slurm_client.decode import jobs as decode
 from slurm_client.operations.base import Listing, Operations
 from slurm_client.operations.jobs import resolve
-from slurm_client.operations.jobs.singly import Singly
+from slurm_client.operations.jobs.singly import SHORT_ROUND, Singly
 from slurm_client.slices import sliced
 
 if TYPE_CHECKING:
@@ -100,12 +100,13 @@ class JobReading(Operations):
                 return tuple([job async for job in sliced(jobs) if not holding_nodes or job.holds_nodes])
         return await self._singly(timeout).read(_holds_nodes if holding_nodes else _any)
 
-    def _singly(self, timeout: float | None = None) -> Singly:
-        """Return what reads jobs one by one."""
+    def _singly(self, timeout: float | None = None, *, short: float = SHORT_ROUND) -> Singly:
+        """Return what reads jobs one by one; a round that takes longer than `short` seconds is followed by another."""
         return Singly(
             lambda: self.job_states(timeout=timeout),
             lambda number: self.job_parts(number, details=False, timeout=timeout),
             self._session.room,
+            short=short,
         )
 
     async def job(self, job_id: JobRef, *, details: bool = True, timeout: float | None = None) -> Job:

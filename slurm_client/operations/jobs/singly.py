@@ -5,13 +5,16 @@ No data parser can filter jobs, and a user decides how long the record of a job 
 states of all jobs are short. So these are asked for, and then the records, a few at a time; of each, texts that serve
 people alone are dropped as it comes. There is a complete list in the end, or an error: a record that is listed and not
 shown is one.
+
+That takes minutes where there are many, and jobs start meanwhile. So the states are asked for again, and what has
+changed is read again, until a round was short: then the list is about as old as one that comes in one answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -24,11 +27,14 @@ if TYPE_CHECKING:
 
     from slurm_client.models.job import JobState, JobStateEntry
 
-__all__ = ["Singly"]
+__all__ = ["SHORT_ROUND", "Singly"]
 
 _AT_A_TIME = 4
 _SECONDS = 240.0
 """For all of them; slurmrestd shows about a hundred a second on a busy machine."""
+
+SHORT_ROUND = 1.0
+"""Seconds of a round after which no other one follows."""
 
 _AGAIN = 100
 """Known jobs that have not ended, of those whose state is as it was, that are read again each time."""
@@ -54,6 +60,8 @@ class Singly:
         Bytes that all records may take.
     seconds
         For all of them.
+    short
+        Seconds of a round after which no other one follows.
     """
 
     def __init__(
@@ -63,11 +71,13 @@ class Singly:
         room: int,
         *,
         seconds: float = _SECONDS,
+        short: float = SHORT_ROUND,
     ) -> None:
         self._states = states
         self._parts = parts
         self._room = room
         self._seconds = seconds
+        self._short = short
         self._turn = 0
 
     async def read(
@@ -95,10 +105,10 @@ class Singly:
         pending: deque[int] = deque()
         try:
             async with asyncio.timeout(self._seconds):
-                pending.extend(await self._to_read(await self._listed(wanted), known, found))
-                gone = await self._read_all(pending, found)
-                if gone:
-                    await self._check(gone, wanted, found)
+                listed = await self._listed(wanted)
+                pending.extend(await self._to_read(listed, known, found))
+                while await self._round(pending, found, listed, wanted):
+                    pass
         except TimeoutError as error:
             raise errors.Timeout(
                 f"the list of all jobs is too large, and one by one {len(found.jobs)} jobs were read within "
@@ -106,23 +116,46 @@ class Singly:
             ) from error
         return tuple([job async for job in sliced(found.jobs.values()) if wanted(job.state)])
 
-    async def _listed(self, wanted: Callable[[JobState], bool]) -> dict[int, JobState | None]:
-        """Return the numbers to ask for, each with its state; ``None`` where several tasks have it."""
-        listed: dict[int, JobState | None] = {}
+    async def _listed(self, wanted: Callable[[JobState], bool]) -> dict[int, _Listed]:
+        """Return the numbers to ask for, each with what the list of states has of it."""
+        listed: dict[int, _Listed] = {}
         async for entry in sliced(await self._states()):
             if wanted(entry.state):
-                several = entry.number in listed or entry.record is None
-                listed[entry.number] = None if several else entry.state
+                before = listed.get(entry.number)
+                several = before is not None or entry.record is None
+                digest = hash((entry.id, entry.state)) ^ (before.digest if before is not None else 0)
+                listed[entry.number] = _Listed(None if several else entry.state, digest)
         return listed
 
-    async def _to_read(
-        self, listed: Mapping[int, JobState | None], known: Mapping[str, Job], found: _Found
-    ) -> list[int]:
+    async def _round(
+        self,
+        pending: deque[int],
+        found: _Found,
+        listed: dict[int, _Listed],
+        wanted: Callable[[JobState], bool],
+    ) -> bool:
+        """Read what is pending, and find what has changed meanwhile; returns whether there is any to be read again."""
+        began = asyncio.get_running_loop().time()
+        gone = await self._read_all(pending, found)
+        is_short = asyncio.get_running_loop().time() - began <= self._short
+        if is_short and not gone:
+            return False
+        later = await self._listed(wanted)
+        _check(gone, later, found)
+        if is_short:
+            return False
+        pending.extend(sorted(number for number, state in later.items() if listed.get(number) != state))
+        listed.clear()
+        listed.update(later)
+        found.read.clear()
+        return bool(pending)
+
+    async def _to_read(self, listed: Mapping[int, _Listed], known: Mapping[str, Job], found: _Found) -> list[int]:
         """Return the numbers that must be read, and take over what is known of the others."""
         numbers: list[int] = []
         same: list[Job] = []
-        async for number, state in sliced(listed.items()):
-            job = known.get(str(number))
+        async for number, entry in sliced(listed.items()):
+            job, state = known.get(str(number)), entry.state
             if job is None or state is None or job.state != state or job.array_tasks:
                 numbers.append(number)
             else:
@@ -145,7 +178,7 @@ class Singly:
         async def work() -> None:
             while pending:
                 number = pending.popleft()
-                if number in found.jobs:
+                if number in found.read:
                     continue
                 try:
                     parts = await self._parts(number)
@@ -167,14 +200,26 @@ class Singly:
             await asyncio.gather(*workers, return_exceptions=True)
         return gone
 
-    async def _check(self, gone: set[int], wanted: Callable[[JobState], bool], found: _Found) -> None:
-        """Make sure that jobs that were not shown are not listed any more either."""
-        for number, state in (await self._listed(wanted)).items():
-            if number in gone and number not in found.jobs:
-                raise errors.DecodeError(
-                    f"job {number} is listed{f' as {state.base}' if state else ''} and not shown: the list of jobs is "
-                    "not complete"
-                )
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What a list of states has of a number."""
+
+    state: JobState | None
+    """``None`` where several tasks have the number."""
+
+    digest: int
+    """Differs where a state does, of any of them."""
+
+
+def _check(gone: set[int], later: Mapping[int, _Listed], found: _Found) -> None:
+    """Make sure that jobs that were not shown are not listed any more either."""
+    for number, entry in later.items():
+        if number in gone and number not in found.jobs:
+            raise errors.DecodeError(
+                f"job {number} is listed{f' as {entry.state.base}' if entry.state else ''} and not shown: the list of "
+                "jobs is not complete"
+            )
 
 
 class _Found:
@@ -182,16 +227,19 @@ class _Found:
 
     def __init__(self, room: int) -> None:
         self.jobs: dict[int, Job] = {}
+        self.read: set[int] = set()
+        """Those of this round."""
         self._room = room
         self._weight = 0
 
     def take(self, job: Job) -> None:
         """Take a job, or raise TooLarge."""
-        if job.id not in self.jobs:
-            self._weight += _weight(job)
+        before = self.jobs.get(job.id)
+        self._weight += _weight(job) - (_weight(before) if before is not None else 0)
         if self._weight > self._room:
             raise errors.TooLarge(f"{len(self.jobs)} jobs, read one by one, take more than {self._room} bytes")
         self.jobs[job.id] = job
+        self.read.add(job.id)
 
 
 def _short(job: Job) -> Job:

@@ -19,7 +19,7 @@ def use(snapshot: Snapshot, now: float) -> Use | None:
     """Slurm's answer about what is in use, if it is still valid at `now` (monotonic seconds)."""
     known = snapshot.memory.answers.of(UseQuestion)
     stored = snapshot.cluster.status.config or ConfigStatus()
-    if known is None or known.hash != stored.applied_hash or now - known.asked_at > 2 * _pause(known):
+    if known is None or known.hash != stored.applied_hash or now - known.answered_at > 2 * _pause(known):
         return None
     loaded = snapshot.memory.rollout.loaded
     if loaded is not None and known.asked_at < loaded.at:
@@ -41,7 +41,7 @@ def may_ask(snapshot: Snapshot, now: float) -> bool:
     known, stored = use(snapshot, now), snapshot.cluster.status.config
     if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY or stored is None:
         return False
-    return known is None or now - known.asked_at >= _pause(known)
+    return known is None or now - known.answered_at >= _pause(known)
 
 
 def _pause(known: Use) -> float:
@@ -52,10 +52,10 @@ def _pause(known: Use) -> float:
 def is_fresh(snapshot: Snapshot, now: float) -> bool:
     """Whether Slurm has just answered what is in use, or that it cannot."""
     known = snapshot.memory.answers.of(UseQuestion)
-    return known is not None and now - known.asked_at - known.cost <= USE_VALID
+    return known is not None and now - known.answered_at <= USE_VALID
 
 
 def asks_in(snapshot: Snapshot, now: float) -> float:
     """Seconds until the next query."""
     known = use(snapshot, now)
-    return USE_VALID if known is None else max(USE_VALID, known.asked_at + _pause(known) - now)
+    return USE_VALID if known is None else max(USE_VALID, known.answered_at + _pause(known) - now)

@@ -99,6 +99,11 @@ class Use:
     cost: float = 0.0
     """Seconds the answer took."""
 
+    @property
+    def answered_at(self) -> float:
+        """Monotonic seconds: an answer may take minutes, and an error is noted when it came."""
+        return self.asked_at if self.why else self.asked_at + self.cost
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:

@@ -214,6 +214,25 @@ def test_slurm_is_asked_the_less_often_the_dearer_its_answers_are() -> None:
     assert "night" in world.slurm_conf
 
 
+def test_an_answer_that_takes_minutes_is_used_once_it_is_there() -> None:
+    """Where a list of jobs is too large they are read one by one."""
+    world = settled(PARTITION)
+    world.raw["spec"] = {}
+    world.use = Use(0.0, "", cost=200.0)
+    answered = []
+    for _ in range(30):
+        question = any(asks(one, UseQuestion) for one in world.step().actions)
+        known = world.memory.answers.of(UseQuestion)
+        if question and known is not None:
+            # It was begun now, and the pass has waited for it.
+            world.memory.answers.note(UseQuestion, replace(known, asked_at=world.now))
+            world.now += 200.0
+            answered.append(world.now)
+    assert "night" not in parse(world.slurm_conf).partitions
+    assert world.condition("ConfigApplied")["status"] == "True"
+    assert 1 <= len(answered) <= 3
+
+
 def test_what_goes_is_looked_at_once_more_where_the_answer_is_old() -> None:
     world = settled({"nodes": [{"name": "metal1", "config": "CPUs=4"}]})
     world.use = Use(0.0, "", cost=0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,10 +15,12 @@ from slinky_operator.kube.cache.store import Store
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import delete_pods
 from slinky_operator.nodeset.execute.context import PassOutcome
-from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client import errors
-from slurm_client.models import Job
+from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
+from slurm_client.models.node import NodeState
 
 PODS = [Pod(f"a-{number}", f"a-{number}", f"uid-{number}") for number in range(3)]
 
@@ -164,3 +167,71 @@ async def test_pods_without_jobs_are_no_warning() -> None:
     await delete_pods.give_up(told.context, PODS, "")
     assert not told.warnings
     assert told.kube.sent == [pod.uid for pod in PODS]
+
+
+# answers that take long
+
+
+class SlowSlurm:
+    """A Slurm whose jobs are read for minutes; the nodes change meanwhile."""
+
+    def __init__(self, before: dict[str, str], after: dict[str, str], jobs: tuple[Job, ...] = ()) -> None:
+        self.kube = Kube(takes=0.0)
+        self.answers = [before, after]
+        self.jobs = jobs
+        self.asked: list[float] = []
+        self.context = means_with(self.kube, self.kube.clock)
+        self.context.reach = lambda: self
+        self.context.owner = "ns/a"
+        self.context.now = lambda: datetime(2026, 1, 1, 12, tzinfo=UTC)
+        self.context.changes = Changes()
+
+    async def refresh(self, names: list[str]) -> dict[str, Node | None]:
+        self.asked.append(self.kube.time)
+        shown = self.answers[len(self.asked) - 1]
+        return {name: slurm_node(name, shown[name]) if name in shown else None for name in names}
+
+    async def jobs_with_nodes(self) -> tuple[Job, ...]:
+        self.kube.time += 180.0
+        return self.jobs
+
+
+def slurm_node(name: str, words: str) -> Node:
+    state = NodeState.from_words([*words.split("+"), "DYNAMIC_NORM"])
+    reason = drains.reason((drains.Cause.SCALE_IN,), "ns/a") if "DRAIN" in words else ""
+    return Node(name=name, state=state, extra="ns/a", instance_id=f"uid-{name[-1]}", reason=reason)
+
+
+def started(number: int, **values: Any) -> Pod:
+    name = f"a-{number}"
+    given: dict[str, Any] = {"host": "host", "slurmd": Slurmd.RUNNING, "registered": True}
+    return Pod(name, name, f"uid-{number}", ordinal=number, resource_version="7", **(given | values))
+
+
+async def test_a_pod_is_deleted_although_the_jobs_are_read_for_minutes() -> None:
+    slurm = SlowSlurm({"a-0": "IDLE+DRAIN"}, {"a-0": "IDLE+DRAIN"})
+    await delete_pods.delete_checked(slurm.context, [started(0)])
+    assert slurm.kube.sent == ["uid-0"]
+    assert slurm.asked == [100.0, 280.0]
+
+
+async def test_a_drain_that_was_lifted_while_jobs_were_read_keeps_the_pod() -> None:
+    states = {"a-0": "IDLE+DRAIN", "a-1": "IDLE", "a-2": "IDLE+DRAIN"}
+    later = {"a-0": "MIXED", "a-1": "IDLE+DRAIN", "a-2": "MIXED+DRAIN"}
+    slurm = SlowSlurm(states, later)
+    await delete_pods.delete_checked(slurm.context, [started(number) for number in range(3)])
+    assert slurm.kube.sent == []
+    assert len(slurm.context.outcome.kept) == 3
+
+
+async def test_a_slurmd_that_registers_while_jobs_are_read_is_not_repaired() -> None:
+    """Its job may have begun after the list of jobs."""
+    since = datetime(2026, 1, 1, 11, tzinfo=UTC)
+    pod = started(0, registered=False, slurmd_started_at=since, created_at=since)
+    slurm = SlowSlurm({}, {"a-0": "MIXED"})
+    await delete_pods.repair(slurm.context, [pod])
+    assert slurm.kube.sent == []
+    gone = SlowSlurm({}, {})
+    gone.context.warn = lambda *_: None
+    await delete_pods.repair(gone.context, [pod])
+    assert gone.kube.sent == ["uid-0"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -66,11 +66,11 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
         except errors.Unauthorized:
             return {}, {}
 
-    async def everything(slurm: Slurm, names: Collection[str]) -> slurm_queries.Answer:
+    async def everything(slurm: Slurm, names: Collection[str], clock: Callable[[], float]) -> slurm_queries.Answer:
         try:
-            return await ask_everything(slurm, names)
+            return await ask_everything(slurm, names, clock)
         except errors.Unauthorized:
-            return slurm_queries.Answer(await nodes(slurm, names), {})
+            return slurm_queries.Answer(await nodes(slurm, names), {}, nodes_at=clock())
 
     patch.setattr(slurm_queries, "nodes", nodes)
     patch.setattr(slurm_queries, "jobs", jobs)

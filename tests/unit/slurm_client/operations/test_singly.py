@@ -165,8 +165,8 @@ class Slurm:
             raise errors.NotFound(f"no job {number}")
         return found
 
-    def singly(self, room: int = 2**30, seconds: float = 60.0) -> Singly:
-        return Singly(self.states, self.parts, room, seconds=seconds)
+    def singly(self, room: int = 2**30, seconds: float = 60.0, short: float = 60.0) -> Singly:
+        return Singly(self.states, self.parts, room, seconds=seconds, short=short)
 
 
 PENDING, RUNNING, DONE = (JobState(word) for word in ("PENDING", "RUNNING", "COMPLETED"))
@@ -232,6 +232,48 @@ async def test_known_jobs_are_read_again_in_turn_and_those_that_ended_are_not() 
     slurm.read.clear()
     await singly.read(every, known)
     assert 5 in slurm.read
+
+
+async def test_what_starts_while_jobs_are_read_is_read_again() -> None:
+    """Reading takes minutes where there are many: a node may be drained no more, and have a job by the end of it."""
+    slurm = Slurm(*(Job(id=number, state=PENDING) for number in range(1, 9)), Job(id=20, state=RUNNING, nodes=("a-1",)))
+    parts = slurm.parts
+
+    async def slowly(number: int) -> Iterable[Job]:
+        found = list(await parts(number))
+        if len(slurm.read) == 8:
+            # One that was read starts, one is submitted and starts at once, and one ends.
+            slurm.jobs[1] = replace(slurm.jobs[1], state=RUNNING, nodes=("a-2",))
+            slurm.jobs[30] = Job(id=30, state=RUNNING, nodes=("a-3",))
+            slurm.jobs[20] = replace(slurm.jobs[20], state=DONE)
+        return found
+
+    slurm.parts = slowly  # type: ignore[method-assign]
+    found = await slurm.singly(short=0.0).read(every)
+    assert {job.id: job.nodes for job in found if job.state == RUNNING} == {1: ("a-2",), 30: ("a-3",)}
+    assert sorted(slurm.read) == sorted([*range(1, 9), 20, 1, 20, 30])
+    # So it is where only those are wanted that hold nodes; one that has ended since may still be among them.
+    slurm = Slurm(Job(id=1, state=PENDING), Job(id=20, state=RUNNING, nodes=("a-1",)))
+
+    async def starts(number: int) -> Iterable[Job]:
+        slurm.jobs[1] = replace(slurm.jobs[1], state=RUNNING, nodes=("a-2",))
+        return [slurm.jobs[number]]
+
+    slurm.parts = starts  # type: ignore[method-assign]
+    held = await slurm.singly(short=0.0).read(lambda state: state.base == "RUNNING")
+    assert {job.id: job.nodes for job in held} == {1: ("a-2",), 20: ("a-1",)}
+    # A short round is the last one.
+    slurm = Slurm(Job(id=1, state=PENDING))
+    asked: list[int] = []
+    states = slurm.states
+
+    async def listed() -> Iterable[JobStateEntry]:
+        asked.append(1)
+        return await states()
+
+    slurm.states = listed  # type: ignore[method-assign]
+    await slurm.singly().read(every)
+    assert asked == [1]
 
 
 async def test_what_is_kept_has_a_bound() -> None:

@@ -82,7 +82,8 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Member]) -> Creati
         left -= 1
         if place.node in snapshot.cluster.leaving:
             found.blocked[place.node] = (
-                f"NodeSet {place.node} is being deleted, and slurmctld has yet to load a configuration without its name"
+                f"NodeSet {place.node} has been deleted, and slurmctld's configuration still has its name: the "
+                "Cluster's condition ConfigApplied says why"
             )
             found.awaited += 1
             continue

@@ -111,7 +111,7 @@ def test_the_name_of_a_nodeset_that_is_being_deleted_is_awaited() -> None:
         made, found = created(seen)
 
         assert made == ["a-2"]
-        assert "slurmctld has yet to load a configuration without its name" in found.blocked["a-1"]
+        assert "slurmctld's configuration still has its name" in found.blocked["a-1"]
         assert (found.conflicts, found.awaited) == ({}, 2)
 
 

@@ -2,8 +2,9 @@
 
 At 6,000 jobs an answer is 35 MB, and takes half a second of slurmrestd's time and as much here. So all planners share
 the answers, and all queries together may take only a small part of the time: a burst is answered at once, and after
-that an answer is used until the budget allows another. A query right before something irreversible is never delayed;
-it is counted, and its answer serves the planners too.
+that an answer is used until the budget allows another. A query right before something irreversible is never delayed
+but by one that is under way: all who want one meanwhile share the next. It is counted, and its answer serves the
+planners too.
 
 Of jobs without nodes, pending ones included, only those are kept that name nodes, with nothing else of them
 (`node_references.remembered`): no planner needs the others.
@@ -15,6 +16,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from slinky_operator.kube.cache.weight import run_in_thread
@@ -85,6 +87,40 @@ class _Asked:
         return done and (self.answer.cancelled() or self.answer.exception() is not None)
 
 
+class _Turns:
+    """A question that is asked once at a time; who comes while it is asked shares the next answer with others.
+
+    Many who ask at once would otherwise slow each other down, until none has its answer in time.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[Sequence[Job]]]) -> None:
+        self._ask = ask
+        self._running: asyncio.Task[Sequence[Job]] | None = None
+        self._next: asyncio.Task[Sequence[Job]] | None = None
+
+    async def answer(self) -> Sequence[Job]:
+        """The answer to a question that is asked from now on; raises `SlurmError`."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._after(self._running))
+            self._next.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
+        question = self._next
+        await asyncio.wait({question})
+        if question.cancelled():
+            raise errors.ClientClosed("the question for jobs was given up")
+        return question.result()
+
+    async def _after(self, running: asyncio.Task[Sequence[Job]] | None) -> Sequence[Job]:
+        if running is not None:
+            await asyncio.wait({running})
+        # From here on it is too late to share this one.
+        self._running, self._next = self._next, None
+        try:
+            return await self._ask()
+        finally:
+            # Its list is nobody's any more.
+            self._running = None
+
+
 class Jobs:
     """What is known of the jobs of one Cluster.
 
@@ -108,8 +144,9 @@ class Jobs:
         ask_briefly: Callable[[], Awaitable[Iterable[Job]]] | None = None,
         key: threads.Key = ("", "jobs"),
     ) -> None:
-        self._ask = ask
         self._ask_briefly = ask_briefly or ask
+        self._all = _Turns(partial(self._ask_all, ask))
+        self._brief = _Turns(partial(self._timed, self._ask_briefly))
         self._key = key
         self._clock = clock
         self._asked: _Asked | None = None
@@ -144,16 +181,19 @@ class Jobs:
         return asked.answer.result()
 
     async def fresh(self) -> Sequence[Job]:
-        """All jobs, by an answer that is asked for now; raises `SlurmError`."""
+        """All jobs, by an answer that is asked for from now on; raises `SlurmError`."""
+        return await self._all.answer()
+
+    async def holding(self) -> Sequence[Job]:
+        """At least all jobs that hold nodes, by an answer that is asked for from now on; raises `SlurmError`."""
+        return await self._brief.answer()
+
+    async def _ask_all(self, ask: Callable[[], Awaitable[Iterable[Job]]]) -> Sequence[Job]:
         at = self._clock()
-        found = await self._timed(self._ask)
+        found = await self._timed(ask)
         if self._asked is None or self._asked.at < at:
             self._asked = _Asked(at, self._kept(found))
         return found
-
-    async def holding(self) -> Sequence[Job]:
-        """At least all jobs that hold nodes, by an answer that is asked for now; raises `SlurmError`."""
-        return await self._timed(self._ask_briefly)
 
     def _is_old(self, asked: _Asked) -> bool:
         return asked.failed or (asked.answer.done() and asked.at <= max(self._changed_at, self._clock() - AGE))

@@ -121,3 +121,80 @@ async def test_a_question_under_way_serves_all() -> None:
     answers = await asyncio.gather(*(slurm.known.shared() for _ in range(20)))
     assert [len(one) for one in answers] == [2] * 20
     assert len(slurm.asked) == 1
+
+
+class Slowly:
+    """Slurm whose answers come when the test lets them."""
+
+    def __init__(self) -> None:
+        self.gates: list[asyncio.Event] = []
+        self.begun = asyncio.Event()
+        self.jobs: list[Job] = []
+        self.error: errors.SlurmError | None = None
+
+    async def answer(self) -> Sequence[Job]:
+        gate = asyncio.Event()
+        self.gates.append(gate)
+        self.begun.set()
+        shown = list(self.jobs)
+        await gate.wait()
+        if self.error is not None:
+            raise self.error
+        return shown
+
+    async def asked(self, times: int) -> None:
+        while len(self.gates) < times:
+            self.begun.clear()
+            await self.begun.wait()
+
+
+@pytest.mark.parametrize("brief", [False, True])
+async def test_who_asks_while_slurm_answers_shares_the_next_answer(brief: bool) -> None:
+    """Ten NodeSets that each read thousands of jobs one by one would never end."""
+    slurm = Slowly()
+    known = Jobs(slurm.answer)
+    ask = known.holding if brief else known.fresh
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(ask())
+        await slurm.asked(1)
+        slurm.jobs.append(Job(id=7, nodes=("a-0",), state=RUNNING))
+        later = [group.create_task(ask()) for _ in range(10)]
+        given_up = group.create_task(ask())
+        await asyncio.sleep(0)
+        given_up.cancel()
+        slurm.gates[0].set()
+        await slurm.asked(2)
+        # This one has not been asked early enough for who comes now.
+        slurm.jobs.append(Job(id=8, nodes=("a-0",), state=RUNNING))
+        last = group.create_task(ask())
+        await asyncio.sleep(0)
+        slurm.gates[1].set()
+        await slurm.asked(3)
+        slurm.gates[2].set()
+    assert not first.result()
+    assert [[job.id for job in task.result()] for task in later] == [[7]] * 10
+    assert [job.id for job in last.result()] == [7, 8]
+    assert len(slurm.gates) == 3
+
+
+async def test_an_error_is_that_of_all_who_have_shared_the_question_and_of_no_other() -> None:
+    slurm = Slowly()
+    known = Jobs(slurm.answer)
+    first = asyncio.create_task(known.fresh())
+    await slurm.asked(1)
+    others = [asyncio.create_task(known.fresh()) for _ in range(2)]
+    await asyncio.sleep(0)
+    slurm.error = errors.Timeout("no answer")
+    slurm.gates[0].set()
+    await slurm.asked(2)
+    with pytest.raises(errors.Timeout):
+        await first
+    slurm.gates[1].set()
+    for one in others:
+        with pytest.raises(errors.Timeout):
+            await one
+    slurm.error = None
+    again = asyncio.create_task(known.fresh())
+    await slurm.asked(3)
+    slurm.gates[2].set()
+    assert not await again

@@ -44,8 +44,12 @@ def named(things: Sequence[str], most: int = MOST_NAMED) -> str:
 
 
 def nodes(names: Iterable[str], most: int = 60) -> str:
-    """Names of nodes in Slurm's notation, cut to a length."""
-    return clip(compress(names), most)
+    """Names of nodes in Slurm's notation, by their numbers, cut to a length."""
+    return clip(compress(sorted(names, key=_by_number)), most)
+
+
+def _by_number(name: str) -> tuple[str, int, str]:
+    return name.rstrip("0123456789"), len(name), name
 
 
 def number(count: int, thing: str, plural: str = "") -> str:

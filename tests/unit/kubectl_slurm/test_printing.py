@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from kubectl_slurm.screen.blocks import Line, Row, Section, table
 from kubectl_slurm.screen.printing import LONGEST_LINE, Printer, has_colours
+from kubectl_slurm.screen.words import nodes
 from tests.unit.kubectl_slurm.samples import OVERVIEW
 from tests.unit.kubectl_slurm.screens import PAGE, screens, text, with_screens
 
@@ -79,3 +80,7 @@ def test_the_page_shows_the_screens_as_they_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert with_screens(page) == page
     assert all(text(screen) in page for screen in screens().values())
+
+
+def test_nodes_are_in_the_order_of_their_numbers() -> None:
+    assert nodes(["cpu-10", "cpu-1", "gpu-0", "cpu-0", "cpu-9"]) == "cpu-[0-1,9-10],gpu-0"

@@ -64,7 +64,11 @@ def cluster(request: pytest.FixtureRequest, run_folder: Path) -> Iterator[Cluste
                 if not kept:
                     instance.down(quiet=True)
                 instance.up(nodes=2, domain=DOMAIN)
-                archives = images.ensure(["slurm-26.05", "slurm-24.11", "slurmd-oci-26.05", "mariadb", "identity"], say)
+                oci = [
+                    "slurmd-oci-26.05",
+                    *(["slurmd-oci-24.11"] if request.config.getoption("--slurm") == "all" else []),
+                ]
+                archives = images.ensure(["slurm-26.05", "slurm-24.11", *oci, "mariadb", "identity"], say)
                 instance.load_images([archive for group in archives.values() for archive in group])
         yield instance
     finally:

@@ -12,63 +12,14 @@ from slinky_api import labels
 from slinky_api.resource import Resource
 from slinky_api.sylabs import slurm as slurm_kinds
 from slinky_api.sylabs import wlm
+from tests.support import image_registry
 from tests.support.job_namespace import JobNamespace
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
-OPERATOR_IMAGE = "localhost/slinky/slurm-operator:dev"
 FOLDER = "/var/spool/job-output"
 """What the nodes share, and the server of each node reads and writes."""
-
-REGISTRY = "127.0.0.1:5000"
-
-SERVER = """\
-import http.server, json, pathlib, re
-ROOT = pathlib.Path("/images")
-MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        found = re.fullmatch(r"/v2/(?:([a-z]+)/(manifests|blobs)/([a-z0-9:]+))?", self.path)
-        name, kind, reference = found.groups() if found else (None, None, None)
-        body = b"{}" if found and not name else None
-        if kind == "manifests" and not reference.startswith("sha256:"):
-            listed = json.loads((ROOT / name / "index.json").read_text())["manifests"]
-            tags = {one["annotations"]["org.opencontainers.image.ref.name"]: one["digest"] for one in listed}
-            reference = tags.get(reference, "")
-        if name and reference:
-            file = ROOT / name / "blobs" / reference.replace(":", "/")
-            body = file.read_bytes() if file.is_file() else None
-        self.send_response(404 if body is None else 200)
-        self.send_header("Content-Type", MANIFEST if kind == "manifests" else "application/octet-stream")
-        self.send_header("Content-Length", str(len(body or b"")))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body or b"")
-    do_HEAD = do_GET
-http.server.ThreadingHTTPServer(("127.0.0.1", 5000), Handler).serve_forever()
-"""
-"""A registry, just enough for skopeo to fetch from, that serves OCI layouts; beside slurmd, since there is no other."""
-
-IMAGE = """\
-cd /images
-umoci init --layout sample
-umoci new --image sample:test
-umoci unpack --rootless --image sample:test bundle
-root=bundle/rootfs
-for program in /bin/sh /bin/id; do
-  for file in $program $(ldd $program | grep -o '/lib[^ ]*'); do
-    mkdir -p $root${file%/*}
-    cp --dereference $file $root$file
-  done
-done
-umoci repack --image sample:test bundle
-umoci config --image sample:test --config.cmd /bin/sh --config.cmd -c --config.cmd "$1" --config.env OF_IMAGE=yes
-rm -rf bundle
-chmod -R a+rX sample
-"""
-"""An image with a shell, whose command is the first argument."""
 
 
 def full(resource: Resource) -> str:
@@ -111,7 +62,7 @@ def team(new_slurm: NewSlurm) -> Iterator[Team]:
     users = {
         "passwd": "alice:x:2001:2001::/tmp:/bin/sh\n",
         "group": "alice:x:2001:\n",
-        "local.conf": f'[[registry]]\nlocation = "{REGISTRY}"\ninsecure = true\n',
+        "local.conf": image_registry.TRUSTED,
     }
     slurm.create(
         identity={"passwd": {"configMapRef": {"name": "site"}}},
@@ -138,30 +89,12 @@ def team(new_slurm: NewSlurm) -> Iterator[Team]:
         containers="Rootless",
         features=["cuda10"],
         jobLogs={},
-        template=template(),
+        template=image_registry.beside_slurmd("site", "output"),
     )
     slurm.wait_ready()
     slurm.wait_idle(["compute-0"])
     yield Team(slurm, namespace)
     slurm.kubectl("delete", "namespace", namespace, "--wait=false")
-
-
-def template() -> dict[str, Any]:
-    """Volumes of the node, and a registry beside slurmd."""
-    site = {"name": "site", "configMap": {"name": "site", "items": [{"key": "local.conf", "path": "local.conf"}]}}
-    shared = {"name": "job-output", "persistentVolumeClaim": {"claimName": "output"}}
-    images = {"name": "images", "mountPath": "/images"}
-    trusted = {"name": "site", "mountPath": "/etc/containers/registries.conf.d/local.conf", "subPath": "local.conf"}
-    registry = {
-        "name": "registry",
-        "image": OPERATOR_IMAGE,
-        "imagePullPolicy": "Never",
-        "command": ["python", "-c", SERVER],
-        "volumeMounts": [{**images, "readOnly": True}],
-    }
-    slurmd = {"name": "slurmd", "volumeMounts": [images, trusted]}
-    volumes = [site, shared, {"name": "images", "emptyDir": {}}]
-    return {"spec": {"volumes": volumes, "containers": [slurmd, registry]}}
 
 
 def claim(namespace: str, name: str) -> dict[str, Any]:
@@ -215,8 +148,8 @@ def test_files_are_prepared_and_results_collected(team: Team) -> None:
 def test_a_container_runs_as_the_user_and_leaves_results(team: Team) -> None:
     # The image names no user: it is root inside, and alice outside.
     says = f'[ "$OF_IMAGE" = yes ] && [ ! -e /etc/slurm ] && id -u > {FOLDER}/told'
-    team.slurm.run("sh", "-ec", IMAGE, "sh", says)
-    image = f"docker://{REGISTRY}/sample:test"
+    team.slurm.run("sh", "-ec", image_registry.IMAGE, "sh", says)
+    image = f"docker://{image_registry.SAMPLE}"
     team.apply(wlm.WLMJOB, "box", image=image, results={"mount": volume("kept"), "from": f"{FOLDER}/told"})
     team.wait_word(wlm.WLMJOB, "box", "Succeeded")
     assert team.slurm.run("sh", "-c", f"cat {FOLDER}/told; stat -c %U {FOLDER}/told").split() == ["0", "alice"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,6 +13,9 @@ from hack.localkube.kubectl import wait_for
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build
 from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
+from slinky_api import labels
+from slinky_api.sylabs import wlm
+from tests.support import image_registry
 from tests.support.job_namespace import JobNamespace
 from tests.support.slurm_in_kubernetes import PATIENCE, RELEASED, NewSlurm, SlurmInKubernetes
 
@@ -19,9 +23,33 @@ from tests.support.slurm_in_kubernetes import PATIENCE, RELEASED, NewSlurm, Slur
 pytestmark = [pytest.mark.timeout(900), pytest.mark.alone]
 
 RIGHTS = "slurm-virtual-nodes"
-HOST = "site"
+HOST = "minikube"
+NODES = ["compute-0", "compute-1", "compute-2"]
 NODE, DENIED = f"slurm-{HOST}-cpu", f"slurm-{HOST}-denied"
 TOLERATION = {"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "wlm", "effect": "NoSchedule"}
+AFFINITY = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {
+                    "matchExpressions": [
+                        {"key": f"wlm.sylabs.io/{name}", "operator": "Gt", "values": ["0"]}
+                        for name in ("nodes", "wall-time", "mem-per-node", "cpu-per-node")
+                    ]
+                }
+            ]
+        }
+    }
+}
+"""What wlm-operator asked of a Node for a script that needs some of each."""
+
+HELLO = {
+    "batch": '#!/bin/sh\n#SBATCH --nodes=1\necho "Hello"\n',
+    "nodeSelector": {"kubernetes.io/hostname": "slurm-minikube-cpu"},
+}
+"""The example hello of wlm-operator, as it is."""
+
+PARAMETERS = "virtual-node.slinky.slurm.net/parameters"
 SCRIPT = "virtual-node.slinky.slurm.net/script"
 PASSWD = "alice:x:2001:2001::/home/alice:/bin/sh\n"
 HELD = f"echo begun; until [ -e {RELEASED}$SLURM_JOB_ID ]; do sleep 0.1; done; echo over"
@@ -69,7 +97,8 @@ def pod_spec(*command: str, node: str = NODE, **container: Any) -> dict[str, Any
     one = {"name": "main", "image": "no-image", **({"command": list(command)} if command else {}), **container}
     return {
         "restartPolicy": "Never",
-        "nodeSelector": {"kubernetes.io/hostname": node},
+        "nodeSelector": {"type": "virtual-kubelet", "kubernetes.io/hostname": node},
+        "affinity": AFFINITY,
         "tolerations": [TOLERATION],
         "containers": [one],
     }
@@ -80,7 +109,9 @@ def physics(new_slurm: NewSlurm, operator: Installation) -> Iterator[Physics]:
     """A Cluster with two virtual Nodes, of which the namespace is granted one, and the operator that may have them."""
     slurm = new_slurm("virtual")
     namespace = f"{slurm.namespace}-physics"
-    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
+    consent = {labels.ANNOTATION_SYLABS_JOBS: f"{slurm.namespace}/{slurm.name}"}
+    owned = {"name": namespace, "annotations": consent}
+    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": owned}])
     chart = str(PROJECT / "helm" / RIGHTS)
     bounds = (f"--set=policy.hosts={{{HOST}}}", f"--set=tenants={{{namespace}}}")
     operator.helm("upgrade", "--install", RIGHTS, chart, *bounds)
@@ -88,17 +119,28 @@ def physics(new_slurm: NewSlurm, operator: Installation) -> Iterator[Physics]:
     tenant = {"namespaces": [namespace], "user": "alice", "uid": 2001, "gid": 2001, "partitions": ["cpu"]}
     slurm.create(
         identity={"passwd": {"configMapRef": {"name": "users"}}},
-        jobs={"tenants": [tenant], "virtualNodes": {"host": HOST, "partitions": ["cpu", "denied"]}},
+        containers={},
+        jobs={
+            "tenants": [tenant],
+            "sylabs": {},
+            "virtualNodes": {"host": HOST, "partitions": ["cpu", "denied"], "sylabsPods": True},
+        },
         partitions=[{"name": name, "nodeSets": ["compute"]} for name in ("cpu", "denied")],
     )
     about = {"name": "users", "namespace": slurm.namespace}
-    users = {"passwd": PASSWD, "group": "alice:x:2001:\n"}
+    users = {"passwd": PASSWD, "group": "alice:x:2001:\n", "local.conf": image_registry.TRUSTED}
     slurm.kubectl.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": users}])
     slurm.kubectl.apply([claim(slurm.namespace, "output")])
-    shared = {"name": "job-output", "persistentVolumeClaim": {"claimName": "output"}}
-    slurm.nodeset("compute", 3, jobLogs={}, template={"spec": {"volumes": [shared]}})
+    slurm.nodeset(
+        "compute",
+        3,
+        image=slurm.image("slurmd-oci"),
+        containers="Rootless",
+        jobLogs={},
+        template=image_registry.beside_slurmd("users", "output"),
+    )
     slurm.wait_ready()
-    slurm.wait_idle(["compute-0", "compute-1", "compute-2"])
+    slurm.wait_idle(NODES)
     team = Physics(slurm, namespace)
     account = ("get", "serviceaccounts", "--output=name")
     for one in (team, slurm):
@@ -213,6 +255,29 @@ def test_output_is_followed_until_the_job_ends(physics: Physics) -> None:
         finally:
             follower.kill()
     physics.wait_phase("followed", "Succeeded")
+
+
+def test_an_image_runs_with_what_its_pod_says(physics: Physics) -> None:
+    # The registry is beside one slurmd: the job must run there.
+    physics.slurm.run("sh", "-ec", image_registry.IMAGE, "sh", "exit 9", pod=NODES[0])
+    says = '[ "$OF_IMAGE" = yes ] && [ ! -e /etc/slurm ] && echo $WORD $1 && id -u'
+    word = {"name": "WORD", "value": "from"}
+    spec = pod_spec("/bin/sh", "-ec", says, "sh", image=image_registry.SAMPLE, args=["inside"], env=[word])
+    physics.create("image", spec, **{PARAMETERS: json.dumps({"required_nodes": NODES[:1]})})
+    physics.wait_phase("image", "Succeeded")
+    wait_logs(physics, "image", "from inside\n0\n")
+
+
+def test_the_example_of_wlm_operator_has_its_pod(physics: Physics) -> None:
+    about = {"name": "hello", "namespace": physics.namespace}
+    kind = {"apiVersion": wlm.SLURMJOB.api_version, "kind": wlm.SLURMJOB.kind}
+    physics.kubectl.apply([{**kind, "metadata": about, "spec": HELLO}])
+    wait_for("its pod", lambda: physics.pod("hello-job")["status"].get("phase") == "Succeeded", PATIENCE)
+    pod = physics.pod("hello-job")
+    assert (pod["spec"]["nodeName"], [one["name"] for one in pod["spec"]["containers"]]) == (NODE, ["jt1"])
+    wait_logs(physics, "hello-job", "Hello\n")
+    physics.kube("delete", f"{wlm.SLURMJOB.plural}.{wlm.SLURMJOB.group}", "hello", "--wait=false")
+    wait_for("the end of its pod", lambda: "hello-job" not in physics.kube("get", "pods", "--output=name"), PATIENCE)
 
 
 def test_what_slurm_cannot_give_is_refused(physics: Physics) -> None:

@@ -76,8 +76,9 @@ class Sources:
             raise _bad(f'container "{container}" in pod "{name}" is waiting to start: {served.waits_for}')
         path, node = str(place.get("path") or ""), str(place.get("node") or "")
         if not path.startswith(f"{naming.JOB_OUTPUT_FOLDER}/"):
-            what = f"{path} on node {node}" if path else "no file"
-            raise _bad(f"the job writes its output to {what}, where no job log server serves it")
+            if not path:
+                raise _bad("Slurm names no file that the job writes its output to")
+            raise _bad(f"the job writes its output to {path} on node {node}, where no job log server serves it")
         cluster = await self.clusters.find(served.cluster)
         if cluster is None or cluster.spec.external:
             raise _bad(f"{path} is on node {node}, which the operator cannot reach: the Cluster is external or gone")

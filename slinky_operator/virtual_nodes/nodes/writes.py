@@ -66,9 +66,9 @@ async def remove(kube: Kube, action: Remove) -> str:
     pods = await kube.some(PODS, field_selector=f"spec.nodeName={name}", most=COUNTED)
     if pods.items:
         count = f"{'more than ' if pods.next_page else ''}{len(pods.items)}"
-        return (
-            f"Node {name} takes no new pods ({action.why}); it is removed when no pod is bound to it, now {count} are"
-        )
+        shown = f"kubectl get pods -A --field-selector spec.nodeName={name}"
+        bound = f"its pods ({count}) have gone, ended ones too: {shown} shows them"
+        return f"Node {name} takes no new pods ({action.why}); it is removed when {bound}"
     version = str(metadata["resourceVersion"])
     _ = await kube.delete(VIRTUAL_NODES, name, uid=str(metadata["uid"]), resource_version=version)
     return ""

@@ -94,9 +94,16 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:
     if taken:
         told = "are somebody else's Nodes, which the operator does not touch: choose another host, or rename them"
         problems.append((Reason.NODE_NAME_TAKEN, f"{joined(taken)} {told}"))
-    left = [obj for name, obj in found.items() if name not in chosen.names]
-    actions.extend(_departures(left, snapshot, "the partition is not in Slurm, or not wanted any more", now))
+    standing = _standing(found)
+    for name in sorted(found.keys() - chosen.names.keys()):
+        actions.extend(_departures([found[name]], snapshot, _why_it_goes(standing.get(name, ""), facts), now))
     return Plan(tuple(actions), tuple(problems), len(chosen.names))
+
+
+def _why_it_goes(partition: str, facts: Mapping[str, PartitionFacts]) -> str:
+    if partition in facts:
+        return f"spec.jobs.virtualNodes gives partition {partition} no Node of this name any more"
+    return f"Slurm has no partition {partition} any more"
 
 
 def _standing(found: Mapping[str, Object]) -> Mapping[str, str]:

@@ -149,12 +149,23 @@ async def test_a_partition_that_goes_keeps_its_node_until_no_pod_is_left() -> No
     assert f"{UNAVAILABLE}=PartitionGone:NoSchedule" in taints(world.node("gpu"))
     for _ in range(5):
         assert (await world.step(seconds=SETTLED_S)).requeue_after == 5
-    assert "when no pod is bound to it, now 1 are" in world.shown()["message"]
+    assert "it is removed when its pods (1) have gone, ended ones too: kubectl get pods -A" in world.shown()["message"]
     assert world.shown()["ready"] is True
     _ = await world.kube.delete(PODS, "p", "team")
     _ = await world.step(seconds=5)
     assert list(world.nodes) == ["slurm-site-debug"]
-    assert world.told[-1].startswith("slurm VirtualNodeRemoved: Node slurm-site-gpu was removed: the partition")
+    removed = "slurm VirtualNodeRemoved: Node slurm-site-gpu was removed: Slurm has no partition GPU any more"
+    assert world.told[-1] == removed
+
+
+async def test_a_node_that_is_not_wanted_any_more_says_so() -> None:
+    world = World(cluster())
+    _ = await world.step()
+    await world.edit(partitions=["debug"])
+    _ = await world.step()
+    shown = condition(world.node("gpu"), "PartitionUp")
+    said = "spec.jobs.virtualNodes gives partition GPU no Node of this name any more"
+    assert (shown["reason"], shown["message"]) == ("PartitionGone", said)
 
 
 async def test_a_node_is_not_removed_before_kube_scheduler_has_seen_that_it_takes_no_more_pods() -> None:

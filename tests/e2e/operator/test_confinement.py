@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import yaml
 
 from hack.localkube.kubectl import wait_for
+from kubectl_slurm.rules import verification
 from tests.support.documents import blocks
 from tests.support.job_namespace import JobNamespace
 from tests.support.nodesets import whole
@@ -27,12 +29,22 @@ USERS = {"passwd": "alice:x:2001:2001::/tmp:/bin/sh\n"}
 PROLOG = "#!/bin/sh\ntouch /tmp/$SLURM_JOB_ID.prolog\n"
 
 
+GPUS = {"/dev/nvidia0": "/dev/full", "/dev/nvidia1": "/dev/random"}
+"""Devices that stand for GPUs, and those of the machine that they are: no other test opens these."""
+
+OPENED = """\
+n=0
+for one in /dev/nvidia[0-9]; do (exec 3< $one) 2> /dev/null && n=$((n + 1)); done
+echo $n"""
+
+
 @pytest.fixture(scope="module")
 def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with both kinds of nodes."""
     instance = new_slurm("confined")
     instance.create(
-        extraConf="SelectTypeParameters=CR_Core_Memory\nMinJobAge=3600",
+        extraConf="SelectTypeParameters=CR_Core_Memory\nMinJobAge=3600\nGresTypes=gpu",
+        configFiles={"gres.conf": "NodeName=confined-0 Name=gpu File=/dev/nvidia[0-1]\n"},
         prologScripts={"look": PROLOG},
         identity={"passwd": {"configMapRef": {"name": "users"}}},
         jobs={"tenants": [{"namespaces": [instance.namespace], "user": "alice"}]},
@@ -43,11 +55,20 @@ def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     given = yaml.safe_load(example.text)
     spec = {key: value for key, value in given["spec"].items() if key not in {"clusterName", "replicas"}}
     # The machine is small, and no pod on it has a score that protects slurmstepd less.
-    instance.nodeset(given["metadata"]["name"], 1, **{**spec, "resources": TWO_CORES, "extraConf": "MemSpecLimit=64"})
+    more = {"resources": TWO_CORES, "extraConf": "MemSpecLimit=64", "gres": "gpu:2", "template": with_gpus()}
+    instance.nodeset(given["metadata"]["name"], 1, **{**spec, **more})
     instance.nodeset("plain", 1, resources=TWO_CORES)
     instance.wait_ready()
     instance.wait_idle(["confined-0", "plain-0"])
     return instance
+
+
+def with_gpus() -> dict[str, Any]:
+    """A pod whose slurmd has `GPUS`."""
+    names = {path: path.rpartition("/")[2] for path in GPUS}
+    mounts = [{"name": name, "mountPath": path} for path, name in names.items()]
+    volumes = [{"name": names[path], "hostPath": {"path": it, "type": "CharDevice"}} for path, it in GPUS.items()]
+    return {"spec": {"containers": [{"name": "slurmd", "volumeMounts": mounts}], "volumes": volumes}}
 
 
 def submit(slurm: SlurmInKubernetes, script: str, *options: str) -> str:
@@ -71,6 +92,17 @@ def test_a_job_has_the_cores_it_was_allocated_and_no_more(slurm: SlurmInKubernet
     everything = int(slurm.run("nproc", pod="plain-0"))
     assert everything >= 2
     assert (allowed_cores(slurm, "confined"), allowed_cores(slurm, "plain")) == (1, everything)
+
+
+def test_a_job_opens_the_gpus_it_was_allocated_and_no_other(slurm: SlurmInKubernetes) -> None:
+    step = ("srun", "-p", "confined", "-n1", "--mem=64")
+    asked = [(), ("--gres=gpu:1",), ("--gres=gpu:2",)]
+    shown = [slurm.run(*step, *more, "sh", "-c", OPENED, pod="confined-0").strip() for more in asked]
+    assert shown == ["0", "1", "2"]
+    # What `kubectl slurm verify` asks in such a job.
+    check = f"{{ {verification.DEVICES}; }} && echo one || echo another"
+    said = [slurm.run(*step, *more, "sh", "-c", check, pod="confined-0").strip() for more in asked]
+    assert said == ["another", "one", "another"]
 
 
 def test_a_job_that_uses_too_much_memory_ends_and_no_other(slurm: SlurmInKubernetes) -> None:

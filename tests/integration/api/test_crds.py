@@ -217,6 +217,16 @@ def test_nonsense_is_refused_with_the_name_of_its_field(api: Api, obj: dict[str,
     assert field in answer.json()["message"]
 
 
+@pytest.mark.parametrize(("sylabs", "pods", "status"), [(None, True, 422), (None, False, 201), ({}, True, 201)])
+def test_pods_of_old_kinds_need_the_old_kinds(api: Api, sylabs: object, pods: bool, status: int) -> None:
+    """A Cluster that has none would accept the field, and ignore it."""
+    jobs = {"virtualNodes": {"host": "site", "sylabsPods": pods}, **({} if sylabs is None else {"sylabs": sylabs})}
+    answer = api.create(cluster({"jobs": jobs}), dry_run=True)
+    assert answer.status_code == status, answer.text
+    if status == 422:
+        assert "spec.jobs.virtualNodes.sylabsPods" in answer.json()["message"]
+
+
 # Names of Clusters and duplicates are the API server's to refuse, a number in quotes can be read as one, and a NodeSet
 # with a long name of Slinky's is drained: no harm comes of reading these.
 @pytest.mark.parametrize(

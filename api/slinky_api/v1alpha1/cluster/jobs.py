@@ -144,6 +144,19 @@ class VirtualNodes(ImageRuntime):
 class Jobs(ApiModel):
     """Jobs as objects: the kind SlurmJob, and the kinds of sylabs' operators."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    "!has(self.virtualNodes) || !has(self.virtualNodes.sylabsPods) || !self.virtualNodes.sylabsPods"
+                    " || has(self.sylabs)",
+                    "sylabsPods needs spec.jobs.sylabs, whose objects have these pods: write sylabs: {}",
+                    field=".virtualNodes.sylabsPods",
+                )
+            ]
+        }
+    )
+
     tenants: Annotated[tuple[JobTenant, ...], Field(max_length=64)] = ()
     """Who may submit. The first that fits a namespace, and the user that a SlurmJob names, counts. Default: nobody."""
     sylabs: Sylabs | None = None

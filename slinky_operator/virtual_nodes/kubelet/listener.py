@@ -27,10 +27,10 @@ HANDSHAKE_S: Final = 5.0
 ASKING_S: Final = 15.0
 """Seconds until a caller must be known, from the connection on."""
 
-EACH: Final = 64
+EACH: Final = 32
 """Connections of one address whose caller is not known yet."""
 
-TOTAL: Final = 128
+TOTAL: Final = 64
 """The same of all; TLS takes some 300 KiB for each."""
 
 BACKLOG: Final = 256
@@ -42,6 +42,12 @@ _PASSING: Final = frozenset({errno.ECONNABORTED, errno.EMFILE, errno.ENFILE, err
 
 PAUSE_S: Final = 0.1
 """Seconds until the next attempt to accept, where descriptors are used up."""
+
+BEGINNING: Final = 8
+"""Handshakes that are under way, beyond which connections are accepted one by one, `BEGINNING_S` apart: each handshake
+is half a millisecond of work, and all that have something to read are done in one turn of the event loop."""
+
+BEGINNING_S: Final = 0.001
 
 HEAD: Final = 16_384
 """Most bytes of a line of a request's head: a token may be in one."""
@@ -98,7 +104,8 @@ class Listener:
         self._context = context
         self._host, self.port = host, port
         self._asking = asking
-        self.unknown = shares or Shares(EACH, TOTAL)
+        # One without a place that is taken is false.
+        self.unknown = Shares(EACH, TOTAL) if shares is None else shares
         """Places of connections whose caller is not known yet."""
         self._visits: dict[RequestHandler, _Visit] = {}
         self._transports: dict[RequestHandler, asyncio.Transport] = {}
@@ -140,6 +147,8 @@ class Listener:
                     await asyncio.sleep(PAUSE_S)
                     continue
                 self._accepted(server, connection, str(address[0]))
+                # A connection that waits already is accepted without a pause: others have their turn after each.
+                await asyncio.sleep(BEGINNING_S if len(self._beginning) > BEGINNING else 0)
         finally:
             listening.close()
             for task in tuple(self._beginning):

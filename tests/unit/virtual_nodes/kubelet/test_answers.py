@@ -17,6 +17,7 @@ from slinky_operator.kube.resources import TOKEN_REVIEWS, Resource
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.job_output import JobOutput
 from slinky_operator.virtual_nodes.kubelet.answers import Limits
+from slinky_operator.virtual_nodes.kubelet.listener import EACH
 from tests.support.kubelet_callers import Api, ask, caller, kubelet_api, objects_of_slurm, until
 from tests.support.memory_kube import MemoryKube
 
@@ -179,7 +180,7 @@ async def test_one_who_takes_nothing_is_dropped(node: Node) -> None:
 async def test_one_address_has_few_connections_that_say_nothing(api: Api) -> None:
     silent = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(150)]
     unknown = api.service._listener.unknown
-    await until(lambda: len(unknown) == 64, "an address has its share")
+    await until(lambda: len(unknown) == EACH, "an address has its share")
     for _, writer in silent:
         writer.close()
     await until(lambda: not len(unknown), "places are not given back")

@@ -29,6 +29,18 @@ def workload(name: str) -> str:
     return f"{name}-login"
 
 
+def has_address(loginset: LoginSet) -> bool:
+    """Whether the name of its Service has one address, at which nothing but sshd listens; the pods are called so then.
+
+    slurmctld looks up the host of an srun when it signals or ends its step: ten seconds for a name that there is not, in
+    which it answers nobody. What it then sends is not to reach the srun of another pod, which may listen on the same
+    port: as at the addresses of a Service without one of its own.
+    """
+    fragment = loginset.spec.service
+    spec = {} if fragment is None else fragment.spec
+    return spec.get("clusterIP") != "None" and spec.get("type") != "ExternalName"
+
+
 def host_keys(name: str) -> str:
     """Name of the Secret with generated SSH host keys."""
     return f"{name}{naming.HOST_KEYS_SUFFIX}"

@@ -119,6 +119,8 @@ def template(
     generated["spec"] = _with_users(generated["spec"], cluster, sssd)
     if agent:
         generated["spec"]["initContainers"].append(_key_proof(agent))
+    if names.has_address(loginset):
+        generated["spec"]["hostname"] = names.workload(loginset.name)
     if home_folders.folder_of(cluster.spec):
         generated["spec"] = _making_homes(generated["spec"], image)
     given = spec.template or {}

@@ -58,6 +58,23 @@ def test_a_user_submits_from_a_session(site: Visitor) -> None:
     assert site.slurm.kube("exec", f"deploy/{site.deployment}", "--", "srun", "id", "-u").strip() == "0"
 
 
+def test_slurmctld_finds_the_host_of_an_srun_that_is_cancelled(site: Visitor) -> None:
+    slurm = site.slurm
+    running = "until squeue -h -n goes -t R -o %i | grep -q .; do sleep 0.2; done"
+    said = site.say(f"srun -J goes -N2 sleep 600 & {running}; scancel -n goes; wait; sbatch --parsable --wrap true")
+    # The log has all before a line once it has that.
+    log, last = "", f"_slurm_rpc_submit_batch_job: JobId={said.split()[-1]} "
+
+    def has_come() -> bool:
+        nonlocal log
+        log = slurm.kube("logs", f"{slurm.name}-controller-0", "--container=slurmctld", "--tail=-1")
+        return last in log
+
+    wait_for("the log of the submission", has_come, PATIENCE)
+    assert "Unable to resolve" not in log
+    assert "getaddrinfo" not in log
+
+
 def test_users_reach_neither_the_key_nor_the_socket(site: Visitor) -> None:
     found = site.say("ls /etc/slurm; cat /etc/slurm-login/host-keys/*_key; touch /run/slurm/x || echo refused")
     assert found.splitlines()[-1] == "refused"

@@ -27,6 +27,18 @@ async def test_a_set_becomes_a_deployment_behind_a_service() -> None:
     assert world.condition("SshdConfigApplied")["status"] == "True"
 
 
+@pytest.mark.parametrize(
+    ("service", "host_name"),
+    [(None, "front-login"), ({"type": "NodePort"}, "front-login"), ({"clusterIP": "None"}, None)],
+)
+async def test_slurmctld_can_look_up_the_host_of_an_srun_and_never_finds_another_pod(
+    service: dict[str, str] | None, host_name: str | None
+) -> None:
+    world = World(**({} if service is None else {"service": {"spec": service}}))
+    await world.settle()
+    assert world.child("deployments")["spec"]["template"]["spec"].get("hostname") == host_name
+
+
 async def test_only_sackd_has_the_key_and_may_write_its_socket() -> None:
     world = World()
     await world.settle()

@@ -309,8 +309,12 @@ class SlurmInKubernetes:
         """Wait until the operator has seen all nodes of a NodeSet as they are now, jobs included.
 
         Counts of jobs would not do: those of a test before count too until their end is seen. So a node without a job
-        is taken out of service for a moment, which nothing else does; nodes are listed together.
+        is taken out of service for a moment, which nothing else does; nodes are listed together. The end of an earlier
+        step may last: until then the node has a job for the operator too.
         """
+        # In the node's pod: slurmctld may be somebody else's.
+        look = ("sinfo", "--noheader", f"--nodes={node}", "--format=%T")
+        wait_for(f"{node} idle", lambda: {*self.run(*look, pod=pod or node).split()} == {"idle"}, PATIENCE)
         update = ("scontrol", "update", f"nodename={node}")
         self.run(*update, "state=drain", "reason=a moment", pod=pod or node)
         self.wait_seen(nodeset, slurmDrain=1)

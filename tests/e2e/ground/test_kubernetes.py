@@ -12,7 +12,8 @@ from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from tests.support.port_forward import port_forward
 from tests.support.web import fetch
 
-pytestmark = pytest.mark.timeout(900)  # the first test pays for the images and the cluster
+# The first test pays for the images and the cluster.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.alone]
 IMAGE = "localhost/slinky/busybox:1"
 PATIENCE = 180.0
 """Seconds that anything may take on a machine that is busy with other things."""

@@ -30,11 +30,11 @@ def workload(name: str) -> str:
 
 
 def has_address(loginset: LoginSet) -> bool:
-    """Whether the name of its Service has one address, at which nothing but sshd listens; the pods are called so then.
+    """Whether the name of its Service has one address, at which only sshd listens. Its pods have that host name then.
 
-    slurmctld looks up the host of an srun when it signals or ends its step: ten seconds for a name that there is not, in
-    which it answers nobody. What it then sends is not to reach the srun of another pod, which may listen on the same
-    port: as at the addresses of a Service without one of its own.
+    slurmctld looks up the host of an srun when it signals or ends its step: for ten seconds if the name does not exist,
+    in which it answers nobody. What it then sends must not reach the srun of another pod on the same port, as it could
+    at the addresses of a Service that has none of its own.
     """
     fragment = loginset.spec.service
     spec = {} if fragment is None else fragment.spec

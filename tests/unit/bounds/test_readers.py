@@ -74,6 +74,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "slurm.connection.cluster_client._count": IN_WHOLE,
     "slurm.job_facts.add": COUNTER,
     "slurm.jobs.__init__": METHODS,
+    "slurm.jobs._after": ASKS,
+    "slurm.jobs._ask_all": ASKS,
     "slurm.jobs._timed": METHODS,
     "slurm.jobs._kept": METHODS,
     "slurmjob.job_list._own": METHODS,

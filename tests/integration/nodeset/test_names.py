@@ -9,9 +9,9 @@ from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 
 
-async def knows(site: Site, *names: str) -> None:
-    """The running configuration knows these NodeSets."""
-    config = {"hash": "1", "appliedHash": "1", "nodeSets": list(names)}
+async def knows(site: Site, *names: str, leaving: tuple[str, ...] = ()) -> None:
+    """The running configuration knows these NodeSets, and still has those that are leaving."""
+    config = {"hash": "1", "appliedHash": "1", "nodeSets": list(names), "leavingNodeSets": list(leaving)}
     await site.kube.patch_status(CLUSTERS, "c", {"config": config}, site.namespace)
 
 
@@ -48,10 +48,24 @@ async def test_the_name_of_a_nodeset_is_used_once_slurmctld_has_dropped_it(site:
     await site.apply(3)
     await site.until(lambda: ready(site, 2), "the others are ready")
     assert await site.names() == ["a-0", "a-2"]
-    assert "NodeSet a-1 is being deleted" in (await site.condition("Progressing"))["message"]
+    assert "NodeSet a-1 has been deleted" in (await site.condition("Progressing"))["message"]
     assert (await site.condition("NameConflict"))["status"] == "False"
 
     await site.kube.merge_patch(NODESETS, "a-1", {"metadata": {"finalizers": None}}, site.namespace)
+    await site.until(lambda: site.ready(3), "it is made when the name is free")
+
+
+async def test_the_name_of_a_nodeset_that_has_gone_is_used_once_its_partition_has(
+    site: Site, machines: Machines
+) -> None:
+    """Its partition stays for jobs after it, and the Cluster's status says so."""
+    await knows(site, "a", leaving=("a-1",))
+    await site.apply(3)
+    await site.until(lambda: ready(site, 2), "the others are ready")
+    assert await site.names() == ["a-0", "a-2"]
+    assert "NodeSet a-1 has been deleted" in (await site.condition("Progressing"))["message"]
+
+    await knows(site, "a")
     await site.until(lambda: site.ready(3), "it is made when the name is free")
 
 

@@ -138,3 +138,35 @@ def test_it_renews_leases_of_virtual_nodes_only(cluster: ControlPlane) -> None:
 
 def test_others_are_not_concerned(cluster: ControlPlane) -> None:
     cluster.kubectl("label", "node", REAL, "site=here", "--overwrite")
+
+
+def status_patch(cluster: ControlPlane, patch: dict[str, Any]) -> str:
+    """What the API server says to a patch of the real Node's status by the operator."""
+    return refusal(
+        cluster, "patch", "node", REAL, "--subresource=status", "--type=merge", f"--patch={json.dumps(patch)}"
+    )
+
+
+def test_with_node_labels_real_nodes_get_labels_and_resources_and_nothing_else(cluster: ControlPlane) -> None:
+    labelled = {
+        "metadata": {"labels": {"slinky.example/features": "a"}},
+        "status": {"capacity": {"example.com/x": "1"}},
+    }
+    assert "may only change Nodes" in status_patch(cluster, labelled)
+    values = {"policy": {"hosts": ["site"], "nodeLabels": True}}
+    chart = render(ROOT / "helm" / "slurm-virtual-nodes", values, release="slurm-virtual-nodes")
+    items = {"apiVersion": "v1", "kind": "List", "items": chart}
+    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(items))
+    wait_for(lambda: not status_patch(cluster, labelled))
+    found = json.loads(cluster.kubectl("get", "node", REAL, "-o", "json"))
+    assert found["metadata"]["labels"]["slinky.example/features"] == "a"
+    assert found["status"]["capacity"]["example.com/x"] == "1"
+    for refused in (
+        {"status": READY},
+        {"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.7"}]}},
+        {"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 10350}}}},
+        {"metadata": {"labels": {LABEL_VIRTUAL_NODE: "cpu"}}},
+    ):
+        assert "may only change Nodes" in status_patch(cluster, refused), refused
+    cordon = json.dumps({"spec": {"unschedulable": True}})
+    assert "may only change Nodes" in refusal(cluster, "patch", "node", REAL, "-p", cordon)

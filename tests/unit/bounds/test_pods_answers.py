@@ -291,6 +291,7 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "copies.waits": partial(pod_state.waiting_for, now=NOW),
     "pod_life": pod_state.end_message,
     "virtual_pods": lambda pod: projection._started(projection._container(pod)),
+    "virtual_pods.ends": projection.shows_end,
     "virtual_pods.shown": virtual_pods._has_shown,
     "virtual_pods.waits": lambda pod: ServedPod(pod, None).waits_for,
 }

@@ -69,7 +69,7 @@ class Settings(BaseModel):
     )
     cluster_domain: str = Field(
         default="",
-        description="DNS domain of the Kubernetes cluster, for the search list of slurmd pods; empty to read it from "
+        description="DNS domain of the Kubernetes cluster, for the search lists of pods; empty to read it from "
         "the operator's own resolv.conf.",
     )
     watch_nodes: bool = Field(

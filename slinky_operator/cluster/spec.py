@@ -14,6 +14,7 @@ from slinky_operator.cluster.parts.connection.slurm_connection import Pace
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.rollout.config_sources import ConfigMapWatcher
 from slinky_operator.cluster.triggers import ClusterTriggers
+from slinky_operator.kube.domain import own_domain
 from slinky_operator.kube.resources import (
     CLUSTERS,
     LOGINSETS,
@@ -76,9 +77,10 @@ def _build(services: Services) -> Built:
 
 
 def images_of(settings: Settings) -> Images:
-    """The images in the settings: each field of `Images` has the setting `image_<field>`."""
-    named = {one.name: getattr(settings, f"image_{one.name}") for one in fields(Images) if one.name != "priority_class"}
-    return Images(**named, priority_class=settings.daemon_priority_class)
+    """The images in the settings: each field of `Images` but two has the setting `image_<field>`."""
+    others = {"priority_class": settings.daemon_priority_class, "domain": settings.cluster_domain or own_domain()}
+    named = {one.name: getattr(settings, f"image_{one.name}") for one in fields(Images) if one.name not in others}
+    return Images(**named, **others)
 
 
 def switched_off(settings: Settings) -> tuple[str, ...]:

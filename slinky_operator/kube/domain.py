@@ -6,8 +6,9 @@ the cluster's DNS. A search list given to other pods must be made of whole names
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 RESOLV_CONF: Final = Path("/etc/resolv.conf")
 
@@ -32,3 +33,19 @@ def own_domain(path: Path = RESOLV_CONF) -> str:
         return domain_in(path.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return ""
+
+
+def search_below(pod_spec: dict[str, Any], namespace: str, services: Iterable[str], domain: str) -> None:
+    """Let a pod resolve the host names of pods below Services, after what its spec lists.
+
+    Parameters
+    ----------
+    domain
+        The cluster's domain; nothing changes if it is empty: a search list accepts complete names only.
+    """
+    if not domain:
+        return
+    # What is there may be the user's, as it is in a cache.
+    config = pod_spec.get("dnsConfig") or {}
+    wanted = (f"{service}.{namespace}.svc.{domain}" for service in services)
+    pod_spec["dnsConfig"] = {**config, "searches": [*dict.fromkeys([*(config.get("searches") or ()), *wanted])]}

@@ -35,7 +35,7 @@ from slinky_operator.slurm import naming
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Images:
-    """Images, and the priority of pods, used if a Cluster names none."""
+    """What pods have that no Cluster names: images if it has none, their priority, the domain of names."""
 
     slurmctld: str
     slurmrestd: str
@@ -53,6 +53,9 @@ class Images:
     mariadb: str = ""
     priority_class: str = ""
     """PriorityClass of the daemons' pods; empty for that of the Kubernetes cluster."""
+
+    domain: str = ""
+    """DNS domain of the Kubernetes cluster; empty if it is not known."""
 
     @property
     def sssd_image(self) -> SssdImage:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Confinement
+from slinky_operator.kube.domain import search_below
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pods import guard, scheduling
@@ -161,13 +162,8 @@ def _search(pod_spec: dict[str, Any], nodeset: NodeSet, cluster: Cluster, domain
 
     A search list accepts complete names only. If the domain is not known, `<node>.<service>` is still resolved.
     """
-    if not domain:
-        return
     services = dict.fromkeys([pod_spec["subdomain"], naming.node_service(cluster.name)])
-    config = pod_spec.setdefault("dnsConfig", {})
-    given = config.get("searches") or []
-    wanted = [f"{service}.{nodeset.namespace}.svc.{domain}" for service in services]
-    config["searches"] = [*given, *(one for one in wanted if one not in given)]
+    search_below(pod_spec, nodeset.namespace, services, domain)
 
 
 @dataclass(frozen=True, slots=True)

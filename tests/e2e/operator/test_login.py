@@ -58,10 +58,12 @@ def test_a_user_submits_from_a_session(site: Visitor) -> None:
     assert site.slurm.kube("exec", f"deploy/{site.deployment}", "--", "srun", "id", "-u").strip() == "0"
 
 
-def test_slurmctld_finds_the_host_of_an_srun_that_is_cancelled(site: Visitor) -> None:
+def test_slurmctld_finds_the_hosts_of_sruns_that_are_cancelled(site: Visitor) -> None:
     slurm = site.slurm
-    running = "until squeue -h -n goes -t R -o %i | grep -q .; do sleep 0.2; done"
-    said = site.say(f"srun -J goes -N2 sleep 600 & {running}; scancel -n goes; wait; sbatch --parsable --wrap true")
+    runs = "until squeue --steps -h -o %j | grep -qx {}; do sleep 0.2; done; scancel -n {}"
+    in_a_session = f"srun -J goes -N2 sleep 600 & {runs.format('goes', 'goes')}; wait"
+    in_a_script = f"sbatch -J script -o /dev/null --wrap 'srun -J inside sleep 600'; {runs.format('inside', 'script')}"
+    said = site.say(f"{in_a_session}; {in_a_script}; sbatch --parsable -o /dev/null --wrap true")
     # The log has all before a line once it has that.
     log, last = "", f"_slurm_rpc_submit_batch_job: JobId={said.split()[-1]} "
 

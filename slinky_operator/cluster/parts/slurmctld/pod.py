@@ -20,6 +20,7 @@ from slinky_operator.cluster.daemons.shared_objects import CONFIG_MODE
 from slinky_operator.cluster.parts.accounting import in_conf
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.cache.managed_fields import applied_part, has_leftovers, inside
+from slinky_operator.kube.domain import search_below
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child, applied_fields, shows
 from slinky_operator.slurm import naming
@@ -111,7 +112,11 @@ def template(
     if id_of is not None:
         # Not among the keys for which the pod is restarted as it runs: it needs the other command too.
         generated["metadata"]["annotations"][in_conf.ANNOTATION_ID_OF] = id_of
-    return fitted(generated, spec.controller.template or {}, naming.CONTROLLER_CONTAINER)
+    merged = fitted(generated, spec.controller.template or {}, naming.CONTROLLER_CONTAINER)
+    # It looks up the host of an srun when it signals or ends its step: for ten seconds if the name does not resolve, in
+    # which it answers nobody. In a job's script that is its node.
+    search_below(merged["spec"], cluster.namespace, [naming.node_service(cluster.name)], images.domain)
+    return merged
 
 
 def keeps_state(template: Mapping[str, Any]) -> bool:

@@ -162,9 +162,15 @@ def test_the_image_of_a_daemon_in_the_values_of_the_chart_reaches_its_pods(daemo
 
 
 def test_settings_of_images_and_of_all_daemons_reach_their_pods() -> None:
-    flags = {"--image-agent": "agent:1", "--image-pull-policy": "Always", "--daemon-priority-class": "high"}
+    flags = {
+        "--image-agent": "agent:1",
+        "--image-pull-policy": "Always",
+        "--daemon-priority-class": "high",
+        "--cluster-domain": "k8s.corp",
+    }
     images = images_of(Settings.load([f"{flag}={value}" for flag, value in flags.items()], {}))
     assert (images.agent, images.pull_policy, images.priority_class) == ("agent:1", "Always", "high")
+    assert images.domain == "k8s.corp"
 
 
 def test_every_daemon_shows_in_its_pod_why_it_ended() -> None:

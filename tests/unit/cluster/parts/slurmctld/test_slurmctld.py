@@ -1,8 +1,14 @@
-"""What is said of slurmctld's pod."""
+"""slurmctld's pod, and what is said of it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
 from slinky_operator.slurm.connection.contact import Trouble
+from tests.unit.cluster import world as worlds
 from tests.unit.cluster.rollout_stories import settled
 
 
@@ -25,3 +31,22 @@ def test_a_slurmctld_that_cannot_read_its_state_is_told_with_what_to_do() -> Non
     assert "incompatible version" in message
     assert "never start slurmctld with -i" in message
     assert "name the image that ran before" in message
+
+
+@pytest.mark.parametrize(
+    ("domain", "template", "searches"),
+    [
+        ("k8s.corp", {}, ["slurm-nodes.here.svc.k8s.corp"]),
+        ("k8s.corp", {"searches": ["mine"]}, ["mine", "slurm-nodes.here.svc.k8s.corp"]),
+        ("", {"searches": ["mine"]}, ["mine"]),
+        ("", {}, []),
+    ],
+)
+def test_slurmctld_finds_nodes_by_their_names(
+    monkeypatch: pytest.MonkeyPatch, domain: str, template: dict[str, Any], searches: list[str]
+) -> None:
+    environment = worlds.ENVIRONMENT
+    monkeypatch.setattr(worlds, "ENVIRONMENT", replace(environment, images=replace(environment.images, domain=domain)))
+    world = settled({"controller": {"template": {"spec": {"dnsConfig": template}}}} if template else {})
+    spec = world.children["StatefulSet", "slurm-controller"]["spec"]["template"]["spec"]
+    assert spec.get("dnsConfig", {}).get("searches", []) == searches

@@ -105,10 +105,11 @@ class Singly:
         pending: deque[int] = deque()
         try:
             async with asyncio.timeout(self._seconds):
-                listed = await self._listed(wanted)
-                pending.extend(await self._to_read(listed, known, found))
-                while await self._round(pending, found, listed, wanted):
-                    pass
+                first = await self._listed(wanted)
+                pending.extend(await self._to_read(first, known, found))
+                listed: Mapping[int, _Listed] | None = first
+                while listed is not None:
+                    listed = await self._round(pending, found, listed, wanted)
         except TimeoutError as error:
             raise errors.Timeout(
                 f"the list of all jobs is too large, and one by one {len(found.jobs)} jobs were read within "
@@ -131,24 +132,22 @@ class Singly:
         self,
         pending: deque[int],
         found: _Found,
-        listed: dict[int, _Listed],
+        listed: Mapping[int, _Listed],
         wanted: Callable[[JobState], bool],
-    ) -> bool:
-        """Read what is pending, and find what has changed meanwhile; returns whether there is any to be read again."""
+    ) -> Mapping[int, _Listed] | None:
+        """Read what is pending; returns the later list of states if some have changed meanwhile, which are pending."""
         began = asyncio.get_running_loop().time()
         gone = await self._read_all(pending, found)
         is_short = asyncio.get_running_loop().time() - began <= self._short
         if is_short and not gone:
-            return False
+            return None
         later = await self._listed(wanted)
         _check(gone, later, found)
         if is_short:
-            return False
-        pending.extend(sorted(number for number, state in later.items() if listed.get(number) != state))
-        listed.clear()
-        listed.update(later)
-        found.read.clear()
-        return bool(pending)
+            return None
+        pending.extend(sorted([number async for number, entry in sliced(later.items()) if listed.get(number) != entry]))
+        found.read = set()
+        return later if pending else None
 
     async def _to_read(self, listed: Mapping[int, _Listed], known: Mapping[str, Job], found: _Found) -> list[int]:
         """Return the numbers that must be read, and take over what is known of the others."""
@@ -214,8 +213,9 @@ class _Listed:
 
 def _check(gone: set[int], later: Mapping[int, _Listed], found: _Found) -> None:
     """Make sure that jobs that were not shown are not listed any more either."""
-    for number, entry in later.items():
-        if number in gone and number not in found.jobs:
+    for number in sorted(gone - found.read):
+        # What an earlier round has shown of it is older than its state.
+        if (entry := later.get(number)) is not None:
             raise errors.DecodeError(
                 f"job {number} is listed{f' as {entry.state.base}' if entry.state else ''} and not shown: the list of "
                 "jobs is not complete"

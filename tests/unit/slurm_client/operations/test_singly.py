@@ -190,6 +190,23 @@ async def test_a_job_that_is_listed_and_not_shown_is_an_error() -> None:
         await slurm.singly().read(every)
 
 
+async def test_a_job_that_has_started_and_is_not_shown_is_an_error_though_it_was_shown_before() -> None:
+    """What was read of it, minutes ago, has no nodes."""
+    slurm = Slurm(Job(id=1, state=PENDING))
+    parts = slurm.parts
+
+    async def once(number: int) -> Iterable[Job]:
+        found = await parts(number)
+        slurm.jobs[1] = replace(slurm.jobs[1], state=RUNNING, nodes=("a-1",))
+        if slurm.read == [1]:
+            return found
+        raise errors.NotFound(f"no job {number}")
+
+    slurm.parts = once  # type: ignore[method-assign]
+    with pytest.raises(errors.DecodeError, match="job 1 is listed as RUNNING and not shown"):
+        await slurm.singly(short=0.0).read(every)
+
+
 async def test_all_tasks_of_an_array_come_with_its_number() -> None:
     slurm = Slurm(
         Job(id=7, state=PENDING, array_job_id=7, array_tasks="2-900"),

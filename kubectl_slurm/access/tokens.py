@@ -31,6 +31,7 @@ ADMINISTRATOR: Final = "slurm"
 """The user who drains nodes and the like."""
 
 PRIVILEGED: Final = frozenset({"root", "slurm"})
+"""Users whom `spec.auth.tokens` grants by their exact names only."""
 
 LIFETIME: Final = "5m"
 SHORTEST: Final = timedelta(minutes=1)
@@ -90,6 +91,7 @@ def acquire(
         return
     why, silent = "", False
     try:
+        _check_grant(cluster, namespace, user)
         with made(kube, cluster, user, clock) as token:
             yield token
             return
@@ -105,6 +107,15 @@ def acquire(
     if not by_scontrol or cluster.external or namespace != cluster.namespace:
         raise NoToken(f"there is no token of the Slurm user {user!r} for Cluster {cluster.name!r}: {why}; {ADVICE}")
     yield _of_scontrol(kubectl, cluster, user, why)
+
+
+def _check_grant(cluster: ClusterFacts, namespace: str, user: str) -> None:
+    """Raise NotGranted for a user who is granted by the exact name only, and is not.
+
+    Each Token of such a user would leave a Warning Event in the namespace.
+    """
+    if user in PRIVILEGED and (namespace, user) not in cluster.grants:
+        raise NotGranted(f"Cluster {cluster.name} does not grant tokens of {user} to namespace {namespace}")
 
 
 def fits(token: TokenFacts, cluster: ClusterFacts, user: str, now: datetime) -> bool:

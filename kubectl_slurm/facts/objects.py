@@ -32,7 +32,7 @@ class ClusterFacts:
     key_secrets
         Names of the Secrets with its keys of auth/slurm and auth/jwt.
     grants
-        Namespaces and Slurm users of whom they may have tokens, as its rules name both.
+        Namespaces and Slurm users of whom they may have tokens, as its rules name them.
     """
 
     name: str

@@ -40,7 +40,7 @@ def cluster(obj: Json) -> ClusterFacts:
         waiting=tuple((_text(one, "reason"), _number(one, "jobs")) for one in jobs.get("waiting") or ()),
         applied_hash=_text(config, "appliedHash"),
         hash=_text(config, "hash"),
-        grants=tuple(_grants(_map(spec, "auth"))),
+        grants=tuple(_grants(_text(meta, "namespace"), _map(spec, "auth"))),
         key_secrets=_key_secrets(_text(meta, "name"), _map(spec, "auth")),
     )
 
@@ -107,11 +107,11 @@ def _key_secrets(cluster: str, auth: Json) -> tuple[str, ...]:
     return tuple(_text(_map(auth, field), "name") or name for field, name in generated.items())
 
 
-def _grants(auth: Json) -> Iterator[tuple[str, str]]:
+def _grants(namespace: str, auth: Json) -> Iterator[tuple[str, str]]:
     for one in auth.get("tokens") or ():
         if isinstance(one, Mapping):
-            pairs = ((space, user) for space in one.get("namespaces") or () for user in one.get("usernames") or ())
-            yield from ((str(space), str(user)) for space, user in pairs)
+            spaces, users = one.get("namespaces") or (namespace,), one.get("usernames") or ("nobody",)
+            yield from ((str(space), str(user)) for space in spaces for user in users)
 
 
 def keys(secret: Json) -> tuple[KeyFacts, ...]:

@@ -30,9 +30,12 @@ def fake_slurm_options() -> dict[str, Any]:
 def world(tmp_path: Path, fake_slurm: FakeSlurmrestd) -> Iterator[KubernetesWorld]:
     """A namespace with a Cluster ``slurm`` whose slurmrestd is `fake_slurm`."""
     with running(tmp_path) as made:
-        made.add("clusters", "slurm", status={"isReady": True})
+        grants = [{"usernames": ["slurm", "*"]}]
+        made.add("clusters", "slurm", {"auth": {"tokens": grants}}, status={"isReady": True})
         made.services["slurm-restapi"] = fake_slurm.url
         made.token_of = token_of
+        # What slurmctld gives where a test has other grants.
+        (made.folder / "scontrol").write_text(f"SLURM_JWT={token_of('slurm')}\n")
         yield made
 
 

@@ -19,6 +19,7 @@ from kubectl_slurm.access.kubectl import last as last_of
 from kubectl_slurm.access.kubernetes import Kubernetes
 from kubectl_slurm.commands.logs.command import of_daemon
 from kubectl_slurm.facts import reading
+from kubectl_slurm.facts.objects import ClusterFacts
 from tests.unit.kubectl_slurm.samples import CLUSTER, NOW
 
 JSON = dict[str, Any]
@@ -161,10 +162,10 @@ class TokenServer:
         return httpx.Response(200, json=self.tokens[name])
 
 
-def acquired(server: TokenServer, user: str, kubectl: Kubectl) -> str:
+def acquired(server: TokenServer, user: str, kubectl: Kubectl, cluster: ClusterFacts = CLUSTER) -> str:
     clock = tokens.Clock(lambda: NOW, lambda _: None)
     with ExitStack() as stack:
-        return stack.enter_context(tokens.acquire(kube(server), kubectl, CLUSTER, user, clock, namespace="slurm"))
+        return stack.enter_context(tokens.acquire(kube(server), kubectl, cluster, user, clock, namespace="slurm"))
 
 
 NO_KUBECTL = Kubectl("/no/such/kubectl")
@@ -200,6 +201,22 @@ def test_only_an_administrator_may_come_from_scontrol(tmp_path: Any) -> None:
         acquired(TokenServer(granted=False), "alice", Kubectl(str(program)))
     with pytest.raises(errors.NoToken, match="not on the PATH"):
         acquired(TokenServer(granted=False), "slurm", NO_KUBECTL)
+
+
+def test_no_token_is_asked_for_that_the_cluster_is_seen_not_to_grant(tmp_path: Any) -> None:
+    """The operator warns of each: sixteen Events came of one run of `verify`."""
+    program = tmp_path / "kubectl"
+    program.write_text("#!/bin/sh\necho SLURM_JWT=jwt-of-scontrol\n")
+    program.chmod(0o755)
+    server = TokenServer(granted=False)
+    assert acquired(server, "slurm", Kubectl(str(program))) == "jwt-of-scontrol"
+    assert server.deleted == []
+    with pytest.raises(errors.NoToken, match="Cluster slurm does not grant tokens of root to namespace slurm"):
+        acquired(server, "root", NO_KUBECTL)
+    spec = {"auth": {"tokens": [{"usernames": ["slurm"]}, {"namespaces": ["team-b"]}]}}
+    granting = reading.cluster({"metadata": {"name": "slurm", "namespace": "slurm"}, "spec": spec})
+    assert granting.grants == (("slurm", "slurm"), ("team-b", "nobody"))
+    assert acquired(TokenServer(), "slurm", NO_KUBECTL, granting) == "jwt-made"
 
 
 def test_while_the_operator_is_away_one_can_still_look(tmp_path: Any) -> None:

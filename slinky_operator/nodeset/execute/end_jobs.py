@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -18,7 +19,7 @@ from slinky_operator.nodeset.execute import pod_queries, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext
 from slinky_operator.nodeset.model.actions import CancelForgotten, StepQuestion
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
-from slinky_operator.nodeset.ports import SlurmCalls
+from slinky_operator.nodeset.ports import Slurm, SlurmCalls
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.reconcile.text import named
 from slurm_client import errors
@@ -42,6 +43,14 @@ def note(one: Overdue, held: Iterable[Job]) -> str:
     """A node with its jobs and the start of its drain, for an Event."""
     numbers = named([str(job.id) for job in held]) or "none known"
     return f"{one.pod.node_name} (jobs {numbers}, since {one.since.strftime('%Y-%m-%dT%H:%M:%SZ')})"
+
+
+async def still_overdue(slurm: Slurm, acting: Sequence[Overdue]) -> list[Overdue]:
+    """Without the jobs that have ended, or have started again, since a list that took long; raises `SlurmError`."""
+    listed = {job.id: job for one in acting for job in one.ends}
+    same = {job.id for job in await slurm_queries.same_runs(slurm, listed.values())}
+    left = [replace(one, ends=tuple(job for job in one.ends if job.id in same)) for one in acting]
+    return [one for one in left if one.acts]
 
 
 async def end_jobs(slurm: SlurmCalls, on_timeout: OnTimeout, acting: Sequence[Overdue]) -> list[str]:
@@ -72,7 +81,10 @@ async def cancel_forgotten(context: PassContext, action: CancelForgotten) -> Non
     """
     slurm, numbers = context.reach(), {job.id for job in action.jobs}
     recorded = await slurm_queries.recorded_ends(slurm, action.jobs, RecordedEnds(), context.now())
+    asked = context.clock()
     shown = [job for job in await slurm.fresh_jobs() if job.id in numbers]
+    if context.clock() - asked > slurm_queries.LONG:
+        shown = await slurm_queries.same_runs(slurm, shown)
     over = forgotten_ends.over(shown, recorded, await _gone(context, action.pods, shown), context.now())
     if not over:
         return

@@ -20,6 +20,7 @@ from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnd, RecordedEnds, of_record
+from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.slurm import node_references
 from slinky_operator.slurm.node_references import References
 from slurm_client import errors
@@ -47,6 +48,8 @@ class Answer:
     """What names the nodes queried, if that was asked for."""
     idle: frozenset[str] = frozenset()
     """Uids of pods whose slurmds have shown no step for minutes, and show none now, if they were asked."""
+    is_slow: bool = False
+    """Whether the jobs took so long that a job may have ended or started again since its record was read."""
     nodes_at: float = -math.inf
     """Monotonic seconds before the nodes were last queried, if that matters."""
 
@@ -120,10 +123,11 @@ async def everything(slurm: Slurm, names: Collection[str], clock: Callable[[], f
     asked = clock()
     fresh = await nodes(slurm, names)
     held = await jobs_now(slurm)
-    if clock() - asked > LONG:
+    is_slow = clock() - asked > LONG
+    if is_slow:
         asked = clock()
         fresh = _later(fresh, await nodes(slurm, names))
-    return Answer(fresh, held, nodes_at=asked)
+    return Answer(fresh, held, is_slow=is_slow, nodes_at=asked)
 
 
 def _later(earlier: Mapping[str, Node | None], later: Mapping[str, Node | None]) -> Mapping[str, Node | None]:
@@ -133,6 +137,29 @@ def _later(earlier: Mapping[str, Node | None], later: Mapping[str, Node | None])
         now = later.get(name)
         if node is not None and not node.is_drain and now is not None and now.is_drain:
             found[name] = node
+    return found
+
+
+async def same_runs(slurm: Slurm, listed: Iterable[Job]) -> list[Job]:
+    """Of jobs from a list that took long, those that still run as it shows them, each queried by itself.
+
+    A job that was requeued meanwhile and has started again, perhaps elsewhere, has the state that it had.
+
+    Raises
+    ------
+    SlurmError
+        A query failed.
+    """
+    wanted = list(listed)
+    found: list[Job] = []
+    results = await gather_limited(slurm.client.job(job.id, details=False) for job in wanted)
+    for job, now in zip(wanted, results, strict=True):
+        if isinstance(now, errors.NotFound):
+            continue
+        if isinstance(now, BaseException):
+            raise now
+        if (now.start_time, now.nodes) == (job.start_time, job.nodes):
+            found.append(now)
     return found
 
 

@@ -116,6 +116,8 @@ async def end_drains(context: PassContext, action: EndDrains) -> None:
     answer = await slurm_queries.everything(slurm, names, context.clock)
     late = deadline.overdue([(answer.join(pod, context.owner), causes) for pod, causes in action.pods], spec, now)
     acting = [one for one in late if one.acts]
+    if answer.is_slow:
+        acting = await end_jobs.still_overdue(slurm, acting)
     if not acting:
         return
     told = listed([end_jobs.note(one, answer.jobs.get(one.pod.node_name, ())) for one in acting])

@@ -65,6 +65,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "nodeset.execute.end_jobs._gone": ASKS,
     "nodeset.drain.slurmd_questions.gone": IN_WHOLE,
     "nodeset.execute.slurm_queries.recorded_ends": ASKS,
+    "nodeset.execute.slurm_queries.same_runs": ASKS,
     "nodeset.execute.slurm_queries._named": ASKS,
     "nodeset.execute.slurm_queries._search": ASKS,
     "nodeset.model.snapshot.with_jobs": IN_WHOLE,

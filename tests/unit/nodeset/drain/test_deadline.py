@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -216,6 +217,27 @@ async def test_a_job_that_is_gone_when_it_is_to_be_ended_is_none() -> None:
     found = late(node(), job(), given=spec(OnTimeout.REQUEUE))
 
     assert await end_jobs.end_jobs(slurm, OnTimeout.REQUEUE, found) == []
+
+
+async def test_a_job_that_runs_again_since_a_list_that_took_minutes_is_left_alone() -> None:
+    first, second = NOW - timedelta(hours=1), NOW - timedelta(minutes=1)
+    shown = {1: job(1, start_time=first), 2: job(2, start_time=second, nodes=("b-0",))}
+
+    class Client:
+        async def job(self, job_id: int, *, details: bool) -> Job:
+            if job_id == 4:
+                raise errors.Timeout("no answer")
+            if job_id not in shown:
+                raise errors.NotFound(f"job {job_id}")
+            return shown[job_id]
+
+    slurm: Any = SimpleNamespace(client=Client())
+    listed = [job(number, start_time=first) for number in (1, 2, 3)]
+    (found,) = await end_jobs.still_overdue(slurm, late(node(), *listed, given=spec(OnTimeout.CANCEL)))
+    assert [one.id for one in found.ends] == [1]
+    assert await end_jobs.still_overdue(slurm, late(node(), *listed[1:], given=spec(OnTimeout.CANCEL))) == []
+    with pytest.raises(errors.Timeout):
+        await end_jobs.still_overdue(slurm, late(node(), job(4), given=spec(OnTimeout.CANCEL)))
 
 
 async def test_silence_is_no_answer() -> None:

@@ -130,9 +130,19 @@ class Slurm:
         self.client = self.db = self
         self.shown, self.records = shown, records
         self.cancelled: list[int] = []
+        self.time, self.takes = 0.0, 0.0
+        self.now: list[Job] = shown
 
     async def fresh_jobs(self) -> list[Job]:
+        self.time += self.takes
         return self.shown
+
+    async def job(self, job_id: int, *, details: bool) -> Job:
+        assert not details
+        for one in self.now:
+            if one.id == job_id:
+                return one
+        raise errors.NotFound(f"job {job_id}")
 
     async def job_records(self, job_id: int) -> list[JobRecord]:
         found = self.records.get(job_id, [])
@@ -176,17 +186,35 @@ async def test_both_are_asked_again_right_before_a_job_is_cancelled(
 ) -> None:
     slurm = Slurm(shown, records)
     told: list[str] = []
-    context: Any = SimpleNamespace(
-        reach=lambda: slurm,
-        now=lambda: NOW,
-        outcome=PassOutcome(),
-        steps={},
-        warn=lambda reason, text: told.append(text),
-    )
+    context = means_of(slurm, told)
     await end_jobs.cancel_forgotten(context, CancelForgotten((running(),)))
     assert slurm.cancelled == cancelled
     said = ["cancelled in slurmctld: job 7 (COMPLETED at 2026-01-01T11:55:00Z in slurmdbd)"] if cancelled else []
     assert told == said
+
+
+def means_of(slurm: Slurm, told: list[str]) -> Any:
+    return SimpleNamespace(
+        reach=lambda: slurm,
+        now=lambda: NOW,
+        clock=lambda: slurm.time,
+        outcome=PassOutcome(),
+        steps={},
+        warn=lambda reason, text: told.append(text),
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "cancelled"),
+    [([running()], [7]), ([running(start_time=NOW)], []), ([replace(running(), nodes=("b-0",))], []), ([], [])],
+    ids=["as listed", "it runs again", "elsewhere", "gone"],
+)
+async def test_a_job_is_shown_again_where_the_list_took_minutes(now: list[Job], cancelled: list[int]) -> None:
+    """It was requeued, and started again, after its record was read."""
+    slurm = Slurm([running()], {7: [record()]})
+    slurm.takes, slurm.now = 180.0, now
+    await end_jobs.cancel_forgotten(means_of(slurm, []), CancelForgotten((running(),)))
+    assert slurm.cancelled == cancelled
 
 
 def test_what_was_learnt_is_remembered() -> None:

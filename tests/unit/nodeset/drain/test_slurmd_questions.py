@@ -166,7 +166,13 @@ class Slurm:
 def context(slurm: Slurm, steps: dict[str, StepsSeen]) -> Any:
     outcome = PassOutcome()
     return SimpleNamespace(
-        reach=lambda: slurm, now=lambda: NOW, outcome=outcome, steps=steps, unseen=False, warn=lambda *_: None
+        reach=lambda: slurm,
+        now=lambda: NOW,
+        clock=lambda: 0.0,
+        outcome=outcome,
+        steps=steps,
+        unseen=False,
+        warn=lambda *_: None,
     )
 
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
+from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.nodeset.execute import delete_pods
+from slinky_operator.nodeset.execute import delete_pods, slurm_writes
 from slinky_operator.nodeset.execute.context import PassOutcome
+from slinky_operator.nodeset.model.actions import EndDrains
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client import errors
-from slurm_client.models import Job, Node
+from slurm_client.models import Diag, Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
 
@@ -235,3 +238,42 @@ async def test_a_slurmd_that_registers_while_jobs_are_read_is_not_repaired() -> 
     gone.context.warn = lambda *_: None
     await delete_pods.repair(gone.context, [pod])
     assert gone.kube.sent == ["uid-0"]
+
+
+class Overdue(SlowSlurm):
+    """A drain that has lasted too long, and a job that may have started again while jobs were read."""
+
+    def __init__(self, listed: Job, now: Job) -> None:
+        super().__init__({"a-0": "MIXED+DRAIN"}, {"a-0": "MIXED+DRAIN"}, (listed,))
+        self.client = self
+        self.now = now
+        self.cancelled: list[int] = []
+        spec = Drain(timeout=timedelta(minutes=1), on_timeout=OnTimeout.CANCEL)
+        self.context.nodeset = SimpleNamespace(uid="set", namespace="ns", spec=SimpleNamespace(drain=spec))
+        self.context.warn = lambda *_: None
+
+    @override
+    async def refresh(self, names: list[str]) -> dict[str, Node | None]:
+        self.answers.append(self.answers[-1])
+        found = await super().refresh(names)
+        since = datetime(2026, 1, 1, 11, tzinfo=UTC)
+        return {name: node and replace(node, reason_changed_at=since) for name, node in found.items()}
+
+    async def diag(self) -> Diag:
+        return Diag(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
+
+    async def job(self, job_id: int, *, details: bool) -> Job:
+        return self.now
+
+    async def cancel_job(self, job: Job) -> None:
+        self.cancelled.append(job.id)
+
+
+async def test_a_job_that_starts_again_while_jobs_are_read_is_not_cancelled() -> None:
+    listed = Job(id=7, nodes=("a-0",), state=JobState("RUNNING"), start_time=datetime(2026, 1, 1, 10, tzinfo=UTC))
+    action = EndDrains(((started(0), frozenset({drains.Cause.SCALE_IN})),))
+    again = replace(listed, nodes=("b-0",), start_time=datetime(2026, 1, 1, 11, 59, tzinfo=UTC))
+    for now, cancelled in ((listed, [7]), (again, [])):
+        slurm = Overdue(listed, now)
+        await slurm_writes.end_drains(slurm.context, action)
+        assert slurm.cancelled == cancelled

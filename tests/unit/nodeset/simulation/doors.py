@@ -337,6 +337,13 @@ class SlurmDoor:
         assert state == "DOWN"
         self.world.order_down(list(names), reason)
 
+    async def job(self, job_id: int, *, details: bool = True) -> Job:
+        self.world.check_slurm()
+        found = [job for job in self.world.jobs if job.id == job_id]
+        if not found:
+            raise slurm_errors.NotFound(f"job {job_id}")
+        return self.world.show_job(found[0])
+
     async def cancel_job(self, job: Job | int) -> None:
         self.world.order_end_jobs(job, "Cancel")
 

@@ -144,9 +144,8 @@ class Jobs:
         ask_briefly: Callable[[], Awaitable[Iterable[Job]]] | None = None,
         key: threads.Key = ("", "jobs"),
     ) -> None:
-        self._ask_briefly = ask_briefly or ask
         self._all = _Turns(partial(self._ask_all, ask))
-        self._brief = _Turns(partial(self._timed, self._ask_briefly))
+        self._brief = _Turns(partial(self._timed, ask_briefly or ask))
         self._key = key
         self._clock = clock
         self._asked: _Asked | None = None
@@ -199,7 +198,8 @@ class Jobs:
         return asked.failed or (asked.answer.done() and asked.at <= max(self._changed_at, self._clock() - AGE))
 
     async def _holding(self) -> Sequence[Job]:
-        return await self._kept(await self._timed(self._ask_briefly))
+        # In turns too: planners that each need an answer from after a write of theirs are many.
+        return await self._kept(await self._brief.answer())
 
     async def _timed(self, ask: Callable[[], Awaitable[Iterable[Job]]]) -> Sequence[Job]:
         began = self._clock()

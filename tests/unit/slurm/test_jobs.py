@@ -177,6 +177,27 @@ async def test_who_asks_while_slurm_answers_shares_the_next_answer(brief: bool) 
     assert len(slurm.gates) == 3
 
 
+async def test_planners_that_have_written_while_slurm_answers_share_the_next_answer() -> None:
+    """Each needs one from after its own write."""
+    slurm, now = Slowly(), 1000.0
+    known = Jobs(slurm.answer, lambda: now)
+    first = asyncio.create_task(known.shared())
+    await slurm.asked(1)
+    later: list[asyncio.Task[Sequence[Job]]] = []
+    for _ in range(10):
+        now += 1.0
+        later.append(asyncio.create_task(known.shared(since=now)))
+        await asyncio.sleep(0)
+    later.append(asyncio.create_task(known.holding()))
+    slurm.jobs.append(Job(id=7, nodes=("a-0",), state=RUNNING))
+    slurm.gates[0].set()
+    await slurm.asked(2)
+    slurm.gates[1].set()
+    assert not await first
+    assert [[job.id for job in found] for found in await asyncio.gather(*later)] == [[7]] * 11
+    assert len(slurm.gates) == 2
+
+
 async def test_an_error_is_that_of_all_who_have_shared_the_question_and_of_no_other() -> None:
     slurm = Slowly()
     known = Jobs(slurm.answer)

@@ -24,7 +24,7 @@ from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.slurm import node_references
 from slinky_operator.slurm.node_references import References
 from slurm_client import errors
-from slurm_client.models import Job, Node, Reservation
+from slurm_client.models import Job, Node
 
 logger = logging.getLogger(__name__)
 
@@ -206,7 +206,9 @@ async def recorded_ends(slurm: Slurm, jobs: Iterable[Job], before: RecordedEnds,
 
 
 async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:
-    """Query reservations, jobs, and then nodes: so a drain of a node without a pod in the meantime is seen.
+    """Query jobs, reservations, and then nodes: so a drain of a node without a pod in the meantime is seen.
+
+    Jobs come first, since they may take minutes: a reservation that is made meanwhile is seen.
 
     A job that has started since does not matter: Slurm itself refuses to delete a record under it. It does not look at
     jobs that name the node; one that is submitted between the answer about jobs and the deletion is not seen.
@@ -216,19 +218,14 @@ async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:
     SlurmError
         A query failed; there is no answer in part.
     """
-    reservations = tuple(await slurm.client.reservations())
     found = await slurm.fresh_jobs()
-    named = await _search(slurm, found, reservations, names)
+    named = await _named(slurm, found, names)
     return Answer(await nodes(slurm, names), drains.jobs_by_node(found), named)
 
 
 async def _named(slurm: Slurm, found: Iterable[Job], names: Collection[str]) -> References:
-    return await _search(slurm, found, tuple(await slurm.client.reservations()), names)
-
-
-async def _search(
-    slurm: Slurm, found: Iterable[Job], reservations: Collection[Reservation], names: Collection[str]
-) -> References:
+    """What names these nodes: jobs that are known, and reservations, which are queried now."""
+    reservations = tuple(await slurm.client.reservations())
     if not node_references.are_given(found, reservations):
         return {}
     return await run_in_thread(

@@ -67,7 +67,6 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "nodeset.execute.slurm_queries.recorded_ends": ASKS,
     "nodeset.execute.slurm_queries.same_runs": ASKS,
     "nodeset.execute.slurm_queries._named": ASKS,
-    "nodeset.execute.slurm_queries._search": ASKS,
     "nodeset.model.snapshot.with_jobs": IN_WHOLE,
     "nodeset.ports.cancel_job": METHODS,
     "nodeset.ports.requeue_job": METHODS,

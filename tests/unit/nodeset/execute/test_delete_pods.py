@@ -15,13 +15,13 @@ from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.nodeset.execute import delete_pods, slurm_writes
+from slinky_operator.nodeset.execute import delete_pods, slurm_queries, slurm_writes
 from slinky_operator.nodeset.execute.context import PassOutcome
 from slinky_operator.nodeset.model.actions import EndDrains
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client import errors
-from slurm_client.models import Diag, Job, Node
+from slurm_client.models import Diag, Job, Node, Reservation
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
 
@@ -277,3 +277,27 @@ async def test_a_job_that_starts_again_while_jobs_are_read_is_not_cancelled() ->
         slurm = Overdue(listed, now)
         await slurm_writes.end_drains(slurm.context, action)
         assert slurm.cancelled == cancelled
+
+
+class Reserving(SlowSlurm):
+    """Somebody reserves a node while jobs are read."""
+
+    namespace, name = "ns", "c"
+
+    def __init__(self) -> None:
+        super().__init__({"a-0": "IDLE"}, {})
+        self.client = self
+        self.reserved: list[Reservation] = []
+
+    async def fresh_jobs(self) -> tuple[Job, ...]:
+        self.reserved.append(Reservation(name="next", node_list="a-0", flags=frozenset({"SPEC_NODES"})))
+        return await self.jobs_with_nodes()
+
+    async def reservations(self) -> list[Reservation]:
+        return list(self.reserved)
+
+
+async def test_a_reservation_that_is_made_while_jobs_are_read_keeps_the_record() -> None:
+    slurm: Any = Reserving()
+    answer = await slurm_queries.about_records(slurm, ["a-0"])
+    assert set(answer.named) == {"a-0"}

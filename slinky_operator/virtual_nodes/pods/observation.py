@@ -25,6 +25,7 @@ from slinky_operator.virtual_nodes.pod_jobs import SHOWING, by_shown, job_of, ow
 from slinky_operator.virtual_nodes.pods import deletion, slurmjobs
 from slinky_operator.virtual_nodes.pods.plan import needs_place
 from slinky_operator.virtual_nodes.pods.pod_owners import place
+from slinky_operator.virtual_nodes.pods.projection import ENDED
 from slinky_operator.virtual_nodes.pods.snapshot import Away, Place, PodJob, Snapshot
 from slinky_operator.virtual_nodes.pods.translation.environment import ConfigMaps, names_of_config_maps
 from slinky_operator.virtual_nodes.pods.translation.job_annotations import USER
@@ -124,7 +125,7 @@ class Observer:
         return Snapshot(**found, place=where, left_job=left, is_predecessor_ending=self._is_predecessor_ending(pod))
 
     async def _job(self, pod: Object) -> PodJob | None:
-        """The SlurmJob that a pod owns, or names: of one that goes, what the cache does not show is asked for."""
+        """The SlurmJob that a pod owns, or names: of one that is over, what the cache does not show is asked for."""
         if shown_name(pod):
             shown = shown_job(self._jobs, pod)
             return None if shown is None else PodJob(shown, stored_status(SlurmJobStatus, shown), is_owned=False)
@@ -137,7 +138,8 @@ class Observer:
             # Without the finalizer, it was written by somebody else, or all is done.
             return None
         found = self._jobs.get(metadata["namespace"], name)
-        if found is None and deletion.is_deleting(pod):
+        has_ended = (pod.get("status") or {}).get("phase") in ENDED
+        if found is None and (has_ended or deletion.is_deleting(pod)):
             try:
                 found = await self._kube.get(SLURMJOBS, name, metadata["namespace"])
             except errors.NotFound:

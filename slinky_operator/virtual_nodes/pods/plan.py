@@ -115,9 +115,7 @@ def plan(snapshot: Snapshot) -> Plan:
         return _deleting(snapshot)
     job = snapshot.job
     if snapshot.phase in ENDED:
-        # Kubernetes itself marks pods of a Node that is gone as failed, and deletes them next: their jobs run.
-        is_over = job is None or not job.is_owned or projection.is_finished(job.status)
-        return Plan(Release()) if is_over and snapshot.has_finalizer else Plan()
+        return _ended(snapshot)
     if job is not None and job.is_owned:
         return _with_job(snapshot, job)
     if job is None and snapshot.has_finalizer and (snapshot.is_made or _has_shown(snapshot.pod)):
@@ -143,6 +141,20 @@ def _showing(snapshot: Snapshot) -> Plan:
         "this pod: leave the annotation out"
     )
     return _refused(snapshot, EventReason.UNSUPPORTED_POD_SPEC, words)
+
+
+def _ended(snapshot: Snapshot) -> Plan:
+    """Let go of a pod that has ended; of one that Kubernetes itself has failed, its Node being gone, leave the job."""
+    job = snapshot.job
+    if not snapshot.has_finalizer:
+        return Plan()
+    if job is None or not job.is_owned:
+        return Plan(Release())
+    why = deletion.outage(snapshot.pod, is_preemption_meant=snapshot.is_preemption_meant)
+    if why and not projection.shows_end(snapshot.pod):
+        # It may never be deleted, and the next pod of the controller waits for the job.
+        return Plan(wake=AGAIN_S) if job.is_deleting else Plan(Leave(job.obj, why))
+    return Plan(Release()) if projection.is_finished(job.status) else Plan()
 
 
 def _with_job(snapshot: Snapshot, job: PodJob) -> Plan:

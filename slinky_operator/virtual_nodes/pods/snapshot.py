@@ -56,7 +56,7 @@ class Snapshot:
     pod: Object
     now: datetime
     job: PodJob | None
-    """The SlurmJob that the pod names; None if there is none, of a pod that is deleted for certain."""
+    """The SlurmJob that the pod names; None if there is none, of a pod that is deleted or has ended for certain."""
     address: str = ""
     """Of the virtual Node; empty if it is not known."""
     is_node_ready: bool = True

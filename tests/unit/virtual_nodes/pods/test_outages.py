@@ -134,6 +134,40 @@ async def test_a_job_whose_end_the_pod_has_not_shown_is_the_end_of_the_next_pod(
     assert len(world.in_slurm()) == 1
 
 
+@pytest.mark.parametrize("ends", [True, False])
+async def test_a_pod_that_is_failed_and_not_yet_deleted_leaves_its_job(world: PodWorld, *, ends: bool) -> None:
+    """Pod garbage collection first fails a pod, and then deletes it: the operator may look in between."""
+    world.pod(owner=JOB)
+    number = await world.runs()
+    world.disrupt(disruption=OUTAGES[1], phase="Failed")
+    if ends:
+        world.slurm.world.exit_job(number, 0)
+        await world.until(lambda: world.slurmjobs()[0]["status"]["state"] == "Succeeded")
+    await world.until(lambda: not (world.find() or {})["metadata"].get("finalizers"))
+    world.pod("q", owner=JOB)
+    await world.until(lambda: world.phase("q") == ("Succeeded" if ends else "Running"))
+    world.drop(force=True)
+    await world.until(lambda: world.find() is None)
+    for _ in range(3):
+        await world.passes()
+    assert states(world) == ["COMPLETED" if ends else "RUNNING"]
+
+
+async def test_a_failed_pod_keeps_its_slurmjob_that_the_cache_does_not_show(
+    world: PodWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.pod(owner=JOB)
+    await world.runs()
+    world.disrupt(disruption=OUTAGES[1], phase="Failed")
+    with monkeypatch.context() as patched:
+        patched.setattr(world.jobs, "find", lambda *_: [])
+        patched.setattr(world.jobs, "get", lambda *_: None)
+        await world.look()
+    (job,) = world.slurmjobs()
+    assert labels.ANNOTATION_VIRTUAL_POD_LEFT in job["metadata"]["annotations"]
+    assert "ownerReferences" not in job["metadata"]
+
+
 async def test_an_end_that_the_pod_has_shown_counts_once(world: PodWorld) -> None:
     world.pod(owner=JOB)
     world.slurm.world.exit_job(await world.runs(), 0)

@@ -199,16 +199,20 @@ class PodWorld(JobWorld):
     def slurmjobs(self) -> list[Object]:
         return [obj for (plural, _, _), obj in self.kube.objects.items() if plural == name_of(SLURMJOBS)]
 
-    def drop(self, name: str = "p", *, disruption: str = "", force: bool = False, phase: str = "") -> None:
-        """Delete a pod, as people, controllers and Kubernetes itself do."""
+    def disrupt(self, name: str = "p", *, disruption: str, phase: str = "") -> Object:
+        """Say why Kubernetes is about to delete a pod."""
         found = self.find(name)
         assert found is not None
-        if disruption:
-            status = found.get("status") or {}
-            target = {"type": "DisruptionTarget", "status": "True", "reason": disruption}
-            conditions = [*(status.get("conditions") or ()), target]
-            status = {**status, "conditions": conditions, **({"phase": phase} if phase else {})}
-            found = self.kube.put(VIRTUAL_PODS, {**found, "status": status})
+        status = found.get("status") or {}
+        target = {"type": "DisruptionTarget", "status": "True", "reason": disruption}
+        conditions = [*(status.get("conditions") or ()), target]
+        status = {**status, "conditions": conditions, **({"phase": phase} if phase else {})}
+        return self.kube.put(VIRTUAL_PODS, {**found, "status": status})
+
+    def drop(self, name: str = "p", *, disruption: str = "", force: bool = False, phase: str = "") -> None:
+        """Delete a pod, as people, controllers and Kubernetes itself do."""
+        found = self.disrupt(name, disruption=disruption, phase=phase) if disruption else self.find(name)
+        assert found is not None
         self.kube.mark(VIRTUAL_PODS, found, 0 if force else 30)
 
     async def look(self, name: str = "p", namespace: str = "team") -> Result:

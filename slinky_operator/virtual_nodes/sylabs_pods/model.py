@@ -84,6 +84,12 @@ def is_of(pod: Object, job: Object) -> bool:
     return bool(controller_of(pod).get("uid") == job["metadata"].get("uid"))
 
 
+def is_going(node: Object) -> bool:
+    """Whether a Node goes once no pod is bound to it."""
+    taints: Iterable[Mapping[str, Any]] = (node.get("spec") or {}).get("taints") or ()
+    return any((one.get("key"), one.get("value")) == (labels.TAINT_VIRTUAL_NODE_UNAVAILABLE, _GONE) for one in taints)
+
+
 def decide(job: Object, pod: Object | None, node: Object | None) -> Create | Delete | None:
     """Decide on the pod of a SlurmJob.
 
@@ -99,7 +105,7 @@ def decide(job: Object, pod: Object | None, node: Object | None) -> Create | Del
     if job["metadata"].get("deletionTimestamp"):
         # Garbage collection deletes the pod when the job has left its nodes.
         return None
-    is_wanted = node is not None and not _is_going(node)
+    is_wanted = node is not None and not is_going(node)
     if pod is None:
         # Nobody makes pods on a Node that is drained: not even one that comes back by itself.
         is_open = node is not None and is_wanted and not (node.get("spec") or {}).get("unschedulable")
@@ -157,9 +163,3 @@ def body(job: Object, node: Object) -> Object:
 def _form(job: Object) -> PodForm | None:
     owner = controller_of(job)
     return _FORMS.get((str(owner.get("apiVersion", "")).partition("/")[0], str(owner.get("kind"))))
-
-
-def _is_going(node: Object) -> bool:
-    """Whether a Node goes once no pod is bound to it."""
-    taints: Iterable[Mapping[str, Any]] = (node.get("spec") or {}).get("taints") or ()
-    return any((one.get("key"), one.get("value")) == (labels.TAINT_VIRTUAL_NODE_UNAVAILABLE, _GONE) for one in taints)

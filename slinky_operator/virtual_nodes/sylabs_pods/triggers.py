@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from slinky_api import labels
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, SLURMJOBS, VIRTUAL_NODES, VIRTUAL_PODS
@@ -74,8 +73,4 @@ def _of_pod(pod: Object) -> tuple[Any, ...]:
 
 
 def _of_node(node: Object) -> tuple[Any, ...]:
-    spec = node.get("spec") or {}
-    taints = [
-        one.get("value") for one in spec.get("taints") or () if one.get("key") == labels.TAINT_VIRTUAL_NODE_UNAVAILABLE
-    ]
-    return node["metadata"].get("uid"), bool(spec.get("unschedulable")), taints
+    return node["metadata"].get("uid"), bool((node.get("spec") or {}).get("unschedulable")), model.is_going(node)

@@ -234,6 +234,10 @@ def test_what_changes_its_place_wakes_the_slurmjob() -> None:
     assert list(triggers.node(None, node)) == [key]
     assert list(triggers.node(node, {**node, "status": {"conditions": []}})) == []
     assert list(triggers.node(node, {**node, "spec": {**node["spec"], "unschedulable": True}})) == [key]
+    for value, woken in (("SlurmUnreachable", []), ("PartitionNotUp", []), ("PartitionGone", [key])):
+        # Slurm that is away taints all Nodes of the Cluster, and changes nothing for any pod.
+        taint = {"key": labels.TAINT_VIRTUAL_NODE_UNAVAILABLE, "value": value}
+        assert list(triggers.node(node, {**node, "spec": {**node["spec"], "taints": [taint]}})) == woken
     cluster = {"metadata": {"name": "slurm", "namespace": "ns", "generation": 1}}
     assert list(triggers.cluster(None, cluster)) == [key]
 

@@ -10,6 +10,8 @@ from typing import Final
 from typing_extensions import override
 
 from slinky_api.conditions import Reason
+from slinky_api.errors import InvalidObjectError
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
@@ -84,7 +86,11 @@ class SylabsPodReconciler(Reconciler):
         pod = self._pods.get(key[0], name)
         if pod is not None and not model.is_of(pod, obj):
             return self._taken(obj, name)
-        step = model.decide(obj, pod, await self._node(obj))
+        cluster = await self._clusters.named(model.cluster_of(obj))
+        if isinstance(cluster, InvalidObjectError):
+            # Its own controller says why it cannot be read; the pod stays as it is.
+            return Result()
+        step = model.decide(obj, pod, self._node(obj, cluster))
         try:
             match step:
                 case Create(body):
@@ -100,10 +106,9 @@ class SylabsPodReconciler(Reconciler):
             return Postponed(OVERTAKEN_S)
         return Result()
 
-    async def _node(self, job: Object) -> Object | None:
+    def _node(self, job: Object, cluster: Cluster | None) -> Object | None:
         """The Node on which the pod of a SlurmJob is to be; None for no pod."""
         key, partition = model.cluster_of(job), model.partition_of(job)
-        cluster = await self._clusters.find(key)
         virtual = cluster.spec.jobs.virtual_nodes if cluster is not None else None
         if cluster is None or virtual is None or not virtual.sylabs_pods or cluster.deleting:
             return None

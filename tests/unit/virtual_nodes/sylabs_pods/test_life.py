@@ -154,6 +154,17 @@ async def test_it_goes_with_the_switch_and_with_its_partition(world: ShownWorld)
     assert [job.state.base for job in world.in_slurm()] == ["RUNNING"]
 
 
+async def test_it_stays_while_its_cluster_cannot_be_read(world: ShownWorld) -> None:
+    world.old()
+    number = await world.runs(POD)
+    before = (world.find(POD) or {})["metadata"]["uid"]
+    world.virtual(sylabsPods="perhaps")
+    await world.several_passes()
+    world.virtual(sylabsPods=True)
+    assert await world.runs(POD) == number
+    assert (world.find(POD) or {})["metadata"]["uid"] == before
+
+
 async def test_a_pod_of_somebody_else_keeps_the_name(world: ShownWorld) -> None:
     world.pod(POD, uid="theirs")
     world.old()

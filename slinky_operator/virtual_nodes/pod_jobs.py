@@ -49,8 +49,14 @@ def job_of(jobs: Store, pod: Object) -> Object | None:
 
 
 def shown_name(pod: Object) -> str:
-    """Name of the SlurmJob that a pod shows, having none of its own; empty for a pod that runs as a job itself."""
-    return str((pod["metadata"].get("annotations") or {}).get(labels.ANNOTATION_VIRTUAL_POD_SHOWS) or "")
+    """Name of the SlurmJob that a pod shows, having none of its own; empty for a pod that runs as a job itself.
+
+    Annotations can be added later: a pod that has the operator's finalizer has a job, and stays with it.
+    """
+    metadata = pod["metadata"]
+    if labels.FINALIZER_VIRTUAL_POD in (metadata.get("finalizers") or ()):
+        return ""
+    return str((metadata.get("annotations") or {}).get(labels.ANNOTATION_VIRTUAL_POD_SHOWS) or "")
 
 
 def shown_job(jobs: Store, pod: Object) -> Object | None:

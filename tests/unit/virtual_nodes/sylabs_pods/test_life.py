@@ -201,6 +201,23 @@ async def test_a_pod_that_only_says_so_shows_nothing(world: ShownWorld) -> None:
     assert len(world.in_slurm()) == 1
 
 
+async def test_a_pod_that_has_a_job_stays_with_it(world: ShownWorld) -> None:
+    world.pod("own")
+    number = await world.runs("own")
+    found = world.find("own")
+    assert found is not None
+    annotations = {**found["metadata"]["annotations"], labels.ANNOTATION_VIRTUAL_POD_SHOWS: JOB}
+    world.kube.put(VIRTUAL_PODS, {**found, "metadata": {**found["metadata"], "annotations": annotations}})
+    await world.several_passes()
+    assert world.phase("own") == "Running"
+    world.slurm.world.exit_job(number, 0)
+    await world.until(lambda: world.phase("own") in {"Succeeded", "Failed"})
+    await world.several_passes()
+    assert world.phase("own") == "Succeeded"
+    world.drop("own")
+    await world.until(lambda: world.find("own") is None)
+
+
 def old_job(**owner: Any) -> Object:
     """A SlurmJob of an old object, which has a job."""
     about = {"name": JOB, "namespace": "team", "uid": "u", "ownerReferences": [{**OWNER, **owner}]}

@@ -96,7 +96,7 @@ class VirtualSite:
         self.until("the operator is ready", lambda: deployed_operator.fetch(f"{url}/readyz").rstrip().endswith("\nok"))
 
     def stop(self) -> None:
-        """End the operator."""
+        """End the operator, also one that never became ready."""
         self._stack.close()
 
     def until(self, what: str, holds: Callable[[], Any], poll: float = 0.2) -> None:
@@ -187,8 +187,8 @@ def running(folder: Path, *, scheduler: bool = False) -> Iterator[VirtualSite]:
             slurm.add_node(f"w-{number}", cpus=8)
         made = VirtualSite(plane, slurm, folder)
         made.install()
-        made.start()
         try:
+            made.start()
             made.until("the Node", lambda: made.find("node", NODE))
             yield made
         finally:

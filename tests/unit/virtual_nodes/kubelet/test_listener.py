@@ -42,6 +42,7 @@ async def test_others_have_their_turn_after_each_connection() -> None:
     running = asyncio.create_task(listener.run())
     try:
         while len(shares.seen) < len(waiting):
+            assert not running.done()
             await asyncio.sleep(0)
             shares.turns += 1
     finally:

@@ -187,13 +187,16 @@ class Observer:
         return found
 
     def _left(self, pod: Object, where: Place) -> Object | None:
-        """The oldest SlurmJob that an outage has left for this pod."""
+        """The SlurmJob that an outage has left for this pod: the oldest, first of the Node's partition."""
         key = place(pod)
         if not key:
             return None
         found = self._jobs.find(slurmjobs.LEFT, f"{pod['metadata']['namespace']}/{key}")
-        fitting = [job for job in found if slurmjobs.fits(job, where)]
-        return min(fitting, key=lambda job: (str(job["metadata"].get("creationTimestamp")), _name(job)), default=None)
+
+        def order(job: Object) -> tuple[bool, str, str]:
+            return not slurmjobs.is_in(job, where), str(job["metadata"].get("creationTimestamp")), _name(job)
+
+        return min((job for job in found if slurmjobs.fits(job, pod, where)), key=order, default=None)
 
     def _is_predecessor_ending(self, pod: Object) -> bool:
         key = place(pod)

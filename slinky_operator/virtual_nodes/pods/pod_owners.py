@@ -23,6 +23,11 @@ def may_fail(pod: Object) -> bool:
     return kind is None or kind in _ENDING
 
 
+def is_of_job(pod: Object) -> bool:
+    """Whether a Job has made a pod, as it makes all of its pods: its template cannot be changed."""
+    return bool(controller_of(pod).get("kind") == _JOB)
+
+
 def place(pod: Object) -> str:
     """The place that a pod takes among the pods of its controller; empty for one without a controller.
 
@@ -35,4 +40,4 @@ def place(pod: Object) -> str:
     index = (metadata.get("annotations") or {}).get(INDEX)
     if index is not None:
         return f"{uid}/{index}"
-    return f"{uid}/" if controller.get("kind") == _JOB else f"{uid}/{metadata['name']}"
+    return f"{uid}/" if is_of_job(pod) else f"{uid}/{metadata['name']}"

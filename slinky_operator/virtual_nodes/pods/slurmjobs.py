@@ -12,7 +12,7 @@ from slinky_operator.kube.resources import PODS, SLURMJOBS
 from slinky_operator.reconcile.text import stamp
 from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.virtual_nodes.pod_jobs import job_name
-from slinky_operator.virtual_nodes.pods.pod_owners import place
+from slinky_operator.virtual_nodes.pods.pod_owners import is_of_job, place
 from slinky_operator.virtual_nodes.pods.projection import is_finished
 from slinky_operator.virtual_nodes.pods.snapshot import Place
 
@@ -33,15 +33,20 @@ def by_place(job: Object) -> list[str]:
     return [] if metadata.get("deletionTimestamp") else [f"{metadata.get('namespace')}/{where}"]
 
 
-def fits(job: Object, where: Place) -> bool:
-    """Whether a SlurmJob runs where a pod is bound to."""
+def fits(job: Object, pod: Object, where: Place) -> bool:
+    """Whether a pod may take over a SlurmJob that was left for its place.
+
+    A Job's pods are all alike, and the scheduler may choose another Node for the next one: the work is the same. The
+    next pod of another controller may be another by now, and counts only on the Node of the partition.
+    """
     spec = job.get("spec") or {}
-    namespace, name = where.node.cluster
-    return (spec.get("clusterNamespace"), spec.get("clusterName"), spec.get("partition")) == (
-        namespace,
-        name,
-        where.node.partition,
-    )
+    same_cluster = (spec.get("clusterNamespace"), spec.get("clusterName")) == where.node.cluster
+    return same_cluster and (is_in(job, where) or is_of_job(pod))
+
+
+def is_in(job: Object, where: Place) -> bool:
+    """Whether a SlurmJob runs in the partition of the Node that a pod is bound to."""
+    return bool((job.get("spec") or {}).get("partition") == where.node.partition)
 
 
 def made_for(pod: Object, where: Place, fields: Object, user: str | None) -> Object:

@@ -14,7 +14,7 @@ from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.virtual_nodes.pods import slurmjobs
 from slinky_operator.virtual_nodes.pods.pod_owners import INDEX
 from tests.support.slurm_jobs import Killed
-from tests.unit.virtual_nodes.pods.worlds import JOB, PodWorld, pod_world
+from tests.unit.virtual_nodes.pods.worlds import JOB, NODE, PodWorld, pod_world
 
 OUTAGES = ("DeletionByTaintManager", "DeletionByPodGC")
 BY_OUTAGE = pytest.mark.parametrize("reason", OUTAGES)
@@ -84,6 +84,39 @@ async def test_the_next_pod_of_its_job_takes_it_over(world: PodWorld, reason: st
     await world.until(lambda: world.phase("q") == "Succeeded")
     assert len(world.in_slurm()) == 1
     assert "JobTakenOver" in world.events.reasons()
+
+
+OTHER_NODE = "slurm-minikube-other"
+ALIKE, BY_NAME = JOB, {**JOB, "apiVersion": "apps/v1", "kind": "StatefulSet"}
+
+
+@pytest.mark.parametrize(("owner", "takes_over"), [(ALIKE, True), (BY_NAME, False)])
+async def test_the_scheduler_may_choose_another_node_for_the_next_pod_of_a_job(
+    world: PodWorld, owner: Object, *, takes_over: bool
+) -> None:
+    """When the operator is back, all Nodes are ready at the same moment; the pod fits several."""
+    world.slurm.world.add_partition("other")
+    world.node(OTHER_NODE, "other")
+    world.pod(owner=owner)
+    number = await world.runs()
+    world.drop(disruption=OUTAGES[0])
+    await world.until(lambda: world.find() is None)
+    world.pod(uid="next", owner=owner, nodeName=OTHER_NODE)
+    assert (await world.runs() == number) == takes_over
+    assert len(world.in_slurm()) == (1 if takes_over else 2)
+
+
+async def test_a_pod_takes_over_the_job_of_its_own_partition_first(world: PodWorld) -> None:
+    world.slurm.world.add_partition("other")
+    world.node(OTHER_NODE, "other")
+    for name, node in (("p0", NODE), ("p1", OTHER_NODE)):
+        world.pod(name, owner=JOB, nodeName=node)
+    numbers = [await world.runs(name) for name in ("p0", "p1")]
+    for name in ("p0", "p1"):
+        world.drop(name, disruption=OUTAGES[0])
+        await world.until(lambda name=name: world.find(name) is None)  # type: ignore[misc]
+    world.pod("q", owner=JOB, nodeName=OTHER_NODE)
+    assert await world.runs("q") == numbers[1]
 
 
 async def test_each_index_of_an_indexed_job_takes_over_its_own(world: PodWorld) -> None:

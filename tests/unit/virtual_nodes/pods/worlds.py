@@ -154,17 +154,17 @@ class PodWorld(JobWorld):
         tenants = self.tenants if tenants is None else tenants
         self.cluster(jobs={"tenants": tenants, "virtualNodes": {"host": "minikube", **fields}})
 
-    def node(self, *, ready: str = "True", cluster_uid: str = "cluster-1") -> None:
-        """Write the virtual Node."""
+    def node(self, name: str = NODE, partition: str = "main", *, ready: str = "True", cluster_uid: str = "") -> None:
+        """Write a virtual Node."""
         about = {
-            "name": NODE,
-            "labels": {labels.LABEL_VIRTUAL_NODE: "main"},
-            "annotations": {labels.ANNOTATION_VIRTUAL_NODE_CLUSTER: f"ns/slurm/{cluster_uid}"},
+            "name": name,
+            "labels": {labels.LABEL_VIRTUAL_NODE: partition},
+            "annotations": {labels.ANNOTATION_VIRTUAL_NODE_CLUSTER: f"ns/slurm/{cluster_uid or 'cluster-1'}"},
         }
         conditions = [{"type": "Ready", "status": ready}]
         addresses = [{"type": "InternalIP", "address": "10.0.0.7"}]
         status = {"conditions": conditions, "addresses": addresses}
-        self.kube.put(VIRTUAL_NODES, {"metadata": about, "spec": {"providerID": f"slurm://{NODE}"}, "status": status})
+        self.kube.put(VIRTUAL_NODES, {"metadata": about, "spec": {"providerID": f"slurm://{name}"}, "status": status})
 
     def pod(self, name: str = "p", *, uid: str = "", owner: Object | None = None, **spec: Any) -> None:
         """Bind a pod to the virtual Node."""

@@ -24,8 +24,12 @@ def may_fail(pod: Object) -> bool:
 
 
 def is_of_job(pod: Object) -> bool:
-    """Whether a Job has made a pod, as it makes all of its pods: its template cannot be changed."""
-    return bool(controller_of(pod).get("kind") == _JOB)
+    """Whether a Job has made a pod, as it makes all of its pods: its template cannot be changed.
+
+    Others have kinds of this name whose pods differ, each with a template and a name of its own.
+    """
+    controller = controller_of(pod)
+    return (str(controller.get("apiVersion") or "").partition("/")[0], controller.get("kind")) == ("batch", _JOB)
 
 
 def place(pod: Object) -> str:

@@ -138,6 +138,21 @@ async def test_a_pod_of_another_job_takes_over_nothing(world: PodWorld) -> None:
     assert await world.runs("q") != number
 
 
+async def test_pods_of_somebody_elses_kind_job_are_known_by_their_names(world: PodWorld) -> None:
+    """Those of a training job differ: one serves parameters, others work."""
+    owner = {**JOB, "apiVersion": "batch.volcano.sh/v1alpha1"}
+    names = ("server-0", "worker-0")
+    for name in names:
+        world.pod(name, owner=owner)
+    numbers = {name: await world.runs(name) for name in names}
+    for name in names:
+        world.drop(name, disruption=OUTAGES[0])
+        await world.until(lambda name=name: world.find(name) is None)  # type: ignore[misc]
+    for name in reversed(names):
+        world.pod(name, uid=f"next-{name}", owner=owner)
+        assert await world.runs(name) == numbers[name]
+
+
 async def test_a_job_that_ended_meanwhile_is_the_end_of_the_next_pod(world: PodWorld) -> None:
     world.pod(owner=JOB)
     number = await world.runs()

@@ -123,6 +123,7 @@ class SylabsPodReconciler(Reconciler):
         return None if name is None else self._nodes.get(None, name)
 
     def _taken(self, job: Object, name: str) -> Result:
-        words = f"pod {name} is not the operator's: kubectl logs shows the output of this job once that pod has gone"
+        # It may be the operator's: two of the old kinds use the same names.
+        words = f"pod {name} is not this job's: kubectl logs shows the output of this job once that pod has gone"
         self._recorder.warning(job, Reason.NAME_TAKEN, words)
         return Result(AGAIN_S)

@@ -170,6 +170,10 @@ async def test_a_pod_of_somebody_else_keeps_the_name(world: ShownWorld) -> None:
     world.old()
     await world.until(lambda: "NameTaken" in world.events.reasons())
     await world.several_passes()
+    said = {message for _, reason, message in world.events.told if reason == "NameTaken"}
+    assert said == {
+        f"pod {POD} is not this job's: kubectl logs shows the output of this job once that pod has gone",
+    }
     assert (world.find(POD) or {})["metadata"]["uid"] == "theirs"
 
 

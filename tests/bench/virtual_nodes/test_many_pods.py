@@ -77,9 +77,7 @@ def test_many_pods(site: VirtualSite) -> None:
         "SlurmJobs (reference)": measured(site, "slurmjobs", "state", "Running", SLURM_JOBS),
         "pods": measured(site, "pods", "phase", "Running", PODS),
     }
-    print(
-        f"\n| {MANY} at once | accepted, s | all run, s | ended after Slurm, s | writes each | Slurm calls each |"
-    )
+    print(f"\n| {MANY} at once | accepted, s | all run, s | ended after Slurm, s | writes each | Slurm calls each |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, cells in rows.items():
         print(f"| {name} | {' | '.join(cells)} |")

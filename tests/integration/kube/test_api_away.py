@@ -10,9 +10,12 @@ from typing import Final
 
 import pytest
 
+from hack.localkube.kubectl import wait_for
 from tests.support.control_plane import ControlPlane
 from tests.support.gate import Gate, gate_before
 from tests.support.operator_process import OperatorProcess, operator
+
+PATIENCE: Final = 120
 
 MANY: Final = 30
 """Attempts of all that waits for the API server: each has tried more than once by then."""
@@ -35,6 +38,16 @@ async def until_tried(gate: Gate, operator: OperatorProcess) -> None:
     while gate.cut < MANY:
         assert operator.process.returncode is None, operator.log.read_text()
         await asyncio.sleep(0.05)
+
+
+async def until_it_watches(control_plane: ControlPlane, namespace: str) -> None:
+    """Wait until a leader answers for an object: what it begins with, such as the search for kinds, is over then."""
+    kubectl, name = control_plane.kubectl, ("nodesets.slinky.slurm.net", "a", f"--namespace={namespace}")
+    metadata = {"name": "a", "namespace": namespace}
+    body = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "NodeSet", "metadata": metadata}
+    # The gate is served by this loop.
+    await asyncio.to_thread(kubectl.apply, [{**body, "spec": {"clusterName": "none"}}])
+    await asyncio.to_thread(wait_for, "its status", lambda: "status" in kubectl.get(*name), PATIENCE)
 
 
 async def test_it_starts_while_the_api_server_is_away_and_waits_for_it(
@@ -65,12 +78,13 @@ async def test_asked_to_end_while_it_waits_it_ends(gate: Gate, namespace: str, t
 
 
 async def test_a_leader_whose_api_server_goes_away_ends_with_one_line(
-    gate: Gate, namespace: str, tmp_path: Path
+    control_plane: ControlPlane, gate: Gate, namespace: str, tmp_path: Path
 ) -> None:
     brief = ("--lease-duration=6", "--lease-renew-deadline=4", "--lease-retry-period=0.5")
     async with operator(tmp_path / "kubeconfig", namespace, tmp_path, *brief) as running:
         await running.until("became leader")
         await running.until_status("/readyz", 200)
+        await until_it_watches(control_plane, namespace)
         gate.shut()
         assert await running.process.wait() == 1
         said = running.said()

@@ -35,19 +35,23 @@ http.server.ThreadingHTTPServer(("127.0.0.1", 5000), Handler).serve_forever()
 """
 """A registry, just enough for skopeo to fetch from, that serves OCI layouts; beside slurmd, since there is no other."""
 
-IMAGE: Final = """\
-cd /images
-umoci init --layout sample
-umoci new --image sample:test
-umoci unpack --rootless --image sample:test bundle
-root=bundle/rootfs
+PROGRAMS: Final = """\
 for program in /bin/sh /bin/id; do
   for file in $program $(ldd $program | grep -o '/lib[^ ]*'); do
     mkdir -p $root${file%/*}
     cp --dereference $file $root$file
   done
 done
-umoci repack --image sample:test bundle
+"""
+"""Copies a shell and its libraries from the node into the root of an image; its paths have no blanks."""
+
+IMAGE: Final = f"""\
+cd /images
+umoci init --layout sample
+umoci new --image sample:test
+umoci unpack --rootless --image sample:test bundle
+root=bundle/rootfs
+{PROGRAMS}umoci repack --image sample:test bundle
 umoci config --image sample:test --config.cmd /bin/sh --config.cmd -c --config.cmd "$1" --config.env OF_IMAGE=yes
 rm -rf bundle
 chmod -R a+rX sample

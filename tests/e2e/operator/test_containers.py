@@ -5,25 +5,20 @@ from __future__ import annotations
 import pytest
 
 from slinky_operator.slurm.pod_templates import security
+from tests.support.image_registry import PROGRAMS
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
 
 AS_USER = ("setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "env", "HOME=/home/user", "sh", "-ec")
 
-BUNDLE = """\
+BUNDLE = f"""\
 cd /home/user
 umoci init --layout images
 umoci new --image images:test
 umoci unpack --rootless --image images:test bundle
 root=bundle/rootfs
-for program in /bin/sh /bin/id; do
-  for file in $program $(ldd $program | grep -o '/lib[^ ]*'); do
-    mkdir -p $root${file%/*}
-    cp --dereference $file $root$file
-  done
-done
-"""
+{PROGRAMS}"""
 """An image without files, unpacked, with programs of the node in it: there is no registry here."""
 
 STEP = """\

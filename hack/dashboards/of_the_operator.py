@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hack.dashboards.of_slurmjobs import SLURMJOBS
+from hack.dashboards.of_virtual_nodes import VIRTUAL_NODES
 from hack.dashboards.panels import Dashboard, Panel, Query, Variable
 
 NAMESPACE: Final = Variable("namespace", "slurm_operator_condition")
@@ -260,7 +261,7 @@ NODESETS: Final = Dashboard(
 OPERATOR: Final = Dashboard(
     "slurm-operator",
     "Slurm: the operator's inside",
-    "Whether the operator keeps up: queues, passes, calls, SlurmJobs, watches, its event loop and memory.",
+    "Whether the operator keeps up: queues, passes, calls, jobs, virtual Nodes, watches, event loop, memory.",
     (),
     (
         (
@@ -397,6 +398,7 @@ OPERATOR: Final = Dashboard(
             ),
         ),
         SLURMJOBS,
+        VIRTUAL_NODES,
         (
             "What it knows",
             (

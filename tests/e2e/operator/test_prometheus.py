@@ -88,10 +88,8 @@ def test_documented_queries_are_answered(prometheus: Prometheus) -> None:
     assert len(queries) > 10
     for query in queries:
         _ = prometheus.query(query)
-        for name in set(re.findall(rf"{OPERATOR}\w+", query)):
-            # No Cluster here has virtual Nodes.
-            if not name.startswith(f"{OPERATOR}virtual_node"):
-                wait_for(f"samples of {name}", partial(has_samples, prometheus, name), PATIENCE)
+        for name in names_with_samples(query):
+            wait_for(f"samples of {name}", partial(has_samples, prometheus, name), PATIENCE)
 
 
 def test_every_panel_about_the_operator_is_answered(prometheus: Prometheus) -> None:
@@ -99,9 +97,15 @@ def test_every_panel_about_the_operator_is_answered(prometheus: Prometheus) -> N
         for panel in dashboard.panels:
             for query in panel.queries:
                 _ = prometheus.query(filled(query.expression))
-                for name in set(re.findall(rf"{OPERATOR}\w+", query.expression)):
+                for name in names_with_samples(query.expression):
                     what = f"samples of {name} for {dashboard.title}, {panel.title}"
                     wait_for(what, partial(has_samples, prometheus, name), PATIENCE)
+
+
+def names_with_samples(expression: str) -> set[str]:
+    """The operator's metrics that a query names, without those of virtual Nodes: no Cluster here has any."""
+    found = set(re.findall(rf"{OPERATOR}\w+", expression))
+    return {name for name in found if not name.startswith(f"{OPERATOR}virtual_node")}
 
 
 def filled(expression: str) -> str:

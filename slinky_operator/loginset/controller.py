@@ -13,7 +13,6 @@ from slinky_api.conditions import LoginSetCondition, find
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.loginset import LoginSet, LoginSetStatus
-from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Warner
 from slinky_operator.kube.resources import LOGINSETS
@@ -21,7 +20,7 @@ from slinky_operator.loginset import report
 from slinky_operator.loginset.execute import act
 from slinky_operator.loginset.observe import Caches, Snapshot, observe, wanted_secrets
 from slinky_operator.loginset.plan import Defaults, plan
-from slinky_operator.reconcile.reconciler import ParsingReconciler
+from slinky_operator.reconcile.reconciler import ModelReconciler
 from slinky_operator.reconcile.secrets import OLD, OLD_IN_TROUBLE, SecretReader
 from slinky_operator.runtime.controller import Result
 
@@ -29,7 +28,7 @@ ROUNDS: Final = 3
 """Rounds within one pass, each after something was learned."""
 
 
-class LoginSetReconciler(ParsingReconciler[LoginSet]):
+class LoginSetReconciler(ModelReconciler[LoginSet]):
     """Reconciles LoginSets.
 
     Parameters
@@ -55,19 +54,13 @@ class LoginSetReconciler(ParsingReconciler[LoginSet]):
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        super().__init__(LOGINSETS, caches.loginsets, kube, recorder, clock=clock, now=now)
+        super().__init__(LoginSet, LOGINSETS, caches.loginsets, kube, recorder, clock=clock, now=now)
         self._kube = kube
         self._recorder = recorder
         self._caches = caches
         self._secrets = secrets
         self._defaults = defaults
         self._now = now
-        self._parsed: ParseCache[LoginSet] = ParseCache(LoginSet)
-
-    @override
-    async def read(self, obj: Object) -> LoginSet:
-        await self._parsed.prepare(obj)
-        return self._parsed.read(obj)
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

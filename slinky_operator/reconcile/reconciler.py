@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from typing_extensions import override
+
 from slinky_api.errors import InvalidObjectError
-from slinky_operator.kube.cache.store import Key, Store
+from slinky_api.v1alpha1.common import ApiObject
+from slinky_operator.kube.cache.parse_cache import ParseCache
+from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import Resource
@@ -22,6 +26,7 @@ from slinky_operator.reconcile.writes.status_writer import StatusWriter
 from slinky_operator.runtime.controller import Result
 
 T_co = TypeVar("T_co", covariant=True)
+M = TypeVar("M", bound=ApiObject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +125,50 @@ class ParsingReconciler(Reconciler, Generic[T_co]):
     @abstractmethod
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The current status of an object, and the wanted one while it is invalid."""
+
+
+class ModelReconciler(ParsingReconciler[M]):
+    """Reconciles objects of a kind that no other controller parses: keeps each version that it has parsed.
+
+    Parameters
+    ----------
+    model
+        What objects are read as.
+    resource, objects, kube, recorder, clock, now
+        As for every `Reconciler`.
+    """
+
+    def __init__(
+        self,
+        model: type[M],
+        resource: Resource,
+        objects: Store,
+        kube: StatusPatcher,
+        recorder: Warner,
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], datetime],
+    ) -> None:
+        super().__init__(resource, objects, kube, recorder, clock=clock, now=now)
+        self._parsed: ParseCache[M] = ParseCache(model)
+        self._uids: dict[Key, str] = {}
+
+    @override
+    async def read(self, obj: Object) -> M:
+        key, uid = key_of(obj), str(obj["metadata"].get("uid") or "")
+        before, self._uids[key] = self._uids.get(key, uid), uid
+        if before != uid:
+            self.forget(before)
+        await self._parsed.prepare(obj)
+        return self._parsed.read(obj)
+
+    @override
+    async def gone(self, key: Key) -> Result:
+        uid = self._uids.pop(key, None)
+        if uid is not None:
+            self.forget(uid)
+        return Result()
+
+    def forget(self, uid: str) -> None:
+        """Forget an object that is gone; also for what else is kept of it."""
+        self._parsed.forget(uid)

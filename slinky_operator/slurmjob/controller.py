@@ -21,13 +21,12 @@ from slinky_api.events import EventReason
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.expectations import Expectations
-from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.metrics.job_changes import JobChanges
-from slinky_operator.reconcile.reconciler import ParsingReconciler, Postponed
+from slinky_operator.reconcile.reconciler import ModelReconciler, Postponed
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.writes.finalizers import set_finalizer
 from slinky_operator.reconcile.writes.parts import stored_status
@@ -68,7 +67,7 @@ BEHIND_S: Final = 10.0
 """Seconds for which the cache may not show the operator's own writes; versions begin again when etcd is restored."""
 
 
-class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
+class SlurmJobReconciler(ModelReconciler[SlurmJob]):
     """Reconciles SlurmJobs.
 
     Parameters
@@ -109,7 +108,7 @@ class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        super().__init__(SLURMJOBS, jobs, kube, recorder, clock=clock, now=now)
+        super().__init__(SlurmJob, SLURMJOBS, jobs, kube, recorder, clock=clock, now=now)
         self._kube = kube
         self._recorder = recorder
         self._observer = observer
@@ -117,9 +116,7 @@ class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
         self._changes = changes = changes or JobChanges()
         self._now = now
         self._clock = clock
-        self._parsed: ParseCache[SlurmJob] = ParseCache(SlurmJob)
         self._memory: dict[str, Memory] = {}
-        self._uids: dict[Key, str] = {}
         self._access = SlurmAccess(secrets, observer)
         self._own_writes = writes = Expectations(jobs, clock=clock, timeout=BEHIND_S)
         self._reports = Reports(kube, recorder, logs, copies, changes, writes, now)
@@ -128,23 +125,14 @@ class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
         self._orders = Orders(self._access, self._reports, recorder, queues, now)
 
     @override
-    async def read(self, obj: Object) -> SlurmJob:
-        await self._parsed.prepare(obj)
-        return self._parsed.read(obj)
-
-    @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         stored = stored_status(SlurmJobStatus, obj)
         generation = obj["metadata"].get("generation", 0)
         return stored.to_dict(), report.invalid(stored, str(error), generation, self._now()).to_dict()
 
     @override
-    async def gone(self, key: Key) -> Result:
-        self._forget(self._uids.pop(key, ""))
-        return Result()
-
-    def _forget(self, uid: str) -> None:
-        self._parsed.forget(uid)
+    def forget(self, uid: str) -> None:
+        super().forget(uid)
         _ = self._memory.pop(uid, None)
         self._logs.forget(uid)
         self._observer.forget_job(uid)
@@ -153,9 +141,6 @@ class SlurmJobReconciler(ParsingReconciler[SlurmJob]):
     @override
     async def run_pass(self, key: Key, obj: Object) -> Result:
         uid = obj["metadata"].get("uid", "")
-        before, self._uids[key] = self._uids.get(key, uid), uid
-        if before != uid:
-            self._forget(before)
         if not self._own_writes.satisfied(uid):
             # Asked of the cache before anything else happens: this object is the one that it shows now.
             return Postponed(OVERTAKEN_S)

@@ -23,7 +23,7 @@ from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.reconcile.cached import scripts
 from slinky_operator.reconcile.clusters import ClusterReader
-from slinky_operator.reconcile.reconciler import ParsingReconciler, Postponed
+from slinky_operator.reconcile.reconciler import ModelReconciler, Postponed
 from slinky_operator.reconcile.text import cut
 from slinky_operator.reconcile.writes.children import NameTaken, create_or_adopt
 from slinky_operator.reconcile.writes.parts import controller_of
@@ -51,7 +51,7 @@ OldJob = wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob
 """An object of an old kind."""
 
 
-class OldJobReconciler(ParsingReconciler[OldJob]):
+class OldJobReconciler(ModelReconciler[OldJob]):
     """Reconciles the objects of one old kind.
 
     Parameters
@@ -86,20 +86,17 @@ class OldJobReconciler(ParsingReconciler[OldJob]):
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        super().__init__(kind.resource, objects, kube, recorder, clock=clock, now=now)
+        super().__init__(kind.model, kind.resource, objects, kube, recorder, clock=clock, now=now)
         self._kind = kind
         self._kube = kube
         self._recorder = recorder
         self._observer = Observer(kind, kube, jobs, clusters, trusted, slurm, clock=clock, now=now)
-        self._parsed = ParseCache(kind.model)
         self.triggers = OldJobTriggers(kind.resource, objects)
         """What triggers it: each handler returns the keys to reconcile."""
 
     @override
     async def read(self, obj: Object) -> OldJob:
-        readable = _readable(obj)
-        await self._parsed.prepare(readable)
-        return self._parsed.read(readable)
+        return await super().read(_readable(obj))
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -109,11 +106,6 @@ class OldJobReconciler(ParsingReconciler[OldJob]):
             # What is known of a job stays, and so does the trace of another operator.
             return stored.to_dict(), stored.to_dict()
         return stored.to_dict(), old_status.refused(error, generation=generation).to_dict()
-
-    @override
-    async def gone(self, key: Key) -> Result:
-        self._parsed.keep(obj["metadata"].get("uid", "") for obj in self.objects)
-        return Result()
 
     @override
     async def tell(self, key: Key, error: BaseException) -> None:

@@ -13,13 +13,12 @@ from typing_extensions import override
 from slinky_api.conditions import Reason
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.token import Token, TokenStatus
-from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Warner
 from slinky_operator.kube.resources import TOKENS
 from slinky_operator.reconcile.clusters import ClusterReader
-from slinky_operator.reconcile.reconciler import ParsingReconciler, Postponed
+from slinky_operator.reconcile.reconciler import ModelReconciler, Postponed
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.runtime.controller import Result
@@ -33,7 +32,7 @@ OVERTAKEN_S: Final = 0.5
 """Seconds until the pass after one that found the Secret changed while it planned."""
 
 
-class TokenReconciler(ParsingReconciler[Token]):
+class TokenReconciler(ModelReconciler[Token]):
     """Reconciles Tokens.
 
     Parameters
@@ -63,19 +62,13 @@ class TokenReconciler(ParsingReconciler[Token]):
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        super().__init__(TOKENS, tokens, kube, recorder, clock=clock, now=now)
+        super().__init__(Token, TOKENS, tokens, kube, recorder, clock=clock, now=now)
         self._kube = kube
         self._recorder = recorder
         self._now = now
-        self._parsed: ParseCache[Token] = ParseCache(Token)
         self._observer = Observer(kube, secrets, tokens, clusters, now)
         self.triggers = TokenTriggers(tokens, self._observer.forget_key)
         """What triggers it: each handler returns the keys to reconcile."""
-
-    @override
-    async def read(self, obj: Object) -> Token:
-        await self._parsed.prepare(obj)
-        return self._parsed.read(obj)
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -106,11 +99,6 @@ class TokenReconciler(ParsingReconciler[Token]):
         if planned.wake_up < CHECK_S:
             return Result(planned.wake_up)
         return Result(max(CHECK_S, CHECK_EACH_S * len(self.objects)))
-
-    @override
-    async def gone(self, key: Key) -> Result:
-        self._parsed.keep(obj["metadata"].get("uid", "") for obj in self.objects)
-        return Result()
 
 
 def _unusable(token: Token, error: UnusableKey) -> Plan:

@@ -15,21 +15,20 @@ from typing_extensions import override
 
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.reconcile.cached.caches import CacheSpec
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, INDEXES_OF_NODESETS
-from slinky_operator.reconcile.reconciler import ParsingReconciler
+from slinky_operator.reconcile.reconciler import ModelReconciler
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.reconcile.triggers import Triggers, own_key
 from slinky_operator.runtime.controller import Result
 from slinky_operator.settings import Settings
 
 
-class CensusReconciler(ParsingReconciler[Cluster]):
+class CensusReconciler(ModelReconciler[Cluster]):
     """Counts the NodeSets of each Cluster."""
 
     def __init__(
@@ -42,14 +41,8 @@ class CensusReconciler(ParsingReconciler[Cluster]):
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        super().__init__(CLUSTERS, clusters, kube, recorder, clock=clock, now=now)
+        super().__init__(Cluster, CLUSTERS, clusters, kube, recorder, clock=clock, now=now)
         self._nodesets = nodesets
-        self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
-
-    @override
-    async def read(self, obj: Object) -> Cluster:
-        await self._parsed.prepare(obj)
-        return self._parsed.read(obj)
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

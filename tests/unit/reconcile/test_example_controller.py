@@ -94,6 +94,24 @@ async def test_an_object_that_is_gone_needs_nothing() -> None:
     assert kube.statuses == []
 
 
+async def test_what_is_kept_of_an_object_goes_with_it_also_if_another_has_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kube, _, reconciler = census()
+    forgotten: list[str] = []
+    monkeypatch.setattr(reconciler, "forget", forgotten.append)
+
+    for uid in ("first", "second"):
+        kube.put(CLUSTERS, {**a_cluster(), "metadata": {"name": "c", "namespace": "ns", "uid": uid}})
+        await reconciler.reconcile(KEY)
+    assert forgotten == ["first"]
+
+    await kube.delete(CLUSTERS, "c", "ns")
+    await reconciler.reconcile(KEY)
+    await reconciler.reconcile(KEY)
+    assert forgotten == ["first", "second"]
+
+
 async def test_a_failed_pass_is_shown_on_the_object_until_one_passes() -> None:
     kube, events, reconciler = census()
     kube.put(CLUSTERS, a_cluster())

@@ -166,6 +166,12 @@ class Settings(BaseModel):
             "slurmjobs, and all namespaces.",
         )
     )
+    bridge_clusters: tuple[Annotated[str, Field(pattern=r"^(\*|[-a-z0-9]{1,63}/[-a-z0-9.]{1,253})$")], ...] = Field(
+        default=(),
+        description="Namespace and name, with a slash between, of the Clusters whose Slurm may place pods on "
+        "Kubernetes Nodes (spec.jobs.bridge), separated by commas, or * for all; none switches the bridge off. Needs "
+        "slurmjobs, watch_nodes, and all namespaces.",
+    )
     virtual_nodes_address: Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]*$", max_length=45)] = Field(
         default="",
         description="IP address of this pod, at which the API server reaches the kubelet API of virtual Nodes. Needed "
@@ -283,6 +289,7 @@ class Settings(BaseModel):
         "sylabs_clusters",
         "node_labels_clusters",
         "virtual_nodes_clusters",
+        "bridge_clusters",
         "slurmrestd_override",
         mode="before",
     )
@@ -323,6 +330,12 @@ class Settings(BaseModel):
             raise ValueError("virtual_nodes_clusters needs slurmjobs, and all namespaces")
         if self.virtual_nodes_clusters and not self.virtual_nodes_address:
             raise ValueError("virtual_nodes_clusters needs virtual_nodes_address, the IP address of this pod")
+        return self
+
+    @model_validator(mode="after")
+    def _check_bridge(self) -> Self:
+        if self.bridge_clusters and (self.namespaces or not self.slurmjobs or not self.watch_nodes):
+            raise ValueError("bridge_clusters needs slurmjobs, watch_nodes, and all namespaces")
         return self
 
     @property

@@ -9,6 +9,10 @@ from typing import Final
 
 __all__ = [
     "ANNOTATION_AUTOSCALED",
+    "ANNOTATION_BRIDGE_CLUSTER",
+    "ANNOTATION_BRIDGE_DEADLINE",
+    "ANNOTATION_BRIDGE_SLOT",
+    "ANNOTATION_BRIDGE_SLURMJOB",
     "ANNOTATION_CANCEL",
     "ANNOTATION_CLAIM_RETENTION",
     "ANNOTATION_CLAIM_SIZE",
@@ -43,6 +47,7 @@ __all__ = [
     "ANNOTATION_VIRTUAL_POD_NAME",
     "ANNOTATION_VIRTUAL_POD_SHOWS",
     "ANNOTATION_WORKS",
+    "BRIDGE_PREFIX",
     "CLUSTER_PREFIX",
     "FIELD_MANAGER",
     "FINALIZER_CLUSTER",
@@ -50,12 +55,15 @@ __all__ = [
     "FINALIZER_NODESET_DRAIN",
     "FINALIZER_SLURMJOB",
     "FINALIZER_VIRTUAL_POD",
+    "GATE_BRIDGE",
     "KUBERNETES_NODE_PREFIX",
     "LABEL_APP_COMPONENT",
     "LABEL_APP_INSTANCE",
     "LABEL_APP_MANAGED_BY",
     "LABEL_APP_NAME",
     "LABEL_APP_PART_OF",
+    "LABEL_BRIDGE_GROUP",
+    "LABEL_BRIDGE_POD",
     "LABEL_CLUSTER_NAME",
     "LABEL_CLUSTER_UID",
     "LABEL_DAEMON",
@@ -81,6 +89,7 @@ __all__ = [
     "NODESET_PREFIX",
     "NODE_HOSTNAME_OVERRIDE",
     "SLURMJOB_PREFIX",
+    "TAINT_BRIDGE",
     "TAINT_VIRTUAL_NODE_UNAVAILABLE",
     "TOKEN_PREFIX",
     "VIRTUAL_NODE_PREFIX",
@@ -99,6 +108,9 @@ SLURMJOB_PREFIX: Final = "slurmjob.slinky.slurm.net/"
 
 VIRTUAL_NODE_PREFIX: Final = "virtual-node.slinky.slurm.net/"
 """Prefix of what is the operator's own on virtual Nodes and on pods that are bound to them."""
+
+BRIDGE_PREFIX: Final = "bridge.slinky.slurm.net/"
+"""Prefix of what belongs to pods of Kubernetes that Slurm places."""
 
 KUBERNETES_NODE_PREFIX: Final = "slurm.sylabs.io/"
 """Prefix of labels and extended resources of Kubernetes Nodes that say which Slurm hardware they have: that of sylabs'
@@ -168,6 +180,30 @@ ANNOTATION_VIRTUAL_POD_SHOWS: Final = VIRTUAL_NODE_PREFIX + "shows"
 ANNOTATION_VIRTUAL_POD_LEFT: Final = VIRTUAL_NODE_PREFIX + "left"
 """On SlurmJobs whose pod an outage took: what deleted the pod, and when. The next pod of the controller takes the job
 over."""
+
+LABEL_BRIDGE_POD: Final = BRIDGE_PREFIX + "pod"
+"""On pods that Slurm is to place, with the value true, beside the scheduling gate: the operator watches these alone."""
+
+GATE_BRIDGE: Final = BRIDGE_PREFIX + "slurm"
+"""The scheduling gate of a pod that Slurm is to place; the operator removes it once Slurm runs the job of the pod."""
+
+ANNOTATION_BRIDGE_CLUSTER: Final = BRIDGE_PREFIX + "cluster"
+"""On pods that Slurm is to place: ``<namespace>/<name>`` of the Cluster, where several grant their namespace."""
+
+ANNOTATION_BRIDGE_SLURMJOB: Final = BRIDGE_PREFIX + "slurmjob"
+"""On pods that Slurm has placed: name of the SlurmJob. Written with the removal of the gate."""
+
+ANNOTATION_BRIDGE_SLOT: Final = BRIDGE_PREFIX + "slot"
+"""On pods that Slurm has placed: which task of the job the pod is, from 0. Written with the removal of the gate."""
+
+ANNOTATION_BRIDGE_DEADLINE: Final = BRIDGE_PREFIX + "deadline"
+"""On pods that Slurm has placed: RFC 3339, when their job reaches its time limit."""
+
+LABEL_BRIDGE_GROUP: Final = BRIDGE_PREFIX + "group"
+"""On SlurmJobs of pods that Slurm is to place: uid of the object whose pods they are, or of the only pod."""
+
+TAINT_BRIDGE: Final = BRIDGE_PREFIX + "reserved"
+"""A taint by which administrators keep Nodes for pods that Slurm places; these get the toleration with their place."""
 
 TAINT_VIRTUAL_NODE_UNAVAILABLE: Final = VIRTUAL_NODE_PREFIX + "unavailable"
 """The taint of a virtual Node whose Slurm is away or whose partition starts no jobs, with the effect NoSchedule."""

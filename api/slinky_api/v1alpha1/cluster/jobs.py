@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field
 
 from slinky_api.v1alpha1.common import SET, ApiModel
-from slinky_api.v1alpha1.fields import LabelValue, Namespace, UserName
+from slinky_api.v1alpha1.fields import DnsLabel, LabelValue, Namespace, UserName
 from slinky_api.v1alpha1.rules import Keywords, Rule, Text, cel, matching
 from slinky_api.v1alpha1.slurmjob.files import JobVolume
 from slinky_api.v1alpha1.token import NO_NUMBER
@@ -75,6 +75,9 @@ _MAP_BY_LABEL: Final = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-
 _LABEL_NAME: Final = matching(r"[A-Za-z0-9._/-]+", "must be the name of a label")
 _ONE_LINE: Final = matching(r"[^\x00-\x1f\x7f]+", "must be one line, without control characters")
 _HOST: Final = matching(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", "must be lower-case letters, digits and '-'")
+_GRES: Final = matching(
+    r"[A-Za-z_][A-Za-z0-9_-]*(:[A-Za-z0-9_.-]+)?", "must be a generic resource of Slurm: gpu, or gpu:a100"
+)
 _PLAIN_PATH: Final = matching(r"/[A-Za-z0-9._/-]*", "must be an absolute path of letters, digits, dots and dashes")
 """Programs that run images read a colon as the end of a path."""
 
@@ -141,6 +144,33 @@ class VirtualNodes(ImageRuntime):
     (spec.jobs.sylabs.logs): an object created before has none. Deleting one cancels no job."""
 
 
+class BridgeGres(ApiModel):
+    """A resource of Kubernetes Nodes as a generic resource of Slurm."""
+
+    resource: Annotated[str, Text(_LABEL_NAME, at_least=1, at_most=317, by_pattern=True)]
+    """Name of the extended resource: nvidia.com/gpu."""
+    gres: Annotated[str, Text(_GRES, at_least=1, at_most=64, by_pattern=True)]
+    """The generic resource, with its type if it has one: gpu, or gpu:a100."""
+
+
+class Bridge(ApiModel):
+    """Kubernetes Nodes as nodes of Slurm, and pods that Slurm places on them. Needs Slurm 26.05.3 or newer."""
+
+    node_labels: Annotated[dict[str, LabelValue], Field(min_length=1, max_length=16)]
+    """Nodes with all of these labels become nodes of Slurm, with their own names."""
+    name: DnsLabel = "bridge"
+    """What partitions name in nodeSets to have these nodes; also their feature. No NodeSet may have this name."""
+    feature_labels: Annotated[
+        tuple[Annotated[str, Text(_LABEL_NAME, at_least=1, at_most=317, by_pattern=True)], ...],
+        Field(max_length=16),
+        SET,
+    ] = ()
+    """Labels of Nodes that become features, so that nodeSelector of a pod can name them: topology.kubernetes.io/zone
+    with the value eu-1 is the feature zone.eu-1."""
+    gres: Annotated[tuple[BridgeGres, ...], Field(max_length=16)] = ()
+    """Extended resources that Slurm counts. Default: nvidia.com/gpu and amd.com/gpu as gpu, where Nodes have them."""
+
+
 class Jobs(ApiModel):
     """Jobs as objects: the kind SlurmJob, and the kinds of sylabs' operators."""
 
@@ -165,3 +195,6 @@ class Jobs(ApiModel):
     virtual_nodes: VirtualNodes | None = None
     """Whether partitions are Kubernetes Nodes, on which pods of the tenants' namespaces run as jobs. The operator's
     settings must name the Cluster, since Nodes belong to no namespace. Default: they are not."""
+    bridge: Bridge | None = None
+    """Whether Kubernetes Nodes are nodes of this Slurm, on which it places pods of the tenants' namespaces. The
+    operator's settings must name the Cluster, since Nodes belong to no namespace. Default: they are not."""

@@ -141,6 +141,19 @@ class VirtualNodesStatus(ApiModel):
     """Nodes that the Cluster has, those that are to go too."""
 
 
+class BridgeStatus(ApiModel):
+    """What the controller of the bridge has last decided; the condition BridgeReady is made of it."""
+
+    ready: bool | None = None
+    """Whether every chosen Node is a node of Slurm; null while that is not known."""
+    reason: str = ""
+    """Reason of the condition."""
+    message: str = ""
+    """What is missing, why, and what to do."""
+    nodes: int = 0
+    """Nodes of Slurm that the bridge has made, those that are to go too."""
+
+
 class ClusterStatus(ApiModel):
     """The observed state of the cluster."""
 
@@ -174,6 +187,8 @@ class ClusterStatus(ApiModel):
     spec.server."""
     signing_key_id: str | None = None
     """Id (kid) of the RSA key that tokens are signed with; not set while that is the key of auth/jwt."""
+    bridge: BridgeStatus | None = None
+    """Of Kubernetes Nodes that are nodes of this Slurm."""
     virtual_nodes: VirtualNodesStatus | None = None
     """Partitions as Kubernetes Nodes, with spec.jobs.virtualNodes."""
     partitions: Annotated[tuple[PartitionStatus, ...], MAP_BY_NAME] = ()

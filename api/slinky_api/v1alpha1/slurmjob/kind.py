@@ -9,7 +9,7 @@ from slinky_api.resource import Column, Resource
 from slinky_api.v1alpha1.cluster.jobs import JobUser
 from slinky_api.v1alpha1.common import CONDITIONS, GROUP, VERSION, ApiModel, ApiObject, Condition, ObjectMeta
 from slinky_api.v1alpha1.fields import DnsLabel, DnsSubdomain, Namespace
-from slinky_api.v1alpha1.rules import cel
+from slinky_api.v1alpha1.rules import Text, cel
 from slinky_api.v1alpha1.slurmjob.files import (
     MAX_COPIES,
     JobFilesStatus,
@@ -18,7 +18,7 @@ from slinky_api.v1alpha1.slurmjob.files import (
     JobResults,
     JobVolume,
 )
-from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob.submission import ONE_LINE, SlurmJobSpec
 
 SLURMJOB: Final = Resource(
     group=GROUP,
@@ -41,7 +41,7 @@ SLURMJOB: Final = Resource(
     ),
 )
 
-_MUTABLE: Final = frozenset({"suspend", "backoffLimit", "ttlSecondsAfterFinished", "cancelPolicy"})
+_MUTABLE: Final = frozenset({"suspend", "backoffLimit", "ttlSecondsAfterFinished", "cancelPolicy", "external"})
 
 
 MAX_REQUEST: Final = 131_072
@@ -50,6 +50,10 @@ MAX_REQUEST: Final = 131_072
 
 MAX_TASKS: Final = 4096
 """Characters of a list of tasks."""
+
+
+MAX_ALLOCATION: Final = 1024
+"""Nodes of an external job."""
 
 
 class JobDependency(ApiModel):
@@ -89,6 +93,22 @@ def _frozen(fields: dict[str, Any]) -> list[dict[str, JsonValue]]:
 
 def _rules(schema: dict[str, Any]) -> None:
     schema["x-kubernetes-validations"] = _frozen(schema.get("properties") or {})
+
+
+class JobEnd(ApiModel):
+    """How the work of an external job has ended."""
+
+    exit_code: Annotated[int, Field(ge=0, le=255)]
+    """Its exit code: 0 for success. Slurm's accounting keeps it as the derived exit code of the job."""
+    comment: Annotated[str, Text(ONE_LINE, at_least=1, at_most=1024)] | None = None
+    """What Slurm's accounting keeps as the comment of the job."""
+
+
+class ExternalJob(ApiModel):
+    """A job without a script: Slurm gives it nodes, and something else runs there. Needs Slurm 26.05.3 or newer."""
+
+    ended: JobEnd | None = None
+    """Set once, when the work has ended: Slurm ends the job, and its state is Succeeded or Failed by the exit code."""
 
 
 class JobLogPod(ApiModel):
@@ -133,6 +153,9 @@ class SlurmJobObjectSpec(SlurmJobSpec):
     logs: JobLogPod | None = None
     """Whether the output of the job can be read: a pod <name>-logs shows it, in its containers stdout and stderr. {} is
     enough. Default: none, no pod."""
+    external: ExternalJob | None = None
+    """Instead of script and command: the job only holds what it asks for, until external.ended is set, its time limit,
+    or its cancellation. status.allocation says what it was given. Pods that Slurm places have such jobs."""
     shared_volume: JobVolume | None = None
     """A claim that nodes mount too, on which files of the job are reached by their paths. Default: that of logs."""
     prepare: Annotated[tuple[JobPrepare, ...], Field(max_length=MAX_COPIES)] = ()
@@ -251,6 +274,19 @@ class JobRequest(ApiModel):
     """SHA-256 of the script, where it was left out."""
 
 
+class JobAllocation(ApiModel):
+    """What an external job was given on one node."""
+
+    node: Annotated[str, Field(max_length=255)]
+    """Name of the node in Slurm."""
+    cpus: int
+    """CPUs."""
+    memory: int = 0
+    """Memory in MiB."""
+    gres: Annotated[tuple[Annotated[str, Field(max_length=255)], ...], Field(max_length=32)] = ()
+    """Generic resources, with their indices where Slurm knows them: gpu:a100:2(IDX:0-1)."""
+
+
 class SlurmJobStatus(ApiModel):
     """The observed state of the job."""
 
@@ -303,6 +339,9 @@ class SlurmJobStatus(ApiModel):
     """Of the files that are copied."""
     request: JobRequest | None = None
     """With spec.dryRun, the request that would have been sent."""
+    allocation: Annotated[tuple[JobAllocation, ...], Field(max_length=MAX_ALLOCATION)] | None = None
+    """Of an external job that runs, or has run: what it was given on each node, in Slurm's order of nodes. It does not
+    change while the job runs."""
     held: bool | None = None
     """Whether the operator holds the job, because of spec.suspend; noted before Slurm is asked to."""
     observed_generation: int | None = None

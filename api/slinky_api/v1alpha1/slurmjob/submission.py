@@ -17,10 +17,10 @@ __all__ = ["JobText", "JobVariable", "LongText", "NumberOrText", "SlurmJobSpec"]
 MAX_SCRIPT: Final = 1_048_576
 """Most characters of a script; the API server takes no object of more than some 1.5 MB."""
 
-_ONE_LINE: Final = matching(r"[^\x00-\x1f\x7f]+", "must be one line, without control characters")
+ONE_LINE: Final = matching(r"[^\x00-\x1f\x7f]+", "must be one line, without control characters")
 _NO_NUL: Final = matching(r"[^\x00]*", "must not contain a NUL character")
 
-JobText = Annotated[str, Text(_ONE_LINE, at_least=1, at_most=4096)]
+JobText = Annotated[str, Text(ONE_LINE, at_least=1, at_most=4096)]
 """Text that is one value of a job."""
 
 LongText = Annotated[str, Text(_NO_NUL, at_most=32_768, by_pattern=True)]
@@ -36,7 +36,7 @@ def _as_text(value: object) -> object:
 NumberOrText = Annotated[
     str,
     BeforeValidator(_as_text),
-    Text(_ONE_LINE, at_least=1, at_most=256),
+    Text(ONE_LINE, at_least=1, at_most=256),
     Keywords({"x-kubernetes-int-or-string": True, "maxLength": 256}, replace=True),
 ]
 """A value that may be written as a number: ``2`` nodes, or ``2-4``."""

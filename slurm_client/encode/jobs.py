@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from slurm_client import errors
 from slurm_client.encode.values import listed, minutes, moment, seconds, set_number, without_none
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 DIRECTORY = "/tmp"  # noqa: S108 - every user may write there, on every node
 """Working directory of a job that has none."""
+
+EXTERNAL = "EXTERNAL_JOB"
+"""Flag of a job without a script: Slurm gives it nodes, and starts nothing there."""
 
 _PLAIN = (
     "name", "partition", "account", "qos", "reservation", "nodes", "tasks", "tasks_per_node", "tasks_per_core",
@@ -72,9 +76,36 @@ def job(spec: JobSpec) -> wire_models.JobDescMsg:
     return body
 
 
-def submission(spec: JobSpec) -> wire_models.JobSubmitReq:
-    """Write a submission; the script goes beside the job, where all parsers look for it."""
+def is_external(spec: JobSpec) -> bool:
+    """Whether a job has no script, and nothing of it runs on its nodes."""
+    return EXTERNAL in (spec.flags or ())
+
+
+def submission(spec: JobSpec, call: str = "submit_job", where: str = "") -> wire_models.JobSubmitReq:
+    """
+    Write a submission; the script goes beside the job, where all parsers look for it.
+
+    An external job has none, and what only serves a script is left out: variables and a working directory.
+
+    Parameters
+    ----------
+    spec
+        What is wished.
+    call, where
+        The call, and where in its arguments this job is, for what is said of a fault.
+
+    Raises
+    ------
+    InvalidArgument
+        For a script or an array of an external job.
+    """
     described = job(spec)
+    if is_external(spec):
+        for field in ("script", "array"):
+            if getattr(spec, field) is not None:
+                words = f"{call}: {where}{field} is set, and a job with the flag {EXTERNAL} has none; nothing was sent"
+                raise errors.InvalidArgument(words, field=f"{where}{field}")
+        return {"job": described}
     script = described.pop("script", "")
     given = spec.environment or {}
     if "environment" not in (spec.other or {}) and "PATH" not in given and "SLURM_GET_USER_ENV" not in given:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors
-from slurm_client.encode.jobs import submission
+from slurm_client.encode.jobs import EXTERNAL, is_external, submission
 from slurm_client.models.jobspec import JobSpec
 
 if TYPE_CHECKING:
@@ -16,15 +16,22 @@ _FEWEST = 2
 
 def components(specs: Sequence[JobSpec]) -> list[dict[str, Any]]:
     """
-    Write the components of a heterogeneous batch job.
+    Write the components of a heterogeneous job, which is a batch job, or all of whose components are external.
 
     Raises
     ------
     InvalidArgument
-        For fewer than two, and for a script that is missing in the first or given in another.
+        For fewer than two, for a script that is missing in the first or given in another, for a script or an array of
+        an external job, and for external components beside others.
     """
     if len(specs) < _FEWEST:
         raise _refused("specs", f"has {len(specs)} components, and a heterogeneous job needs two", "submit_het_job")
+    external = [is_external(spec) for spec in specs]
+    if any(external) and not all(external):
+        index = external.index(False)
+        raise _refused(f"specs[{index}].flags", f"has no {EXTERNAL}, which other components have", "submit_het_job")
+    if external[0]:
+        return [dict(submission(spec, "submit_het_job", f"specs[{n}].")["job"]) for n, spec in enumerate(specs)]
     for index, spec in enumerate(specs):
         if (spec.script is None) != bool(index):
             wrong = "has a script, which only the first component may" if index else "has no script"

@@ -197,7 +197,8 @@ class World(Ends):
             state=["FUTURE" if state == "FUTURE" else "IDLE", *flags],
             cpus=int(words.get("CPUs", "1")),
             memory=int(words.get("RealMemory", "1")),
-            features=tuple(words.get("Features", "").split(",")),
+            features=tuple(filter(None, (words.get("Feature") or words.get("Features", "")).split(","))),
+            **({"gres": words["Gres"]} if "Gres" in words else {}),
         )
 
     def change_partition(self, wishes: dict[str, Any]) -> None:

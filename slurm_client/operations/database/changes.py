@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors
 from slurm_client.decode.read import words
-from slurm_client.encode.values import without_none
+from slurm_client.encode.values import set_number, without_none
 from slurm_client.operations.database.history import HistoryOperations
 from slurm_client.operations.jobs import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from slurm_client.connection.answers import Answer
     from slurm_client.operations.arguments import JobRef
 
 __all__ = ["JobChangeOperations"]
+
+_LAST_CODE = 255
 
 
 class JobChangeOperations(HistoryOperations):
@@ -31,6 +33,7 @@ class JobChangeOperations(HistoryOperations):
         system_comment: str | None = None,
         extra: str | None = None,
         wckey: str | None = None,
+        derived_exit_code: int | None = None,
         timeout: float | None = None,
     ) -> tuple[int, ...]:
         """
@@ -42,17 +45,22 @@ class JobChangeOperations(HistoryOperations):
         ----------
         comment, admin_comment, system_comment, extra, wckey
             New texts; empty ones remove them, what is absent stays as it is.
+        derived_exit_code
+            The highest exit code of its steps, 0 to 255: that of work that was none of Slurm's steps.
 
         Raises
         ------
         NotFound
             If slurmdbd has no such job.
         InvalidArgument
-            If there is nothing to change.
+            If there is nothing to change, and for what is no exit code.
         """
         wanted = resolve.job_id(job_id)
         body = _changes(
-            f"update_job: nothing to change of job {wanted}", comment, admin_comment, system_comment, extra, wckey
+            "update_job",
+            f"nothing to change of job {wanted}",
+            [comment, admin_comment, system_comment, extra, wckey],
+            derived_exit_code,
         )
         await self._session.require("db_post_job")
         # An address takes the number of a task, and none of a component.
@@ -71,6 +79,7 @@ class JobChangeOperations(HistoryOperations):
         system_comment: str | None = None,
         extra: str | None = None,
         wckey: str | None = None,
+        derived_exit_code: int | None = None,
         timeout: float | None = None,
     ) -> tuple[int, ...]:
         """
@@ -86,11 +95,13 @@ class JobChangeOperations(HistoryOperations):
             slurmdbd changes every job that it has.
         comment, admin_comment, system_comment, extra, wckey
             New texts; empty ones remove them, what is absent stays as it is.
+        derived_exit_code
+            The highest exit code of its steps, 0 to 255: that of work that was none of Slurm's steps.
 
         Raises
         ------
         InvalidArgument
-            For a component, and if there is nothing to change.
+            For a component, if there is nothing to change, and for what is no exit code.
         """
         wanted = list(dict.fromkeys(map(resolve.job_id, job_ids)))
         component = next((each for each in wanted if each.component is not None), None)
@@ -100,7 +111,8 @@ class JobChangeOperations(HistoryOperations):
                 "nothing was sent",
                 field="job_ids",
             )
-        body = _changes("update_jobs: nothing to change", comment, admin_comment, system_comment, extra, wckey)
+        texts = [comment, admin_comment, system_comment, extra, wckey]
+        body = _changes("update_jobs", "nothing to change", texts, derived_exit_code)
         await self._session.require("db_post_jobs")
         if not wanted:
             return ()
@@ -110,19 +122,18 @@ class JobChangeOperations(HistoryOperations):
         return () if answer.not_modified else _changed(answer)
 
 
-def _changes(
-    nothing: str,
-    comment: str | None,
-    admin_comment: str | None,
-    system_comment: str | None,
-    extra: str | None,
-    wckey: str | None,
-) -> dict[str, Any]:
-    """Return what is to change; InvalidArgument if that is nothing."""
+def _changes(call: str, nothing: str, texts: Sequence[str | None], exit_code: int | None) -> dict[str, Any]:
+    """Return what is to change; InvalidArgument if that is nothing, or no exit code."""
+    comment, admin_comment, system_comment, extra, wckey = texts
+    if exit_code is not None and not 0 <= exit_code <= _LAST_CODE:
+        words = f"{call}: derived_exit_code is {exit_code}, and an exit code is 0 to {_LAST_CODE}; nothing was sent"
+        raise errors.InvalidArgument(words, field="derived_exit_code")
+    # slurmdbd keeps the number as it comes: a wait status, whose low byte is a signal (measured with 26.05).
+    status = None if exit_code is None else {"return_code": set_number(exit_code << 8)}
     comments = without_none({"job": comment, "administrator": admin_comment, "system": system_comment})
-    body = without_none({"comment": comments or None, "extra": extra, "wckey": wckey})
+    body = without_none({"comment": comments or None, "extra": extra, "wckey": wckey, "derived_exit_code": status})
     if not body:
-        raise errors.InvalidArgument(f"{nothing}; nothing was sent", field="comment")
+        raise errors.InvalidArgument(f"{call}: {nothing}; nothing was sent", field="comment")
     return body
 
 

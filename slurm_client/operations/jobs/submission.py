@@ -1,10 +1,10 @@
-"""Calls that make jobs: batch jobs, heterogeneous ones, and allocations without a script."""
+"""Calls that make jobs: batch jobs, external and heterogeneous ones, and allocations without a script."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slurm_client import errors
+from slurm_client import errors, wire
 from slurm_client.decode.read import number, text
 from slurm_client.encode import jobs as encode
 from slurm_client.encode import submissions
@@ -20,16 +20,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Submission"]
 
+_FLAGS = "JobDescMsgFlagsItem"
+
 
 class Submission(Operations):
     """Submit jobs, and allocate nodes."""
 
     async def submit_job(self, spec: JobSpec, *, timeout: float | None = None) -> SubmittedJob:
         """
-        Submit a batch job.
+        Submit a batch job, or an external one.
 
         Never retried once it was sent: after Timeout or Unreachable, check whether the job exists (give it a
         name or comment to know it by).
+
+        A job with the flag ``EXTERNAL_JOB`` has no script: Slurm gives it nodes, starts nothing there, and the job runs
+        until its time limit or until it is cancelled. It alone may have nodes with the state EXTERNAL, which have no
+        slurmd (:meth:`create_node`). Needs v0.0.43 or newer; nodes that are created need v0.0.44.
+
+        Raises
+        ------
+        InvalidArgument
+            For a script or an array of an external job.
+        NotSupported
+            For an external job, if the data parser in use does not know it.
         """
         body = await self._batch(spec, timeout)
         answer = await self._session.call("post_job_submit", body=body, timeout=timeout)
@@ -50,6 +63,8 @@ class Submission(Operations):
         """
         Submit a heterogeneous job: components that start together, each with wishes of its own.
 
+        All of them are external, or none is (:meth:`submit_job`); external ones need Slurm 26.05.3.
+
         slurmctld takes all components or none. The id is that of the whole, which is that of its first component;
         ``job_parts`` gives all of them, and ``7+1`` names the second. Never retried once it was sent, as
         :meth:`submit_job`.
@@ -62,7 +77,10 @@ class Submission(Operations):
         Raises
         ------
         InvalidArgument
-            For fewer than two components, and for a script that is missing in the first or given in another.
+            For fewer than two components, for a script that is missing in the first or given in another, for a script
+            or an array of an external job, and for external components beside others.
+        NotSupported
+            For external components, if the data parser in use does not know them.
         """
         components = submissions.components(specs)
         await self._fit(components, timeout)
@@ -108,10 +126,16 @@ class Submission(Operations):
         return body
 
     async def _fit(self, components: Sequence[Mapping[str, Any]], timeout: float | None) -> None:
-        """Raise NotSupported for a key that the data parser in use lacks."""
+        """Raise NotSupported for a key, or a kind of job, that the data parser in use lacks."""
         version = await self._session.negotiate(timeout)
         for each in components:
             fitted(version, "JobDescMsg", each)
+            if encode.EXTERNAL in each.get("flags", ()) and encode.EXTERNAL not in wire.words(version, _FLAGS):
+                having = tuple(parser for parser in wire.PARSERS if encode.EXTERNAL in wire.words(parser, _FLAGS))
+                words = (
+                    f"data parser {version} has no {encode.EXTERNAL} among the flags of a job; {', '.join(having)} has"
+                )
+                raise errors.NotSupported(words, available_in=having)
 
     def _submitted(self, answer: Answer, path: str) -> SubmittedJob:
         job_id = number(answer.fields.get("job_id"))

@@ -33,6 +33,7 @@ class BlockingJobChangeCalls(BlockingHistoryCalls):
         system_comment: str | None = None,
         extra: str | None = None,
         wckey: str | None = None,
+        derived_exit_code: int | None = None,
         timeout: float | None = None,
     ) -> tuple[int, ...]:
         """Change the record of a job (v0.0.44 and newer), and return the ids of the records that were changed."""
@@ -44,6 +45,7 @@ class BlockingJobChangeCalls(BlockingHistoryCalls):
                 system_comment=system_comment,
                 extra=extra,
                 wckey=wckey,
+                derived_exit_code=derived_exit_code,
                 timeout=timeout,
             )
         )
@@ -57,6 +59,7 @@ class BlockingJobChangeCalls(BlockingHistoryCalls):
         system_comment: str | None = None,
         extra: str | None = None,
         wckey: str | None = None,
+        derived_exit_code: int | None = None,
         timeout: float | None = None,
     ) -> tuple[int, ...]:
         """Change the records of many jobs alike in one call (v0.0.44 and newer)."""
@@ -68,6 +71,7 @@ class BlockingJobChangeCalls(BlockingHistoryCalls):
                 system_comment=system_comment,
                 extra=extra,
                 wckey=wckey,
+                derived_exit_code=derived_exit_code,
                 timeout=timeout,
             )
         )

@@ -25,7 +25,7 @@ class BlockingSubmission(Blocking):
         return cast("Submission", self._asked)
 
     def submit_job(self, spec: JobSpec, *, timeout: float | None = None) -> SubmittedJob:
-        """Submit a batch job."""
+        """Submit a batch job, or an external one."""
         return self._wait(self._submission.submit_job(spec, timeout=timeout))
 
     def submission_request(self, spec: JobSpec, *, timeout: float | None = None) -> SubmissionRequest:

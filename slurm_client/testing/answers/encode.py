@@ -10,18 +10,23 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import re
 from datetime import timedelta
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from slurm_client import wire
 from slurm_client.models.values import INFINITE
+from slurm_client.notation import gres
 from slurm_client.testing.answers import details, wishes
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from slurm_client.models import ExitCode, Job, License, Node, Partition, Reservation, State
+    from slurm_client.models import ExitCode, Job, JobNode, License, Node, Partition, Reservation, State
+
+
+_INDICES = re.compile(r"\(IDX:([^)]*)\)")
 
 
 @functools.cache
@@ -304,14 +309,29 @@ def license_(value: License, version: str) -> dict[str, Any]:
     return _kept(record, version, "License")
 
 
-def layout(value: Node) -> dict[str, Any]:
-    """Write what a job that has all of a node was given there."""
+def layout(value: Node, given: JobNode | None = None, devices: str = "") -> dict[str, Any]:
+    """
+    Write what a job was given on a node.
+
+    Parameters
+    ----------
+    value
+        The node.
+    given
+        CPUs and memory of the job there; ``None`` if it has all of the node.
+    devices
+        Its generic resources there, as in ``gres_detail``.
+    """
+    cores = [core for socket in given.sockets for core in socket.cores] if given is not None else range(value.cpus)
     return {
         "node": value.name,
         "sockets_per_node": value.sockets,
         "cores_per_socket": value.cores,
-        "mem_alloc": value.alloc_memory_mib,
-        "core_bitmap": hex(2**value.cpus - 1),
+        "mem_alloc": given.memory_mib if given is not None else value.alloc_memory_mib,
+        "core_bitmap": hex(sum(1 << core for core in cores)),
         "channel": number(None),
-        "gres": [],
+        "gres": [
+            {"name": entry.name, "type": entry.type, "count": entry.count, "index": index}
+            for entry, index in zip(gres.parse(devices), _INDICES.findall(devices), strict=True)
+        ],
     }

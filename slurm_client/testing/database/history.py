@@ -248,6 +248,16 @@ def _batch_step(job: Job, times: Record, exit_code: Record) -> Record:
     )
 
 
+def exit_status(status: int) -> Record:
+    """Write a wait status as slurmdbd keeps it: the high byte is an exit code, the low one a signal."""
+    code, signal = status >> 8, status & 0x7F
+    return {
+        "status": ["SIGNALED" if signal else "ERROR" if code else "SUCCESS"],
+        "return_code": _marked(code),
+        "signal": {"id": _marked(signal or None), "name": ""},
+    }
+
+
 def _exit_code(job: Job | None) -> Record:
     known = job.exit_code if job else None
     if known is None:

@@ -209,6 +209,10 @@ class DatabaseOperations(AccountOperations):
             known["comment"].update(change.get("comment") or {})
             if "extra" in change:
                 known["extra"] = change["extra"]
+            if "derived_exit_code" in change:
+                # As it comes: the high byte is the code, the low one a signal.
+                status = int(change["derived_exit_code"]["return_code"]["number"])
+                known["derived_exit_code"] = history.exit_status(status)
             if "wckey" in change:
                 known["wckey"] = {"wckey": change["wckey"]}
         if not jobs:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from slurm_client import wire
 from slurm_client.models import JobState
 from slurm_client.testing.answers import encode
 from slurm_client.testing.answers.calls import Call, Reply, error
@@ -21,6 +22,7 @@ from slurm_client.testing.refusals import (
     USER_ID_MISSING,
     Refusal,
 )
+from slurm_client.testing.slurmctld import external
 from slurm_client.testing.slurmctld.queue import ends_jobs
 
 _SIGNALS = frozenset(
@@ -169,9 +171,12 @@ class JobHandlers(Answers):
     async def _post_job_submit(self, call: Call) -> Reply:
         body = call.body or {}
         wishes = body.get("job") or {}
-        if not (body.get("script") or wishes.get("script")):
+        has_script, is_external = bool(body.get("script") or wishes.get("script")), external.is_wished(wishes)
+        if is_external and external.FLAG not in wire.words(call.version, "JobDescMsgFlagsItem"):
+            return Reply(status=500, errors=[error(FLAGS_INVALID, f'Unknown flag "{external.FLAG}"')])
+        if not (has_script or is_external):
             return Reply(status=422, errors=[error(9000, 'Populated "script" field is required for job submission')])
-        job = self.world.submit(wishes, call.user)
+        job = self.world.submit(wishes, call.user, has_script=has_script)
         return Reply({"job_id": job.id, "step_id": "batch", "job_submit_user_msg": ""})
 
     async def _post_job(self, call: Call) -> Reply:
@@ -190,8 +195,12 @@ class JobHandlers(Answers):
 
     async def _get_resources(self, call: Call) -> Reply:
         job = self.world.jobs[self._job_of(call, "query")]
+        names = [name for name in job.nodes if name in self.world.nodes] if not job.is_finished else []
+        given = external.known_resources(job)
+        known = {node.name: node for node in given.nodes} if given is not None else {}
+        devices = dict(zip(job.nodes, job.gres_detail, strict=False))
         return Reply(
-            {"nodes": [encode.layout(self.world.nodes[name]) for name in job.nodes if name in self.world.nodes]}
+            {"nodes": [encode.layout(self.world.nodes[name], known.get(name), devices.get(name, "")) for name in names]}
         )
 
 

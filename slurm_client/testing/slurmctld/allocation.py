@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from slurm_client.models import NodeState
-from slurm_client.testing.slurmctld import gres
+from slurm_client.testing.slurmctld import external, gres
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +25,7 @@ def shown(node: Node, on_it: Iterable[Job]) -> Node:
     """Return a node as it is with these jobs on it."""
     jobs = list(on_it)
     running = [job for job in jobs if has_nodes(job)]
-    used = min(node.cpus, sum((job.cpus or 1) // max(1, len(job.nodes)) or 1 for job in running))
+    used = min(node.cpus, sum(external.cpus_on(job, node.name) for job in running))
     completing = any("COMPLETING" in job.state.flags for job in jobs)
     base = node.state.base
     if base in _IN_USE_OR_NOT:

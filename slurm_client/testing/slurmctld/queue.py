@@ -17,13 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from slurm_client.decode.read import number
 from slurm_client.models import INFINITE, ExitCode, Job
 from slurm_client.notation import hostlist
 from slurm_client.testing.answers import details
 from slurm_client.testing.answers import wishes as wanted
 from slurm_client.testing.arranged import Arranged
-from slurm_client.testing.refusals import ALREADY_DONE, INVALID_JOB, INVALID_PARTITION, JOB_FINISHED, Refusal
-from slurm_client.testing.slurmctld import arrays, dependencies, gres
+from slurm_client.testing.refusals import (
+    ALREADY_DONE,
+    INVALID_JOB,
+    INVALID_PARTITION,
+    JOB_FINISHED,
+    NOT_A_BATCH_JOB,
+    Refusal,
+)
+from slurm_client.testing.slurmctld import arrays, dependencies, external, gres
 
 if TYPE_CHECKING:
     from slurm_client.testing.slurmctld.runs import Run
@@ -49,8 +57,9 @@ class Queue(Arranged):
 
     # what users do
 
-    def submit(self, wishes: dict[str, Any], user: str) -> Job:
-        """Take a batch job as slurmctld does, and start it if there is room."""
+    def submit(self, wishes: dict[str, Any], user: str, *, has_script: bool = True) -> Job:
+        """Take a batch job, or an external one, as slurmctld does, and start it if there is room."""
+        external.check(wishes, self.nodes.values(), has_script=has_script)
         partition = wishes.get("partition") or next(iter(self.partitions), "")
         if partition not in self.partitions:
             raise Refusal(INVALID_PARTITION, "Batch job submission failed")
@@ -75,10 +84,19 @@ class Queue(Arranged):
             }
             self.counts.jobs_submitted += len(tasks) - 1
         values.setdefault("time_limit", self._usual_limit(partition))
+        if external.is_wished(wishes):
+            values |= {
+                "flags": frozenset(wishes["flags"]),
+                "batch": False,
+                "tasks": int(wishes.get("tasks") or 1),
+                "cpus_per_task": int(wishes.get("cpus_per_task") or 1),
+                "memory_per_cpu_mib": number(wishes.get("memory_per_cpu")),
+                "memory_per_node_mib": number(wishes.get("memory_per_node")),
+            }
         self.add_job(
             id=job_id,
             state="PENDING",
-            name=wishes.get("name") or "sbatch",
+            name=wishes.get("name") or ("" if external.is_wished(wishes) else "sbatch"),
             user=user,
             user_id=uid_of(user),
             group_id=uid_of(user),
@@ -134,9 +152,19 @@ class Queue(Arranged):
             raise Refusal(INVALID_JOB, f"Unable to kill JobId={job_id}")
         if job.is_finished:
             raise Refusal(ALREADY_DONE, f"Unable to kill JobId={job_id}")
-        if ends_jobs(signal):
+        if not ends_jobs(signal):
+            self._miss_signal(job)
+        elif external.is_external(job):
+            self.finish_job(job_id, "CANCELLED", **({} if job.nodes else {"start_time": self.now}))
+        else:
             ended: dict[str, Any] = {"exit_code": ExitCode(("SIGNALED",), None, 15, "SIGTERM")}
             self.finish_job(job_id, "CANCELLED", **(ended if job.nodes else {"start_time": self.now}))
+
+    def _miss_signal(self, job: Job) -> None:
+        """Let nobody answer for the external nodes that a signal goes to."""
+        for name in job.nodes if job.is_running else ():
+            if name in self.nodes and external.STATE in self.nodes[name].state:
+                self.set_flags(name, add=["NOT_RESPONDING"])
 
     def cancel_waiting_task(self, array: int, index: int) -> bool:
         """Cancel a task that waits with others: nothing of it is left. Whether there was such a task."""
@@ -156,6 +184,8 @@ class Queue(Arranged):
         job = self.jobs.get(job_id)
         if job is None:
             raise Refusal(INVALID_JOB, f"Requeue JobID={job_id} failed")
+        if external.is_external(job):
+            raise Refusal(NOT_A_BATCH_JOB, f"Requeue JobID={job_id} failed")
         self._back_to_queue(job)
 
     def _back_to_queue(self, job: Job) -> None:
@@ -232,11 +262,30 @@ class Queue(Arranged):
             running += 1
 
     def _start(self, job: Job) -> None:
+        if external.is_external(job):
+            self._start_external(job)
+            return
         places = self._room_for(job)
         if places is None:
             self._wait(job, "Resources")
         else:
             self._begin(job, places)
+
+    def _start_external(self, job: Job) -> None:
+        """Start a job that gets CPUs, memory and devices by its tasks."""
+        if job.max_nodes is None and not job.required_nodes:
+            found = external.packed(job, self.nodes.values(), self._holding)
+            places = {name: devices for name, (_, devices) in found.items()} if found is not None else None
+            tasks = {name: count for name, (count, _) in found.items()} if found is not None else {}
+        else:
+            places = self._places(job)
+            tasks = external.spread(job, places) if places else {}
+        if places is None:
+            self._wait(job, "Resources")
+            return
+        given = external.resources(job, tasks, self.nodes)
+        self.jobs[job.id] = job = replace(job, cpus=given.cpus, _details=external.with_resources(job, given))
+        self._begin(job, places)
 
     def _wait(self, job: Job, why: str) -> None:
         if self.jobs[job.id].state_reason != why:
@@ -257,11 +306,15 @@ class Queue(Arranged):
         required = hostlist.expand(job.required_nodes) if job.required_nodes else ()
         count = max(job.node_count or 1, len(required))
         cpus, devices = math.ceil((job.cpus or 1) / count), gres.wanted(job)
+        if external.is_external(job):
+            cpus = external.most_cpus(job)
         names = dict.fromkeys((*required, *self.nodes)) if count > len(required) else required
         found: dict[str, str] = {}
         for name in names:
             node = self.nodes.get(name)
             if node is None or not node.is_usable or node.cpus - node.alloc_cpus < cpus:
+                continue
+            if not external.is_for(node, job):
                 continue
             given = gres.given(node, devices, self._holding(name)) if devices else ""
             if given is not None:
@@ -290,7 +343,7 @@ class Queue(Arranged):
     def fail_jobs_on(self, name: str) -> None:
         """Requeue or end the jobs of a node that is down."""
         for job in [job for job in self.jobs.values() if job.holds_nodes and name in job.nodes]:
-            if job.requeue:
+            if job.requeue and not external.is_external(job):
                 self._back_to_queue(job)
             else:
                 self.finish_job(job.id, "NODE_FAIL")

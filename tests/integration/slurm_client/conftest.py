@@ -26,7 +26,7 @@ CASES = [
 
 
 def _cluster(series: str) -> Iterator[SlurmHost]:
-    host = SlurmHost(ensure(series), extra_conf="Licenses=matlab:3\nNodeSet=everything Feature=all")
+    host = SlurmHost(ensure(series), extra_conf="Licenses=matlab:3\nNodeSet=everything Feature=all\nGresTypes=gpu")
     with host:
         host.add_node("w-0", instance_id="instance-0", extra="team/w")
         host.add_node("w-1", cpus=2)

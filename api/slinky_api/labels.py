@@ -64,6 +64,7 @@ __all__ = [
     "LABEL_APP_PART_OF",
     "LABEL_BRIDGE_GROUP",
     "LABEL_BRIDGE_POD",
+    "LABEL_BRIDGE_REQUIRED",
     "LABEL_CLUSTER_NAME",
     "LABEL_CLUSTER_UID",
     "LABEL_DAEMON",
@@ -183,6 +184,9 @@ over."""
 
 LABEL_BRIDGE_POD: Final = BRIDGE_PREFIX + "pod"
 """On pods that Slurm is to place, with the value true, beside the scheduling gate: the operator watches these alone."""
+
+LABEL_BRIDGE_REQUIRED: Final = BRIDGE_PREFIX + "required"
+"""On Namespaces, with the value true: a policy of the chart slurm-bridge refuses pods there that have no gate."""
 
 GATE_BRIDGE: Final = BRIDGE_PREFIX + "slurm"
 """The scheduling gate of a pod that Slurm is to place; the operator removes it once Slurm runs the job of the pod."""

@@ -97,6 +97,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- fail "virtualNodes.clusters: needs watchNodes" -}}
 {{- end -}}
 {{- end -}}
+{{- if (.Values.bridge).clusters -}}
+{{- if .Values.watchNamespaces -}}
+{{- fail "bridge.clusters: not together with watchNamespaces, since Nodes are in no namespace" -}}
+{{- end -}}
+{{- if not .Values.jobs.enabled -}}
+{{- fail "bridge.clusters: needs jobs.enabled" -}}
+{{- end -}}
+{{- if ne (include "slurm-operator.watchNodes" .) "true" -}}
+{{- fail "bridge.clusters: needs watchNodes" -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.jobs.sylabs (not .Values.jobs.enabled) -}}
 {{- fail "jobs.sylabs: needs jobs.enabled" -}}
 {{- end -}}

@@ -17,7 +17,15 @@ from tests.support.oci_images import Image, registry
 from tests.support.served import wait_until_kinds_are_served
 
 VERSION = version.current()
-CHARTS = ("slurm", "slurm-exporter", "slurm-jobs", "slurm-operator", "slurm-sylabs-jobs", "slurm-virtual-nodes")
+CHARTS = (
+    "slurm",
+    "slurm-bridge",
+    "slurm-exporter",
+    "slurm-jobs",
+    "slurm-operator",
+    "slurm-sylabs-jobs",
+    "slurm-virtual-nodes",
+)
 NEEDED = {"slurm-exporter": {"server": "http://slurmrestd:6820", "tokenSecret": {"name": "token"}}}
 """Values without which a chart is refused."""
 

@@ -202,6 +202,14 @@ def test_virtual_nodes_have_the_address_of_the_pod_and_their_port() -> None:
     assert [one["name"] for one in plain["ports"]] == ["metrics"]
 
 
+def test_clusters_with_a_bridge_are_told() -> None:
+    values = {"jobs": {"enabled": True}, "bridge": {"clusters": ["a/b", "c/d"]}}
+    (container,) = pod_spec(values)["containers"]
+    assert Settings.load(container["args"], {}).bridge_clusters == ("a/b", "c/d")
+    (plain,) = pod_spec({"jobs": {"enabled": True}})["containers"]
+    assert Settings.load(plain["args"], {}).bridge_clusters == ()
+
+
 def test_there_is_time_to_stop() -> None:
     for values in ({}, EVERYTHING):
         spec = pod_spec(values)
@@ -289,6 +297,16 @@ def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
         ),
         ({"virtualNodes": {"clusters": ["a"]}}, "clusters"),
         ({"virtualNodes": {"port": 0}}, "port"),
+        ({"bridge": {"clusters": ["a/b"]}}, "bridge.clusters: needs jobs.enabled"),
+        (
+            {"bridge": {"clusters": ["a/b"]}, "jobs": {"enabled": True}, "watchNamespaces": ["a"]},
+            "bridge.clusters: not together with watchNamespaces",
+        ),
+        (
+            {"bridge": {"clusters": ["a/b"]}, "jobs": {"enabled": True}, "watchNodes": False},
+            "bridge.clusters: needs watchNodes",
+        ),
+        ({"bridge": {"clusters": ["a"]}}, "clusters"),
         ({"jobs": {"sylabs": True}}, "jobs.sylabs: needs jobs.enabled"),
         ({"nodeLabels": {"enabled": True}, "watchNodes": False}, "nodeLabels.enabled: needs watchNodes"),
         ({"nodeLabels": {"configMap": {"name": "A"}}}, "name"),

@@ -50,7 +50,9 @@ def test_changes_are_sentences_without_markdown() -> None:
         assert not re.search(r"\*\*|`|\]\(", change["description"]), change
 
 
-@pytest.mark.parametrize("chart", ["slurm", "slurm-exporter", "slurm-jobs", "slurm-sylabs-jobs", "slurm-virtual-nodes"])
+@pytest.mark.parametrize(
+    "chart", ["slurm", "slurm-bridge", "slurm-exporter", "slurm-jobs", "slurm-sylabs-jobs", "slurm-virtual-nodes"]
+)
 def test_other_charts_say_what_they_have(chart: str) -> None:
     found = said(chart)
     assert found["license"] == "Apache-2.0"

@@ -6,6 +6,7 @@ Pods name their Node, since there is no kube-scheduler. The operator has the rig
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -96,6 +97,87 @@ def test_an_indexed_job_completes(site: VirtualSite) -> None:
     assert site.find("job", "many")["status"]["completedIndexes"] == "0-2"
     pods = site.kubectl.get("pods", "-n", TEAM, "-l", "job-name=many")["items"]
     assert len(pods) == 3
+
+
+def jobs_of_a_jobset(attempt: int) -> list[dict[str, Any]]:
+    """The Jobs of a replicated job of two replicas with two pods each, as the controller of JobSet 0.10.1 makes them.
+
+    By the defaults of its webhook, pods have names in a headless Service: `subdomain`.
+    """
+    uid = "7a710d65-40f0-4533-994a-4ab6f836a71f"
+    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "train", "uid": uid}
+    made = []
+    for number in range(2):
+        about = {
+            "global-replicas": "2",
+            "group-name": "default",
+            "group-replicas": "2",
+            "job-global-index": str(number),
+            "job-group-index": str(number),
+            "job-index": str(number),
+            "job-key": f"{number:040x}",
+            "jobset-name": "train",
+            "jobset-uid": uid,
+            "replicatedjob-name": "workers",
+            "replicatedjob-replicas": "2",
+            "restart-attempt": str(attempt),
+        }
+        told = {f"jobset.sigs.k8s.io/{key}": value for key, value in about.items()}
+        template = {"metadata": {"labels": told, "annotations": told}, "spec": pod_spec(subdomain="train")}
+        indexed = {"completionMode": "Indexed", "completions": 2, "parallelism": 2, "backoffLimit": 0}
+        metadata = {
+            "name": f"train-workers-{number}",
+            "namespace": TEAM,
+            "labels": told,
+            "annotations": told,
+            "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
+        }
+        spec = {**indexed, "suspend": False, "template": template}
+        made.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+    return made
+
+
+def test_a_jobset_that_restarts_runs_no_job_twice(site: VirtualSite) -> None:
+    """Of its controller, the writes that were seen: a restart deletes all Jobs, and waits until they have gone."""
+    before = set(site.slurm.world.jobs)
+
+    def running(attempt: int) -> dict[tuple[str, str], int]:
+        """Jobs in Slurm, by the Job and the index that they were told."""
+        selector = f"jobset.sigs.k8s.io/jobset-name=train,jobset.sigs.k8s.io/restart-attempt={attempt}"
+        found = {}
+        for pod in site.kubectl.get("pods", "-n", TEAM, "-l", selector)["items"]:
+            if pod["status"].get("phase") == "Running":
+                job = site.job_of(pod["metadata"]["uid"])
+                (index,) = (one["value"] for one in job["spec"]["env"] if one["name"] == "JOB_COMPLETION_INDEX")
+                found[pod["metadata"]["labels"]["job-name"], index] = int(job["status"]["jobId"])
+        return found
+
+    wanted = {(f"train-workers-{number}", index) for number in range(2) for index in "01"}
+    site.kubectl.apply(jobs_of_a_jobset(0))
+    site.until("all run", lambda: running(0).keys() == wanted)
+    first = running(0)
+    _ = site.slurm.world.finish_job(first["train-workers-0", "1"], "FAILED")
+
+    def is_failed() -> bool:
+        conditions = site.find("job", "train-workers-0").get("status", {}).get("conditions", ())
+        return any((one["type"], one["status"]) == ("Failed", "True") for one in conditions)
+
+    site.until("its Job has failed", is_failed)
+    for name in ("train-workers-0", "train-workers-1"):
+        site.kubectl("delete", "job", name, "-n", TEAM, "--cascade=foreground", "--wait=false")
+    site.until("both Jobs have gone", lambda: not [n for n, _ in wanted if site.find("job", n)])
+    # The next attempt starts now: nothing of this one may be on a node.
+    failed = first.pop(("train-workers-0", "1"))
+    assert site.state(failed) == "FAILED"
+    assert {site.state(number) for number in first.values()} == {"CANCELLED"}
+    site.kubectl.apply(jobs_of_a_jobset(1))
+    site.until("all run again", lambda: running(1).keys() == wanted)
+    second = running(1)
+    for number in second.values():
+        _ = site.slurm.world.finish_job(number)
+    for name, _ in wanted:
+        site.until(f"{name} is complete", lambda name=name: site.find("job", name)["status"].get("succeeded") == 2)  # type: ignore[misc]
+    assert set(site.slurm.world.jobs) - before == {failed, *first.values(), *second.values()}
 
 
 def is_left(site: VirtualSite, uid: str) -> bool:

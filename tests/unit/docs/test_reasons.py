@@ -20,6 +20,8 @@ OF_OTHERS = frozenset(
         "TotalNodes",
         # Slinky's and Kubernetes' own.
         *("ScheduledUpdate", "OwnerReferencesPermissionEnforcement", "ReadWriteMany", "ReadWriteOncePod"),
+        # JobSet's.
+        "BlockingRecreate",
     }
 )
 

@@ -177,6 +177,11 @@ class Settings(BaseModel):
         description="IP address of this pod, at which the API server reaches the kubelet API of virtual Nodes. Needed "
         "with virtual_nodes_clusters.",
     )
+    virtual_nodes_pod: Annotated[str, Field(pattern=r"^[-a-z0-9.]*$", max_length=253)] = Field(
+        default="",
+        description="Name of this pod in lease_namespace, by which the API server is asked whether it reaches the "
+        "kubelet API. Without it that is not asked.",
+    )
     virtual_nodes_port: Annotated[int, Field(ge=1, le=65535)] = Field(
         default=10350, description="Port of the kubelet API of virtual Nodes."
     )

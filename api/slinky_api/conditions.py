@@ -87,6 +87,11 @@ class ClusterCondition(StrEnum):
     VIRTUAL_NODES_READY = "VirtualNodesReady"
     """Every wanted partition is a Kubernetes Node. Absent without ``spec.jobs.virtualNodes``."""
 
+    KUBELET_API_REACHABLE = "KubeletApiReachable"
+    """The API server reaches the operator's pod, which answers ``kubectl logs`` of pods on virtual Nodes. The message
+    has the address and what to open. Absent without ``spec.jobs.virtualNodes``, and until the API server has answered.
+    """
+
     DELETING = "Deleting"
     """The Cluster is being deleted; the message says what it waits for."""
 
@@ -367,6 +372,7 @@ class Reason(StrEnum):
     NODE_NAME_TAKEN = "NodeNameTaken"
     LABEL_REFUSED = "LabelRefused"
     PARTITION_CONFIG_INVALID = "PartitionConfigInvalid"
+    KUBELET_API_UNREACHABLE = "KubeletApiUnreachable"
 
     # objects of the old job kinds, beside those of SlurmJobs
     NAME_TAKEN = "NameTaken"

@@ -48,7 +48,7 @@ from slinky_operator.cluster.parts.monitoring.step import keep_monitors
 from slinky_operator.cluster.parts.nodes.part import NODES
 from slinky_operator.cluster.parts.slurmctld.part import SLURMCTLD_PART
 from slinky_operator.cluster.parts.upgrade.part import UPGRADE
-from slinky_operator.cluster.parts.virtual_nodes.part import VIRTUAL_NODES_PART, VirtualNodesSwitch
+from slinky_operator.cluster.parts.virtual_nodes.part import VIRTUAL_NODES, VirtualNodesSwitch
 from slinky_operator.cluster.parts.volumes.part import VOLUMES
 from slinky_operator.cluster.parts.volumes.step import ask_volumes
 from slinky_operator.cluster.parts.workloads.part import WORKLOADS
@@ -125,7 +125,7 @@ PARTS: Final[tuple[Part, ...]] = (
     NODES,
     JOB_COUNTS,
     JOB_LOGS_KEY,
-    VIRTUAL_NODES_PART,
+    *VIRTUAL_NODES,
     DELETION,
 )
 """All parts that read Secrets or show something; problems are reported in this order."""

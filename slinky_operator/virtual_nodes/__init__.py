@@ -5,6 +5,7 @@ module         concern
 =============  ===========================================================================================
 `node_names`   names of virtual Nodes, what marks them, and what a virtual Node stands for
 `directory`    which virtual Nodes there are, from the cache of Nodes
+`arrival`      how one knows to have arrived at the kubelet API of this process
 `pod_jobs`     pods on virtual Nodes, the SlurmJobs that they own, and the caches of both
 `nodes`        the Nodes and their Leases
 `pods`         the pods on them: refused, run as SlurmJobs that they own, shown, and ended

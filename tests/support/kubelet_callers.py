@@ -106,6 +106,7 @@ async def kubelet_api(
     limits: Limits | None = None,
     certificate_folder: Path | None = None,
     output: JobOutput | None = None,
+    host: str = "127.0.0.1",
 ) -> AsyncIterator[Api]:
     """Run a kubelet API on loopback; `kube` reviews callers, `slurm` has the objects of the Cluster."""
     table, told, leads = Table(), list[str](), [True]
@@ -119,10 +120,11 @@ async def kubelet_api(
             sources,
             reader,
             lambda: leads[0],
+            mark="mark",
             limits=limits or Limits(),
             now=lambda: datetime.now(UTC),
         )
-        serving = Serving("127.0.0.1", 0, certificate_folder, None, ("127.0.0.1",))
+        serving = Serving(host, 0, certificate_folder, None, (host,))
         service = KubeletApi(serving, answers, kube, tell=told.append)
         running = asyncio.create_task(service.run())
         await until(lambda: bool(service.port) or running.done(), "it does not listen")

@@ -16,19 +16,21 @@ from slurm_client.testing import FakeSlurmrestd
 from slurm_client.testing.threaded import running as fake_running
 from tests.support import audit, control_plane, deployed_operator, service_account
 from tests.support.control_plane import ControlPlane
+from tests.support.host_address import host_address
 from tests.support.served import apply_crds, apply_job_crds, wait_until_allowed
 
 PATIENCE = 240
 OPERATOR, TEAM = "slurm-operator", "team"
 NODE = "slurm-site-main"
 KEY = b"k" * 32
+POD = "slurm-operator-1"
 
 
 class VirtualSite:
     """A cluster whose Slurm has the partitions all and main."""
 
-    def __init__(self, plane: ControlPlane, slurm: FakeSlurmrestd, folder: Path) -> None:
-        self.plane, self.slurm, self.folder = plane, slurm, folder
+    def __init__(self, plane: ControlPlane, slurm: FakeSlurmrestd, folder: Path, address: str) -> None:
+        self.plane, self.slurm, self.folder, self.address = plane, slurm, folder, address
         self.kubectl = plane.kubectl
         self.user = service_account.user_of(OPERATOR)
         self._log = folder / "operator.log"
@@ -49,6 +51,12 @@ class VirtualSite:
         self.kubectl.apply(self._rights)
         for verb, resource in (("create", "pods"), ("create", "nodes"), ("patch", "pods/status")):
             wait_until_allowed(self.kubectl, self.user, verb, resource, TEAM)
+        # No kubelet: it stands for the process that this test starts.
+        spec = {"serviceAccountName": OPERATOR, "containers": [{"name": "operator", "image": "x"}]}
+        about = {"name": POD, "namespace": OPERATOR}
+        self.kubectl.apply([{"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec}])
+        status = {"status": {"podIP": self.address, "podIPs": [{"ip": self.address}]}}
+        self.kubectl("patch", "pod", POD, "-n", OPERATOR, "--subresource=status", "-p", json.dumps(status))
         own = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "Cluster"}
         consent = {"cluster.slinky.slurm.net/server": self.slurm.url}
         self.kubectl.apply(
@@ -90,7 +98,10 @@ class VirtualSite:
                 OPERATOR,
                 self._log,
                 instead={"--virtual-nodes-port": str(ports.hold(1)[0])},
-                environment={"SLURM_OPERATOR_VIRTUAL_NODES_ADDRESS": "127.0.0.1"},
+                environment={
+                    "SLURM_OPERATOR_VIRTUAL_NODES_ADDRESS": self.address,
+                    "SLURM_OPERATOR_VIRTUAL_NODES_POD": POD,
+                },
             )
         )
         self.until("the operator is ready", lambda: deployed_operator.fetch(f"{url}/readyz").rstrip().endswith("\nok"))
@@ -181,11 +192,12 @@ def running(folder: Path, *, scheduler: bool = False) -> Iterator[VirtualSite]:
     with (
         control_plane.running("virtual-nodes", controllers=True, scheduler=scheduler) as plane,
         fake_running(key=KEY) as slurm,
+        host_address() as address,
     ):
         slurm.world.add_partition("main")
         for number in range(4):
             slurm.add_node(f"w-{number}", cpus=8)
-        made = VirtualSite(plane, slurm, folder)
+        made = VirtualSite(plane, slurm, folder, address)
         made.install()
         try:
             made.start()

@@ -36,6 +36,7 @@ ORDER: Final = (
     ClusterCondition.CONTROLLER_HUNG,
     ClusterCondition.EXPORTER_READY,
     ClusterCondition.VIRTUAL_NODES_READY,
+    ClusterCondition.KUBELET_API_REACHABLE,
     ClusterCondition.DEGRADED,
     ClusterCondition.NODES_OUT_OF_SERVICE,
     ClusterCondition.DELETING,

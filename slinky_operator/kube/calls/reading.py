@@ -14,7 +14,7 @@ from slinky_operator.kube.calls.depth import decoded
 from slinky_operator.kube.calls.transport import Transport, words
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object, Objects, Page, WatchEvent, WatchEvents
-from slinky_operator.kube.resources import Resource
+from slinky_operator.kube.resources import PODS, Resource
 
 PAGE_SIZE: Final = 250
 """Objects in one answer to a list; decoding 250 pods keeps the event loop busy for about 50 ms."""
@@ -38,6 +38,31 @@ class Reading(Transport):
         """Read the scale subresource (`spec.replicas`, `status.replicas`, `status.selector`)."""
         target = Target("get", f"{resource}/scale", namespace, name)
         return await self._send(target, "GET", resource.path(namespace, name, "scale"))
+
+    async def ask_pod(self, namespace: str, pod: str, port: int, path: str, *, most: int) -> Object:
+        """Ask a pod over TLS by way of the API server, once, and return its answer, an object in JSON.
+
+        The API server connects to the address in the status of the pod. It verifies no certificate there and shows
+        none, and passes on no credentials.
+
+        Parameters
+        ----------
+        port
+            Port of the pod; none of its containers has to name it.
+        path
+            Path at the pod, from its first slash on.
+        most
+            Bytes of the answer.
+
+        Raises
+        ------
+        KubeError
+            What either of both has answered: only the message tells them apart. `Unavailable` with the status 503 if
+            the API server has no connection to the pod; `TooLong`.
+        """
+        target = Target("get", f"{PODS}/proxy", namespace, pod)
+        asked = PODS.path(namespace, f"https:{pod}:{port}", "proxy")
+        return await self._send(target, "GET", f"{asked}{path}", most=most, attempts=1)
 
     async def list(
         self,

@@ -110,8 +110,14 @@ class Transport:
         content_type: str = "application/json",
         repeatable: bool = False,
         most: int | None = None,
+        attempts: int = ATTEMPTS,
     ) -> Object:
         """Send a request, repeat it where that is safe, and return the decoded answer.
+
+        Parameters
+        ----------
+        attempts
+            How often it is sent at most.
 
         Raises
         ------
@@ -139,7 +145,7 @@ class Transport:
                     renewed = True
                     continue
                 wait = self._wait_before_repeat(error, attempt, repeatable=repeatable or not write)
-                if wait is None:
+                if wait is None or attempt >= attempts:
                     raise
                 await asyncio.sleep(wait)
             else:
@@ -182,8 +188,6 @@ class Transport:
 
     def _wait_before_repeat(self, error: errors.KubeError, attempt: int, *, repeatable: bool) -> float | None:
         """Seconds to wait before sending again, or `None` to raise the error."""
-        if attempt >= ATTEMPTS:
-            return None
         if isinstance(error, errors.TooManyRequests):
             safe = True
         elif isinstance(error, errors.Unavailable):

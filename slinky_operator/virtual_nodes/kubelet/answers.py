@@ -18,6 +18,7 @@ from typing import Final
 from aiohttp import web
 
 from slinky_operator.slurm.connection.job_output import JobOutput, Piece
+from slinky_operator.virtual_nodes import arrival
 from slinky_operator.virtual_nodes.kubelet import log_request
 from slinky_operator.virtual_nodes.kubelet.callers import Callers
 from slinky_operator.virtual_nodes.kubelet.log_stream import NOTE, Cut, LogStream, Look, Sink
@@ -75,6 +76,8 @@ class Answers:
         Where output is, and what reads it.
     leads
         Whether this replica leads.
+    mark
+        Mark of this process, which anybody may read who arrives here.
     limits
         What callers may use.
     now
@@ -89,6 +92,7 @@ class Answers:
         output: JobOutput,
         leads: Callable[[], bool],
         *,
+        mark: str = "",
         limits: Limits = Limits(),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -97,6 +101,7 @@ class Answers:
         self._sources = sources
         self._output = output
         self._leads = leads
+        self._mark = mark
         self._limits = limits
         self._now = now
         self.streams = Shares(limits.each, limits.total)
@@ -124,6 +129,8 @@ class Answers:
             return _refused(failed, request)
 
     async def _answer(self, request: web.BaseRequest, known: Callable[[], None]) -> web.StreamResponse:
+        if (request.method, request.path) == ("GET", arrival.PATH):
+            return web.json_response({arrival.FIELD: self._mark}, headers={"Connection": "close"})
         if not self._leads():
             why = "this replica of the operator does not lead, or has just begun; Nodes have the leader's address"
             raise NotServed(HTTPStatus.SERVICE_UNAVAILABLE, why)

@@ -12,6 +12,7 @@ from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Services
 from slinky_operator.slurm.connection.job_output import JobOutput
 from slinky_operator.virtual_nodes import pod_jobs
+from slinky_operator.virtual_nodes.arrival import mark_of
 from slinky_operator.virtual_nodes.directory import Directory
 from slinky_operator.virtual_nodes.kubelet.answers import Answers
 from slinky_operator.virtual_nodes.kubelet.callers import Callers
@@ -63,7 +64,7 @@ def build(
     pods = CachedPods(store(VIRTUAL_PODS), store(SLURMJOBS), Directory(store(VIRTUAL_NODES)))
     nodes = Nodes(store(NODESETS), store(PODS))
     sources = Sources(services.clusters, nodes, SecretReader(services.kube))
-    answers = Answers(pods, Callers(services.kube), sources, output, leads)
+    answers = Answers(pods, Callers(services.kube), sources, output, leads, mark=mark_of(settings.identity))
     serving = Serving(
         port=settings.virtual_nodes_port,
         certificate_folder=settings.virtual_nodes_certificate,

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_api.v1alpha1.cluster.status import PartitionStatus, VirtualNodesStatus
+from slinky_api.v1alpha1.cluster.status import KubeletApiStatus, PartitionStatus, VirtualNodesStatus
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
@@ -31,6 +31,7 @@ from slinky_operator.virtual_nodes.nodes.model.snapshot import Problem, Snapshot
 from slinky_operator.virtual_nodes.nodes.model.wishes import refusal_of
 from slinky_operator.virtual_nodes.nodes.observation import Memory, Observation
 from slinky_operator.virtual_nodes.nodes.partition_poll import PartitionPoll
+from slinky_operator.virtual_nodes.nodes.reachability_poll import ReachabilityPoll
 
 PARTITIONS_EVERY_S: Final = 5.0
 """Seconds between two writes of the partitions in the status of one Cluster."""
@@ -49,6 +50,8 @@ class VirtualNodesReconciler(Reconciler):
         What a pass knows.
     poll
         What Slurm says of partitions.
+    reachability
+        Whether the API server reaches the kubelet API.
     leases
         Renewed at once after a Node was made.
     allowed
@@ -64,6 +67,7 @@ class VirtualNodesReconciler(Reconciler):
         clusters: ClusterReader,
         observation: Observation,
         poll: PartitionPoll,
+        reachability: ReachabilityPoll,
         leases: Leases,
         allowed: Collection[str],
         *,
@@ -75,6 +79,7 @@ class VirtualNodesReconciler(Reconciler):
         self._clusters = clusters
         self._observation = observation
         self._poll = poll
+        self._reachability = reachability
         self._allowed = allowed
         self._clock = clock
         self._now = now
@@ -119,7 +124,8 @@ class VirtualNodesReconciler(Reconciler):
         snapshot, due = await self._observation.snapshot(key, cluster.uid, wanted, memory, self._clock())
         made = plan(snapshot, self._now())
         outcome = await self._execution.carry_out(obj, snapshot, made, memory)
-        told = _told(cluster, report.report(snapshot, made, outcome))
+        self._reachability.ask()
+        told = _told(cluster, report.report(snapshot, made, outcome), self._reachability.known)
         partitions, left = self._partitions(cluster, snapshot, memory)
         if await self._show(obj, cluster, told, partitions) and partitions != cluster.status.partitions:
             memory.partitions_at = self._clock()
@@ -145,7 +151,8 @@ class VirtualNodesReconciler(Reconciler):
         snapshot = self._observation.ending(key, cluster.uid, why)
         outcome = await self._execution.carry_out(obj, snapshot, plan(snapshot, self._now()), memory)
         if refusal is not None and not cluster.deleting:
-            told = _told(cluster, report.refused(refusal, snapshot, outcome))
+            # Whether the API server reaches a Node that is not there is not asked.
+            told = _told(cluster, report.refused(refusal, snapshot, outcome), None)
             _ = await self._show(obj, cluster, told, ())
         return Result(outcome.pause(None))
 
@@ -166,11 +173,13 @@ class VirtualNodesReconciler(Reconciler):
             self._poll.forget(one.uid for one in self._memory.values())
 
 
-def _told(cluster: Cluster, wanted: VirtualNodesStatus) -> VirtualNodesStatus:
+def _told(cluster: Cluster, wanted: VirtualNodesStatus, reached: KubeletApiStatus | None) -> VirtualNodesStatus:
     """What is shown of the Nodes: an operator that has just started knows nothing yet, and lets stand what is there."""
     stored = cluster.status.virtual_nodes
-    known = stored is not None and stored.ready is not None
-    return stored if stored is not None and known and wanted.reason == Reason.CONNECTING else wanted
+    if stored is None:
+        return wanted.model_copy(update={"kubelet_api": reached})
+    shown = stored if stored.ready is not None and wanted.reason == Reason.CONNECTING else wanted
+    return shown.model_copy(update={"kubelet_api": reached or stored.kubelet_api})
 
 
 def _fields(nodes: VirtualNodesStatus | None, partitions: Sequence[PartitionStatus]) -> dict[str, object]:

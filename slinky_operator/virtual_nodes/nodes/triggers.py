@@ -13,6 +13,7 @@ from slinky_operator.virtual_nodes.node_names import virtual_node
 from slinky_operator.virtual_nodes.nodes.model.hosts import host_of
 from slinky_operator.virtual_nodes.nodes.model.partitions import facts_of_node
 from slinky_operator.virtual_nodes.nodes.partition_poll import PartitionPoll
+from slinky_operator.virtual_nodes.nodes.reachability_poll import ReachabilityPoll
 from slurm_client.watch import NodeEvent
 
 NODE_EVENT_DELAY: Final = 1.0
@@ -30,12 +31,15 @@ class VirtualNodesTriggers:
         The Slurm of every Cluster.
     poll
         What Slurm says of partitions.
+    reachability
+        Whether the API server reaches the kubelet API.
     """
 
-    def __init__(self, clusters: Store, slurm: SlurmByUid, poll: PartitionPoll) -> None:
+    def __init__(self, clusters: Store, slurm: SlurmByUid, poll: PartitionPoll, reachability: ReachabilityPoll) -> None:
         self._clusters = clusters
         self._slurm = slurm
         self._poll = poll
+        self._reachability = reachability
 
     def table(self) -> Triggers:
         """All handlers, by their source."""
@@ -44,7 +48,7 @@ class VirtualNodesTriggers:
             contact=lambda uid: self._with_host(cluster_of(self._slurm, uid)),
             node=self.slurm_node,
             node_delay=NODE_EVENT_DELAY,
-            others=(self._poll.subscribe,),
+            others=(self._poll.subscribe, self._reachability.subscribe),
         )
 
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:

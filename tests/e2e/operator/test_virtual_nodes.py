@@ -197,9 +197,10 @@ def test_partitions_are_nodes_that_daemonsets_keep_off(physics: Physics) -> None
     node = slurm.kubectl.get("node", NODE)
     assert node["metadata"]["labels"]["wlm.sylabs.io/partition"] == "cpu"
     assert [taint["key"] for taint in node["spec"]["taints"]] == [TOLERATION["key"]]
+    kinds = ("VirtualNodesReady", "KubeletApiReachable")
     wait_for(
         "the Cluster's word",
-        lambda: slurm.condition("cluster", slurm.name, "VirtualNodesReady")["status"] == "True",
+        lambda: [slurm.condition("cluster", slurm.name, kind)["status"] for kind in kinds] == ["True", "True"],
         PATIENCE,
     )
     template = {

@@ -19,6 +19,7 @@ from slinky_operator.virtual_nodes.nodes.controller import VirtualNodesReconcile
 from slinky_operator.virtual_nodes.nodes.leases import NAMESPACE, NodeLeases
 from slinky_operator.virtual_nodes.nodes.observation import KubeletAddress, Observation
 from slinky_operator.virtual_nodes.nodes.partition_poll import PartitionPoll
+from slinky_operator.virtual_nodes.nodes.reachability_poll import ReachabilityPoll
 from tests.support.control_plane import ControlPlane
 from tests.unit.virtual_nodes.nodes.worlds import Slurm, condition
 
@@ -53,7 +54,16 @@ async def test_nodes_are_registered_in_one_call_and_settle(control_plane: Contro
         slurm.get = lambda _: slurm  # type: ignore[assignment, method-assign]
         leases = NodeLeases(kube.apart(10), nodes)
         observation = Observation(nodes, slurm, poll, KubeletAddress("10.0.0.7", 10350))
-        reconciler = VirtualNodesReconciler(kube, Told(), ClusterReader(clusters), observation, poll, leases, ["*"])
+        reconciler = VirtualNodesReconciler(
+            kube,
+            Told(),
+            ClusterReader(clusters),
+            observation,
+            poll,
+            ReachabilityPoll(kube, None, clusters),
+            leases,
+            ["*"],
+        )
         answered = asyncio.Event()
         poll.subscribe(lambda _: answered.set())
         task = asyncio.create_task(poll.run())

@@ -34,6 +34,15 @@ def test_a_node_is_ready_and_comes_back(site: VirtualSite) -> None:
     site.until("it is ready", lambda: is_ready(site))
 
 
+def test_the_api_server_says_that_it_reaches_the_operator(site: VirtualSite) -> None:
+    def shown() -> tuple[str, str]:
+        conditions = site.find("cluster.slinky.slurm.net", "slurm")["status"].get("conditions", ())
+        found = [one for one in conditions if one["type"] == "KubeletApiReachable"]
+        return (found[0]["status"], found[0]["reason"]) if found else ("", "")
+
+    site.until("the condition", lambda: shown() == ("True", "AsExpected"))
+
+
 def test_a_bare_pod_runs_as_a_job(site: VirtualSite) -> None:
     _ = site.pod("ends")
     pod, number = site.runs("ends")

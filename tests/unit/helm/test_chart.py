@@ -194,7 +194,10 @@ def test_virtual_nodes_have_the_address_of_the_pod_and_their_port() -> None:
     name = "SLURM_OPERATOR_VIRTUAL_NODES_ADDRESS"
     (address,) = [one for one in container["env"] if one["name"] == name]
     assert address["valueFrom"]["fieldRef"]["fieldPath"] == "status.podIP"
-    settings = Settings.load(container["args"], {name: "10.0.0.7"})
+    (pod,) = [one for one in container["env"] if one["name"] == "SLURM_OPERATOR_VIRTUAL_NODES_POD"]
+    assert pod["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
+    settings = Settings.load(container["args"], {name: "10.0.0.7", pod["name"]: "slurm-operator-5d8f-x2x"})
+    assert settings.virtual_nodes_pod == "slurm-operator-5d8f-x2x"
     assert settings.virtual_nodes_clusters == ("a/b", "c/d")
     assert (settings.virtual_nodes_address, settings.virtual_nodes_port) == ("10.0.0.7", 10351)
     assert {"name": "kubelet", "containerPort": 10351} in container["ports"]

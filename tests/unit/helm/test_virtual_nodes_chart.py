@@ -46,6 +46,17 @@ def test_only_what_section_and_policy_name_is_granted() -> None:
     }
 
 
+def test_pods_are_asked_through_the_api_server_in_the_operators_own_namespace_only() -> None:
+    values = {"operator": {"namespace": "ops", "serviceAccount": "op"}, "tenants": ["physics"]}
+    where = {
+        one["metadata"].get("namespace")
+        for one in rendered(values)
+        if one["kind"].endswith("Role") and any("/proxy" in resource for resource, _ in grants(one))
+    }
+    assert where == {"ops"}
+    assert granted(values, "Role", "ops") == {("pods/proxy", "get")}
+
+
 def test_rights_on_pods_may_be_those_of_tenants_alone() -> None:
     values = {"tenants": ["physics", "chemistry"]}
     everywhere = granted(values)
@@ -59,7 +70,9 @@ def test_rights_on_pods_may_be_those_of_tenants_alone() -> None:
 def test_everything_is_bound_to_the_operators_account() -> None:
     values = {"operator": {"namespace": "ops", "serviceAccount": "op"}, "tenants": ["physics"]}
     bindings = [one for one in rendered(values) if one["kind"].endswith("RoleBinding")]
-    assert {one["metadata"].get("namespace") for one in bindings} == {None, "kube-node-lease", "kube-system", "physics"}
+    assert {one["metadata"].get("namespace") for one in bindings} == {
+        *(None, "kube-node-lease", "kube-system", "ops", "physics")
+    }
     for one in bindings:
         assert one["subjects"] == [{"kind": "ServiceAccount", "name": "op", "namespace": "ops"}]
 

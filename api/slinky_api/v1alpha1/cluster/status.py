@@ -128,6 +128,17 @@ class AccountCounts(ApiModel):
     """Accounts, users and QOS that slurmdbd has and the tree has not."""
 
 
+class KubeletApiStatus(ApiModel):
+    """Whether the API server reaches the kubelet API of virtual Nodes; the condition KubeletApiReachable shows it."""
+
+    reachable: bool | None = None
+    """Whether it does, by its own word; null while that is not known."""
+    reason: str = ""
+    """Reason of the condition."""
+    message: str = ""
+    """Which address it does not reach, why, and what to open."""
+
+
 class VirtualNodesStatus(ApiModel):
     """What the controller of virtual Nodes has last decided; the condition VirtualNodesReady is made of it."""
 
@@ -139,6 +150,8 @@ class VirtualNodesStatus(ApiModel):
     """What is missing, why, and what to do."""
     nodes: int = 0
     """Nodes that the Cluster has, those that are to go too."""
+    kubelet_api: KubeletApiStatus | None = None
+    """Whether the API server reaches the operator's pod, which answers kubectl logs; not set until it has said so."""
 
 
 class BridgeStatus(ApiModel):

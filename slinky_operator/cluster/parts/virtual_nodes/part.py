@@ -9,7 +9,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from slinky_api.conditions import ClusterCondition, Reason
-from slinky_api.v1alpha1.cluster.status import VirtualNodesStatus
+from slinky_api.v1alpha1.cluster.status import KubeletApiStatus, VirtualNodesStatus
 from slinky_operator.cluster.part import Part, Shown, Word
 from slinky_operator.cluster.pass_state import PassState
 
@@ -33,14 +33,33 @@ class VirtualNodesPart(Part):
         decided = _decided(state)
         if decided is None:
             return None
-        word: Word = "Unknown" if decided.ready is None else "True" if decided.ready else "False"
-        return word, Reason(decided.reason or Reason.CONNECTING), decided.message
+        return _word(decided.ready), Reason(decided.reason or Reason.CONNECTING), decided.message
 
     @override
     def fields(self, state: PassState) -> Mapping[str, Any]:
         decided = _decided(state)
         partitions = () if decided is None else state.snapshot.cluster.status.partitions
         return {"virtual_nodes": decided, "partitions": partitions}
+
+
+class KubeletApiPart(Part):
+    """Whether the API server reaches what answers `kubectl logs` of pods on these Nodes."""
+
+    name = "virtual_nodes"
+    condition = ClusterCondition.KUBELET_API_REACHABLE
+    degrades = True
+
+    @override
+    def shown(self, state: PassState) -> Shown | None:
+        decided = _decided(state)
+        found: KubeletApiStatus | None = None if decided is None else decided.kubelet_api
+        if found is None:
+            return None
+        return _word(found.reachable), Reason(found.reason), found.message
+
+
+def _word(holds: bool | None) -> Word:
+    return "Unknown" if holds is None else "True" if holds else "False"
 
 
 def _decided(state: PassState) -> VirtualNodesStatus | None:
@@ -50,4 +69,4 @@ def _decided(state: PassState) -> VirtualNodesStatus | None:
     return cluster.status.virtual_nodes if wanted else None
 
 
-VIRTUAL_NODES_PART: Final = VirtualNodesPart()
+VIRTUAL_NODES: Final[tuple[Part, ...]] = (VirtualNodesPart(), KubeletApiPart())

@@ -16,5 +16,6 @@ module              concern
 `outcome`           what has become of a plan, and when the next pass is due
 `report`            what the Cluster shows of its Nodes
 `partition_status`  what it shows of its partitions
+`reachability`      whether the API server reaches the kubelet API, by its answer
 ==================  ===============================================================================
 """

@@ -20,8 +20,8 @@ from tests.unit.kubectl_slurm.screens import text
 WANTED_TRUE = frozenset(
     {
         *("AccountingReady", "AccountsApplied", "ApiReachable", "Autoscaling", "Available", "ConfigApplied"),
-        *("ControllerUp", "DirectoryReachable", "ExporterReady", "NodesWatched", "Ready", "SlurmReachable"),
-        *("TokenValid", "VirtualNodesReady", "VolumesHaveRoom"),
+        *("ControllerUp", "DirectoryReachable", "ExporterReady", "KubeletApiReachable", "NodesWatched"),
+        *("Ready", "SlurmReachable", "TokenValid", "VirtualNodesReady", "VolumesHaveRoom"),
     }
 )
 """Types of conditions that are as wanted when they are True."""

@@ -16,6 +16,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import TOKEN_REVIEWS, Resource
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.job_output import JobOutput
+from slinky_operator.virtual_nodes.arrival import PATH as PATH_OF_MARK
 from slinky_operator.virtual_nodes.kubelet.answers import Limits
 from slinky_operator.virtual_nodes.kubelet.listener import EACH
 from tests.support.kubelet_callers import Api, ask, caller, kubelet_api, objects_of_slurm, until
@@ -71,6 +72,15 @@ def running(node: Node, limits: Limits | None = None) -> AbstractAsyncContextMan
 async def api(node: Node) -> AsyncIterator[Api]:
     async with running(node) as found:
         yield found
+
+
+async def test_whoever_arrives_reads_the_mark_of_the_process_and_nothing_else(api: Api) -> None:
+    api.leads[0] = False
+    assert await ask(api.port, PATH_OF_MARK, caller()) == (200, '{"slurmVirtualNodes": "mark"}')
+    assert (await ask(api.port, PATH_OF_MARK, caller(), method="POST"))[0] == 500
+    api.leads[0] = True
+    assert (await ask(api.port, f"{PATH_OF_MARK}/more", caller()))[0] == 401
+    await until(lambda: not len(api.service._listener.unknown), "places are not given back")
 
 
 async def test_output_is_sent_to_those_who_may_use_the_node(api: Api) -> None:

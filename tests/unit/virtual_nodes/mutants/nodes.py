@@ -14,8 +14,16 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import VIRTUAL_NODES
 from slinky_operator.slurm import job_facts
 from slinky_operator.virtual_nodes.node_names import VirtualNode, virtual_node
-from slinky_operator.virtual_nodes.nodes import controller, execute, leases, observation, partition_poll, writes
-from slinky_operator.virtual_nodes.nodes.model import hosts, node_object, plan, snapshot
+from slinky_operator.virtual_nodes.nodes import (
+    controller,
+    execute,
+    leases,
+    observation,
+    partition_poll,
+    reachability_poll,
+    writes,
+)
+from slinky_operator.virtual_nodes.nodes.model import hosts, node_object, plan, reachability, snapshot
 from slinky_operator.virtual_nodes.nodes.model.written_record import WrittenRecord, record_of
 
 
@@ -171,3 +179,13 @@ def leases_of_real_nodes(patch: pytest.MonkeyPatch) -> None:
         return obj.get("metadata") or {labels.LABEL_VIRTUAL_NODE: ""}
 
     patch.setattr(leases, "virtual_node", any_node)
+
+
+def one_failure_counts(patch: pytest.MonkeyPatch) -> None:
+    """A way that was closed once is closed."""
+    patch.setattr(reachability_poll.ReachabilityPoll, "_is_closed", property(lambda _: True))
+
+
+def a_busy_api_server_counts(patch: pytest.MonkeyPatch) -> None:
+    """Each failure of the API server is one of the way."""
+    patch.setattr(reachability, "NOT_REACHED", "")

@@ -11,7 +11,7 @@ import pytest
 from slinky_operator.kube import errors
 from tests.unit.slurm import test_job_facts
 from tests.unit.virtual_nodes.mutants import nodes, pods
-from tests.unit.virtual_nodes.nodes import test_leases, test_partitions_shown, test_passes
+from tests.unit.virtual_nodes.nodes import test_leases, test_partitions_shown, test_passes, test_reachability
 from tests.unit.virtual_nodes.pods import test_life, test_outages
 
 
@@ -75,6 +75,14 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     ),
     "a job counts once": Mutant(
         nodes.a_job_counts_once, test_job_facts.test_a_job_counts_in_each_partition_that_it_waits_for
+    ),
+    "one failure counts": Mutant(
+        nodes.one_failure_counts, test_reachability.test_a_pod_that_has_just_started_may_be_late
+    ),
+    "a busy api server counts": Mutant(
+        nodes.a_busy_api_server_counts,
+        test_reachability.test_nothing_follows_from_an_api_server_that_is_busy_or_away,
+        {"answer": test_reachability.of_status(503, "the server is currently unable to handle the request")},
     ),
     "standby renews": Mutant(
         nodes.standby_renews,

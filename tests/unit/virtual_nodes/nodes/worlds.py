@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, VIRTUAL_NODES
@@ -15,10 +16,13 @@ from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slinky_operator.slurm.job_facts import JobCounter, PartitionJobs
+from slinky_operator.virtual_nodes.arrival import FIELD
 from slinky_operator.virtual_nodes.nodes.controller import VirtualNodesReconciler
 from slinky_operator.virtual_nodes.nodes.leases import NodeLeases
+from slinky_operator.virtual_nodes.nodes.model.reachability import Way
 from slinky_operator.virtual_nodes.nodes.observation import KubeletAddress, Observation
 from slinky_operator.virtual_nodes.nodes.partition_poll import PartitionPoll
+from slinky_operator.virtual_nodes.nodes.reachability_poll import ReachabilityPoll
 from slinky_operator.virtual_nodes.nodes.triggers import VirtualNodesTriggers
 from slurm_client.errors import Unreachable
 from slurm_client.models import Job, JobState, Node, NodeState, Partition, PartitionState
@@ -26,6 +30,7 @@ from tests.support.memory_kube import MemoryKube
 
 KEY = ("here", "slurm")
 BEGIN = datetime(2026, 11, 27, 18, tzinfo=UTC)
+WAY = Way("slurm-operator", "slurm-operator-1", "10.0.0.7", 10350, "mark")
 
 
 def partition(name: str, state: str = "UP", **more: Any) -> Partition:
@@ -114,6 +119,22 @@ class Slurm:
         self.contact = Contact(ContactState.READY, BEGIN, "")
 
 
+class Proxy:
+    """The API server on its way to the operator's pod: what it comes back with."""
+
+    def __init__(self) -> None:
+        self.answer: Object | errors.KubeError = {FIELD: WAY.mark}
+        self.asked: list[tuple[str, str, int, str]] = []
+
+    async def ask_pod(self, namespace: str, pod: str, port: int, path: str, *, most: int) -> Object:
+        assert most > 0
+        self.asked.append((namespace, pod, port, path))
+        await asyncio.sleep(0)
+        if isinstance(self.answer, errors.KubeError):
+            raise self.answer
+        return self.answer
+
+
 class World:
     """The controller, with a clock that tests set."""
 
@@ -126,6 +147,8 @@ class World:
         for one in clusters:
             self.kube.put(CLUSTERS, one)
         self.poll = PartitionPoll(clock=self.clock)
+        self.proxy, self.slept = Proxy(), list[float]()
+        self.reachability = ReachabilityPoll(self.proxy, WAY, store, clock=self.clock, sleep=self.sleep)
         self.leases = NodeLeases(self.kube, nodes, now=self.now, renewed=self.renewed.append)
         self.reconciler = VirtualNodesReconciler(
             self.kube,
@@ -133,15 +156,20 @@ class World:
             ClusterReader(store),
             Observation(nodes, self.slurm, self.poll, KubeletAddress("10.0.0.7", 10350)),
             self.poll,
+            self.reachability,
             self.leases,
             allowed,
             clock=self.clock,
             now=self.now,
         )
-        self.triggers = VirtualNodesTriggers(store, self.slurm, self.poll).table()
+        self.triggers = VirtualNodesTriggers(store, self.slurm, self.poll, self.reachability).table()
 
     def clock(self) -> float:
         return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.seconds += seconds
 
     def now(self) -> datetime:
         return BEGIN + timedelta(seconds=self.seconds)

@@ -19,6 +19,7 @@ from slinky_operator.jobs.images.runtimes import Runtime
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.namespaces import NamespaceFacts
 from slinky_operator.reconcile.text import named
+from slinky_operator.settings import ALL
 from slinky_operator.sylabs.translation.site import Placement, Site
 
 
@@ -40,6 +41,8 @@ class Candidate:
     name: str
     cluster: Cluster | None
     """None if its spec is invalid. It counts all the same, so that no other Cluster takes its jobs meanwhile."""
+    may_have_nodes: bool = False
+    """Whether the operator's settings let it have virtual Nodes."""
 
     @property
     def title(self) -> str:
@@ -54,9 +57,18 @@ class Candidate:
         return found if isinstance(found, tenants.Grant) else None
 
 
-def candidate(cluster: Cluster) -> Candidate | None:
-    """The candidate that a valid Cluster is; None if it does not run such jobs."""
-    return Candidate(cluster.namespace, cluster.name, cluster) if cluster.spec.jobs.sylabs is not None else None
+def candidate(cluster: Cluster, with_nodes: Collection[str]) -> Candidate | None:
+    """The candidate that a valid Cluster is; None if it does not run such jobs.
+
+    Parameters
+    ----------
+    with_nodes
+        `<namespace>/<name>` of Clusters that may have virtual Nodes, or `*`.
+    """
+    if cluster.spec.jobs.sylabs is None:
+        return None
+    title = f"{cluster.namespace}/{cluster.name}"
+    return Candidate(cluster.namespace, cluster.name, cluster, bool({ALL, title} & {*with_nodes}))
 
 
 def unreadable(obj: Object) -> Candidate | None:
@@ -125,7 +137,8 @@ def _chosen(one: Candidate, namespace: str, about: NamespaceFacts | None) -> Cho
         return tenants.Refused(f"Cluster {one.title} is invalid: its condition says why. The job waits for it")
     if cluster.deleting:
         return tenants.Refused(f"Cluster {one.title} is being deleted, and runs no new jobs")
-    return Chosen(one.namespace, one.name, granted, site_of(cluster.spec.jobs, cluster.spec.jobs.sylabs, one.title))
+    site = site_of(cluster.spec.jobs, cluster.spec.jobs.sylabs, one.title, may_have_nodes=one.may_have_nodes)
+    return Chosen(one.namespace, one.name, granted, site)
 
 
 def _unread(candidates: Iterable[Candidate], namespace: str, about: NamespaceFacts | None) -> str:
@@ -140,8 +153,15 @@ def _unread(candidates: Iterable[Candidate], namespace: str, about: NamespaceFac
     )
 
 
-def site_of(jobs: Jobs, sylabs: Sylabs, cluster: str) -> Site:
-    """What the administrator has said, for the translation."""
+def site_of(jobs: Jobs, sylabs: Sylabs, cluster: str, *, may_have_nodes: bool) -> Site:
+    """What the administrator has said, for the translation.
+
+    Parameters
+    ----------
+    may_have_nodes
+        Whether the settings let the Cluster have virtual Nodes: without them there are no pods on them either, which
+        would take the place of pods with the output.
+    """
     shared = sylabs.shared_volume
     return Site(
         labels={
@@ -153,6 +173,6 @@ def site_of(jobs: Jobs, sylabs: Sylabs, cluster: str) -> Site:
         is_folder_shared=sylabs.shared_folder,
         shared_volume=None if shared is None else {"claimName": shared.claim_name, "mountPath": shared.mount_path},
         logs=sylabs.logs,
-        pods=jobs.virtual_nodes is not None and jobs.virtual_nodes.sylabs_pods,
+        pods=may_have_nodes and jobs.virtual_nodes is not None and jobs.virtual_nodes.sylabs_pods,
         cluster=cluster,
     )

@@ -68,6 +68,8 @@ class OldJobReconciler(ModelReconciler[OldJob]):
         Clients of Clusters.
     trusted
         `<namespace>/<name>` of Clusters that need no consent of a Namespace.
+    with_nodes
+        The same of Clusters that may have virtual Nodes, or `*`.
     clock, now
         Monotonic seconds, and the wall clock.
     """
@@ -83,6 +85,7 @@ class OldJobReconciler(ModelReconciler[OldJob]):
         slurm: Clients,
         *,
         trusted: Collection[str] = (),
+        with_nodes: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -90,7 +93,7 @@ class OldJobReconciler(ModelReconciler[OldJob]):
         self._kind = kind
         self._kube = kube
         self._recorder = recorder
-        self._observer = Observer(kind, kube, jobs, clusters, trusted, slurm, clock=clock, now=now)
+        self._observer = Observer(kind, kube, jobs, clusters, trusted, with_nodes, slurm, clock=clock, now=now)
         self.triggers = OldJobTriggers(kind.resource, objects)
         """What triggers it: each handler returns the keys to reconcile."""
 

@@ -58,6 +58,8 @@ class Observer:
         Caches of SlurmJobs and of Clusters.
     trusted
         `<namespace>/<name>` of Clusters that need no consent of a Namespace.
+    with_nodes
+        The same of Clusters that may have virtual Nodes, or `*`.
     slurm
         Clients of Clusters.
     clock, now
@@ -71,6 +73,7 @@ class Observer:
         jobs: Store,
         clusters: ClusterReader,
         trusted: Collection[str],
+        with_nodes: Collection[str],
         slurm: Clients,
         *,
         clock: Callable[[], float],
@@ -81,6 +84,7 @@ class Observer:
         self._clusters = clusters
         self._now = now
         self._trusted = trusted
+        self._with_nodes = with_nodes
         self._namespaces = NamespaceReader(kube, clock)
         self._partitions = PartitionReader(slurm, clock)
 
@@ -127,7 +131,7 @@ class Observer:
         found = []
         for obj in every:
             try:
-                candidate = clusters.candidate(self._clusters.read(obj))
+                candidate = clusters.candidate(self._clusters.read(obj), self._with_nodes)
             except InvalidObjectError:
                 candidate = clusters.unreadable(obj)
             if candidate is not None:

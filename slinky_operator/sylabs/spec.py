@@ -36,6 +36,7 @@ def _build(kind: OldKind) -> Callable[[Services], Built]:
             services.clusters,
             services.slurm,
             trusted=frozenset(services.settings.sylabs_clusters),
+            with_nodes=frozenset(services.settings.virtual_nodes_clusters),
         )
         return Built(reconciler, reconciler.triggers.table())
 

@@ -234,7 +234,7 @@ def ask_for_a_job() -> None:
     sylabs["logs"] = True
     virtual = {"host": "site", "sylabsPods": True}
     cluster = Cluster.parse(cluster_object({"jobs": {"tenants": [tenant], "sylabs": sylabs, "virtualNodes": virtual}}))
-    found = clusters.candidate(cluster)
+    found = clusters.candidate(cluster, ("*",))
     assert found is not None
     about = NamespaceFacts(sylabs_cluster=found.title)
     assert isinstance(clusters.choose([found], "lab", about, ()), clusters.Chosen)

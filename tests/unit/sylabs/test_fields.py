@@ -38,7 +38,7 @@ FIELDS: Mapping[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 def made(sylabs: dict[str, Any], spec: dict[str, Any]) -> object:
     """The spec of a SlurmJob, or why there is none."""
     cluster = Cluster.parse(cluster_object({"jobs": {"tenants": TENANTS, "sylabs": sylabs}}))
-    candidate = clusters.candidate(cluster)
+    candidate = clusters.candidate(cluster, ())
     assert candidate is not None
     chosen = clusters.choose([candidate], "team", None, {candidate.title})
     assert isinstance(chosen, clusters.Chosen)
@@ -55,15 +55,26 @@ def test_a_field_acts(field: str) -> None:
     assert made(before, spec) != made(after, spec)
 
 
-def test_pods_on_virtual_nodes_take_the_place_of_pods_with_the_output() -> None:
-    for pods in (True, False):
-        said = {"sylabs": {"logs": True}, "virtualNodes": {"host": "site", "sylabsPods": pods}}
-        candidate = clusters.candidate(Cluster.parse(cluster_object({"jobs": {"tenants": TENANTS, **said}})))
-        assert candidate is not None
-        chosen = clusters.choose([candidate], "team", None, {candidate.title})
-        assert isinstance(chosen, clusters.Chosen)
-        translation = translate(wlm.SlurmJobSpec(batch="#!/bin/sh\n"), chosen.site)
-        assert plan._logs(translation) == ({"logs": {"pod": False}} if pods else {"logs": {}})
+def logs_of(*, sylabs_pods: bool, with_nodes: tuple[str, ...]) -> object:
+    """What the SlurmJob of an old object says of its output."""
+    said = {"sylabs": {"logs": True}, "virtualNodes": {"host": "site", "sylabsPods": sylabs_pods}}
+    cluster = Cluster.parse(cluster_object({"jobs": {"tenants": TENANTS, **said}}))
+    candidate = clusters.candidate(cluster, with_nodes)
+    assert candidate is not None
+    chosen = clusters.choose([candidate], "team", None, {candidate.title})
+    assert isinstance(chosen, clusters.Chosen)
+    return plan._logs(translate(wlm.SlurmJobSpec(batch="#!/bin/sh\n"), chosen.site))
+
+
+@pytest.mark.parametrize("with_nodes", ["*", "here/slurm"])
+def test_pods_on_virtual_nodes_take_the_place_of_pods_with_the_output(with_nodes: str) -> None:
+    assert logs_of(sylabs_pods=True, with_nodes=(with_nodes,)) == {"logs": {"pod": False}}
+    assert logs_of(sylabs_pods=False, with_nodes=(with_nodes,)) == {"logs": {}}
+
+
+@pytest.mark.parametrize("with_nodes", [(), ("here/other",)])
+def test_a_cluster_that_may_have_no_virtual_nodes_keeps_the_pods_with_the_output(with_nodes: tuple[str, ...]) -> None:
+    assert logs_of(sylabs_pods=True, with_nodes=with_nodes) == {"logs": {}}
 
 
 def test_every_field_is_tried() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tarfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -47,12 +48,63 @@ BATCH: dict[str, Any] = {
     "nodeSelector": {"wlm.sylabs.io/cuda": 10},
 }
 CONTAINERS = {"wlm.sylabs.io/containers": "singularity"}
+COW: dict[str, Any] = {
+    "batch": (
+        "#!/bin/sh\n#SBATCH --nodes=1\n#SBATCH --output cow.out\n"
+        "srun singularity pull -U library://site/cow\nsrun singularity run cow_latest.sif\nsrun rm cow_latest.sif\n"
+    ),
+    "nodeSelector": CONTAINERS,
+}
+FOX: dict[str, Any] = {
+    "batch": (
+        "#!/bin/bash\n#SBATCH -J singularity-mpi\n#SBATCH -N 2 # total number of nodes\n#SBATCH --time=00:05:00\n"
+        "set -e\ngit clone https://site.example/fox.git fox\nsingularity pull -U mpi.sif library://site/mpi\n"
+        "singularity exec mpi.sif make -C fox\nmpirun -n 9 singularity exec --pwd $PWD/fox mpi.sif ./main\n"
+        "tar -czf fox.tar.gz fox\nrm -r mpi.sif fox\n"
+    ),
+    "nodeSelector": CONTAINERS,
+}
+"""The programs and options of the examples cow and fox, without their results."""
+
+RUN = {
+    "hello": ("cpu", 1, "slurm-%j.out", "Hello"),
+    "batch": ("10", 1, "slurm-%j.out", short_host_name()),
+    "cow": ("singularity", 1, "cow.out", "said by cow_latest.sif"),
+    "fox": ("singularity", 2, "slurm-%j.out", "9 ranks"),
+}
+"""Partition, nodes, and the file with these words in it, of each that runs."""
+
+PROGRAMS = {
+    "singularity": """\
+file() { case "$1" in library://*) echo "${1##*/}_latest.sif";; *) echo "$1";; esac; }
+folder=.
+case "$1 $2" in
+"pull -U") : > "$(file "$3")"; exit;;
+"exec --pwd") folder=$3; shift 2;;
+esac
+[ -e "$2" ] || exit 9
+[ "$1" = run ] && exec echo "said by $2"
+shift 2
+cd "$folder" && exec "$@"
+""",
+    "git": 'mkdir "$3"\n',
+    "make": 'printf \'#!/bin/sh\\necho said > A.txt\\n\' > "$2/main"; chmod +x "$2/main"\n',
+    "mpirun": 'echo "$2 ranks"; shift 2; exec "$@"\n',
+}
+"""Stand-ins for what the examples need of the nodes: none of these is in the tests' images."""
+
 ON_HOST = {"name": "data", "hostPath": {"path": "/home/job-results", "type": "DirectoryOrCreate"}}
 ON_NFS = {"name": "data", "nfs": {"server": "192.0.2.41", "path": "/results"}}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "cow": ({"nodeSelector": CONTAINERS, "results": {"from": "cow.out", "mount": ON_HOST}}, "results.mount.hostPath"),
-    "fox": ({"nodeSelector": CONTAINERS, "results": {"from": "fox.tar.gz", "mount": ON_NFS}}, "results.mount.nfs"),
-    "prepare-and-results": (
+    "cow-on-host": (
+        {"nodeSelector": CONTAINERS, "results": {"from": "cow.out", "mount": ON_HOST}},
+        "results.mount.hostPath",
+    ),
+    "fox-on-nfs": (
+        {"nodeSelector": CONTAINERS, "results": {"from": "fox.tar.gz", "mount": ON_NFS}},
+        "results.mount.nfs",
+    ),
+    "prepare-on-host": (
         {**HELLO, "prepare": {"to": ".", "mount": ON_HOST}, "results": {"from": "bar", "mount": ON_HOST}},
         "prepare.mount.hostPath",
     ),
@@ -150,6 +202,11 @@ def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
     output = host.binds[FOLDER] = host.folder / "output"
     output.mkdir()
     output.chmod(0o1777)
+    programs = host.binds["/usr/local/bin"] = host.folder / "programs"
+    programs.mkdir()
+    for name, text in PROGRAMS.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}")
+        (programs / name).chmod(0o755)
     with host:
         host.add_node("w-0", cpus=2, wait=False)
         host.add_node("w-1", cpus=2)
@@ -175,20 +232,24 @@ async def test_the_examples_of_wlm_operator_on_real_slurm(
     head = {"apiVersion": CLUSTERS.api_version, "kind": "Cluster", "metadata": {"name": "slurm"}}
     await kube.create(CLUSTERS, {**head, "spec": spec}, namespace)
     kind = KINDS[0]
-    for name, example in {"hello": HELLO, "batch": BATCH}.items():
+    for name, example in {"hello": HELLO, "batch": BATCH, "cow": COW, "fox": FOX}.items():
         await create(kube, kind, namespace, name, nodeSelector=example["nodeSelector"], batch=example["batch"])
     for name, (fields, _) in REFUSED.items():
         await create(kube, kind, namespace, name, **fields)
     flags = ("--slurmjobs", "--sylabs-jobs", "--no-watch-nodes")
     async with operator(kubeconfig, namespace, tmp_path, *flags) as running:
         await running.until_status("/readyz", 200)
-        for name, partition, output in (("hello", "cpu", "Hello"), ("batch", "10", short_host_name())):
+        for name, (partition, nodes, file, output) in RUN.items():
             shown = await until_status(kube, kind, namespace, name, "Completed")
             assert shown["status"] == "Succeeded"
             job = slurm.run("scontrol", "--oneliner", "show", "job", str(shown["jobId"])).stdout
             assert f" Partition={partition} " in job
+            assert f" NumNodes={nodes} " in job
             assert f"UserId={USER}(" in job
-            assert output in (slurm.binds[FOLDER] / f"slurm-{shown['jobId']}.out").read_text()
+            assert output in (slurm.binds[FOLDER] / file.replace("%j", str(shown["jobId"]))).read_text()
+        with tarfile.open(slurm.binds[FOLDER] / "fox.tar.gz") as results:
+            assert sorted(results.getnames()) == ["fox", "fox/A.txt", "fox/main"]
+        assert not [*slurm.binds[FOLDER].glob("*.sif"), *slurm.binds[FOLDER].glob("fox")]
         for name, (_, field) in REFUSED.items():
             shown = await until_status(kube, kind, namespace, name, "InvalidSpec")
             assert shown["status"] == "Failed"

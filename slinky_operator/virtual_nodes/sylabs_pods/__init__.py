@@ -9,6 +9,6 @@ module        concern
 `spec`        what the controller exports to the process
 ============  ====================================================================
 
-Such a pod neither submits nor cancels anything, so it is made again when it has gone. What it shows, and its output,
-is what `pods` and `kubelet` do for every pod on a virtual Node.
+Such a pod neither submits nor cancels anything, so it is made again when it has gone, until a while after the end of
+the job. What it shows, and its output, is what `pods` and `kubelet` do for every pod on a virtual Node.
 """

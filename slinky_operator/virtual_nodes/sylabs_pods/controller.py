@@ -65,6 +65,7 @@ class SylabsPodReconciler(Reconciler):
         super().__init__(SLURMJOBS, jobs, kube, recorder, clock=clock, now=now)
         self._kube = kube
         self._recorder = recorder
+        self._now = now
         self._pods = pods
         self._nodes = nodes
         self._directory = Directory(nodes)
@@ -90,7 +91,7 @@ class SylabsPodReconciler(Reconciler):
         if isinstance(cluster, InvalidObjectError):
             # Its own controller says why it cannot be read; the pod stays as it is.
             return Result()
-        step = model.decide(obj, pod, self._node(obj, cluster))
+        step = model.decide(obj, pod, self._node(obj, cluster), self._now())
         try:
             match step:
                 case Create(body):

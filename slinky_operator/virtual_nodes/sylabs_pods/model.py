@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from slinky_api import labels
+from slinky_api.conditions import SlurmJobCondition
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SLURM_SLURMJOBS, SLURMJOBS, WLM_SLURMJOBS, WLM_WLMJOBS
+from slinky_operator.reconcile.text import moment
 from slinky_operator.reconcile.writes.parts import controller_of
 from slinky_operator.virtual_nodes.node_names import MAX_NAME
 
 OF_CLUSTER: Final = "old job of cluster"
 """Index of the SlurmJob cache over `<namespace>/<name>` of the Cluster, of SlurmJobs that have such a pod."""
+
+PAST: Final = timedelta(minutes=10)
+"""Time after the end of a job within which a pod that has gone comes back, or one that was late comes: enough for an
+operator that is replaced. Far fewer jobs end in it than Kubernetes keeps pods that have ended, 12,500."""
 
 _GONE: Final = "PartitionGone"
 _NOBODY: Final = 65534
@@ -90,7 +97,18 @@ def is_going(node: Object) -> bool:
     return any((one.get("key"), one.get("value")) == (labels.TAINT_VIRTUAL_NODE_UNAVAILABLE, _GONE) for one in taints)
 
 
-def decide(job: Object, pod: Object | None, node: Object | None) -> Create | Delete | None:
+def is_past(job: Object, now: datetime) -> bool:
+    """Whether the job of a SlurmJob has ended so long ago that no pod comes for it any more.
+
+    Kubernetes deletes ended pods where there are many: each that came back would make it delete another one, for ever.
+    """
+    conditions: Iterable[Mapping[str, Any]] = (job.get("status") or {}).get("conditions") or ()
+    found = [one for one in conditions if (one.get("type"), one.get("status")) == (SlurmJobCondition.FINISHED, "True")]
+    since = moment(found[0].get("lastTransitionTime")) if found else None
+    return bool(found) and (since is None or since.tzinfo is None or now - since >= PAST)
+
+
+def decide(job: Object, pod: Object | None, node: Object | None, now: datetime) -> Create | Delete | None:
     """Decide on the pod of a SlurmJob.
 
     Parameters
@@ -101,6 +119,8 @@ def decide(job: Object, pod: Object | None, node: Object | None) -> Create | Del
         The pod of its name, if it is on a virtual Node and belongs to the SlurmJob.
     node
         The Node of the job's partition; None if there is none, or none is wanted.
+    now
+        The time.
     """
     if job["metadata"].get("deletionTimestamp"):
         # Garbage collection deletes the pod when the job has left its nodes.
@@ -109,7 +129,7 @@ def decide(job: Object, pod: Object | None, node: Object | None) -> Create | Del
     if pod is None:
         # Nobody makes pods on a Node that is drained: not even one that comes back by itself.
         is_open = node is not None and is_wanted and not (node.get("spec") or {}).get("unschedulable")
-        return Create(body(job, node)) if node is not None and is_open else None
+        return Create(body(job, node)) if node is not None and is_open and not is_past(job, now) else None
     is_there = node is not None and (pod.get("spec") or {}).get("nodeName") == node["metadata"]["name"]
     if (is_wanted and is_there) or pod["metadata"].get("deletionTimestamp"):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
@@ -124,6 +125,61 @@ async def test_deleting_it_cancels_nothing_and_it_comes_back(world: ShownWorld, 
     await world.until(lambda: (world.find(POD) or {"metadata": {"uid": before}})["metadata"]["uid"] != before)
     assert await world.runs(POD) == number
     assert [job.state.base for job in world.in_slurm()] == ["RUNNING"]
+
+
+async def test_ended_it_comes_back_for_a_while_and_then_not_again(world: ShownWorld) -> None:
+    world.old()
+    number = await world.runs(POD)
+    world.slurm.world.exit_job(number, 0)
+    await world.until(lambda: world.phase(POD) == "Succeeded")
+    before = (world.find(POD) or {})["metadata"]["uid"]
+    world.drop(POD)
+    await world.until(lambda: (world.find(POD) or {"metadata": {"uid": before}})["metadata"]["uid"] != before)
+    await world.until(lambda: world.phase(POD) == "Succeeded")
+    world.ahead = model.PAST
+    await world.several_passes()
+    assert world.phase(POD) == "Succeeded"
+    world.drop(POD)
+    await world.several_passes()
+    assert world.find(POD) is None
+
+
+async def test_kubernetes_that_deletes_ended_pods_has_nothing_to_do_any_more(world: ShownWorld) -> None:
+    """As kube-controller-manager does above its threshold, which is nothing here."""
+    world.old()
+    number = await world.runs(POD)
+    world.slurm.world.exit_job(number, 0)
+    await world.until(lambda: world.phase(POD) == "Succeeded")
+    dropped = []
+    for _ in range(20):
+        if world.phase(POD) in {"Succeeded", "Failed"}:
+            dropped.append(world.ahead)
+            world.drop(POD, disruption="DeletionByPodGC")
+        await world.several_passes()
+        world.ahead += model.PAST / 4
+    assert dropped
+    assert max(dropped) < model.PAST * 1.25
+    assert world.find(POD) is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({}, False),
+        ({"type": "Finished", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"}, False),
+        ({"type": "Running", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}, False),
+        ({"type": "Finished", "status": "True", "lastTransitionTime": "2026-11-27T11:50:01Z"}, False),
+        ({"type": "Finished", "status": "True", "lastTransitionTime": "2026-11-27T11:50:00Z"}, True),
+        ({"type": "Finished", "status": "True", "lastTransitionTime": "yesterday"}, True),
+        ({"type": "Finished", "status": "True"}, True),
+    ],
+)
+def test_a_job_is_past_ten_minutes_after_its_end_and_where_nobody_knows_when_that_was(
+    condition: dict[str, str], *, expected: bool
+) -> None:
+    job = old_job()
+    job["status"]["conditions"] = [condition] if condition else []
+    assert model.is_past(job, datetime(2026, 11, 27, 12, tzinfo=UTC)) is expected
 
 
 async def test_it_does_not_come_back_on_a_node_that_is_drained(world: ShownWorld) -> None:

@@ -23,12 +23,12 @@ from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.runtime.controller import Result
 from slinky_operator.virtual_nodes.nodes import writes
 from slinky_operator.virtual_nodes.nodes.execute import Execution, Leases
-from slinky_operator.virtual_nodes.nodes.model import hosts, report
+from slinky_operator.virtual_nodes.nodes.model import report
 from slinky_operator.virtual_nodes.nodes.model.outcome import AGAIN_S
 from slinky_operator.virtual_nodes.nodes.model.partition_status import shown_partitions
 from slinky_operator.virtual_nodes.nodes.model.plan import plan
 from slinky_operator.virtual_nodes.nodes.model.snapshot import Problem, Snapshot
-from slinky_operator.virtual_nodes.nodes.model.wishes import refusal_of
+from slinky_operator.virtual_nodes.nodes.model.wishes import host_of, refusal_of
 from slinky_operator.virtual_nodes.nodes.observation import Memory, Observation
 from slinky_operator.virtual_nodes.nodes.partition_poll import PartitionPoll
 from slinky_operator.virtual_nodes.nodes.reachability_poll import ReachabilityPoll
@@ -107,7 +107,7 @@ class VirtualNodesReconciler(Reconciler):
 
     @override
     async def run_pass(self, key: Key, obj: Object) -> Result:
-        if hosts.host_of(obj) is None and not self._observation.of_cluster(key):
+        if host_of(obj) is None and not self._observation.of_cluster(key):
             self._forget(key)
             return Result()
         cluster = await self._clusters.find(key)

@@ -18,8 +18,8 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.virtual_nodes.arrival import PATH
-from slinky_operator.virtual_nodes.nodes.model.hosts import host_of
 from slinky_operator.virtual_nodes.nodes.model.reachability import Way, verdict
+from slinky_operator.virtual_nodes.nodes.model.wishes import host_of
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, VIRTUAL_NODES
 from slinky_operator.reconcile.triggers import SlurmByUid, Triggers, cluster_of, is_same, written_by_users
 from slinky_operator.virtual_nodes.node_names import virtual_node
-from slinky_operator.virtual_nodes.nodes.model.hosts import host_of
 from slinky_operator.virtual_nodes.nodes.model.partitions import facts_of_node
+from slinky_operator.virtual_nodes.nodes.model.wishes import host_of
 from slinky_operator.virtual_nodes.nodes.partition_poll import PartitionPoll
 from slinky_operator.virtual_nodes.nodes.reachability_poll import ReachabilityPoll
 from slurm_client.watch import NodeEvent

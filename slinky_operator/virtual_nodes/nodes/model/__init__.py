@@ -5,13 +5,11 @@ module              concern
 ==================  ===============================================================================
 `partitions`        what a partition has, from the records of Slurm
 `partition_config`  the partition configuration of wlm-operator's red-box
-`hosts`             which Clusters may have virtual Nodes, and whose a host name is
-`wishes`            what a Cluster wants, and what is refused of it
+`wishes`            what a Cluster wants and may have, whose a host name is, and what is refused
 `snapshot`          what a pass knows
 `naming`            which partition gets which Node
 `node_labels`       labels of a Node
-`node_object`       taints, capacity, addresses and conditions of a Node
-`written_record`    what the operator has written on a Node, by an annotation
+`node_object`       taints, capacity, addresses and conditions of a Node, and the record of what was written
 `plan`              from a snapshot to what is written
 `outcome`           what has become of a plan, and when the next pass is due
 `report`            what the Cluster shows of its Nodes

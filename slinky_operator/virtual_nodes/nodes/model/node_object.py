@@ -2,10 +2,13 @@
 
 Ready is True as long as the operator runs: controllers delete the pods of a Node that is not, and with them jobs. That
 Slurm is away, or a partition starts no jobs, is a condition of its own, and a taint that keeps new pods away.
+
+An annotation records what the operator has written on a Node: labels of others are not touched.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -208,3 +211,27 @@ def _condition(kind: str, status: str, reason: str, message: str) -> dict[str, s
 def _word(state: str) -> str:
     """A state of a partition as a reason."""
     return f"Partition{state.capitalize()}" if state.isascii() and state.isalpha() else "PartitionUnknown"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRecord:
+    """What the operator has written."""
+
+    labels: frozenset[str] = frozenset()
+    cordoned: bool = False
+    """Whether it has cordoned the Node, since its partition has gone: only then it ends the cordon."""
+
+    def to_annotation(self) -> str:
+        """The value of the annotation."""
+        return json.dumps({"labels": sorted(self.labels), **({"cordoned": True} if self.cordoned else {})})
+
+
+def record_of(obj: Object) -> WrittenRecord:
+    """Read the record; one that somebody has made unreadable claims nothing, so that nothing is removed by it."""
+    annotations = obj["metadata"].get("annotations") or {}
+    try:
+        stored = json.loads(annotations.get(labels.ANNOTATION_VIRTUAL_NODE_RECORD) or "{}")
+        names = frozenset(one for one in stored.get("labels") or () if isinstance(one, str))
+        return WrittenRecord(names, stored.get("cordoned") is True)
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return WrittenRecord()

@@ -20,11 +20,18 @@ from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.virtual_nodes.node_names import virtual_node
 from slinky_operator.virtual_nodes.nodes.model.naming import names_of
 from slinky_operator.virtual_nodes.nodes.model.node_labels import node_labels
-from slinky_operator.virtual_nodes.nodes.model.node_object import Availability, NodeSpec, body, status, taints
+from slinky_operator.virtual_nodes.nodes.model.node_object import (
+    Availability,
+    NodeSpec,
+    WrittenRecord,
+    body,
+    record_of,
+    status,
+    taints,
+)
 from slinky_operator.virtual_nodes.nodes.model.partition_config import PartitionOverride
 from slinky_operator.virtual_nodes.nodes.model.partitions import PartitionFacts
 from slinky_operator.virtual_nodes.nodes.model.snapshot import Problem, Snapshot, Wanted
-from slinky_operator.virtual_nodes.nodes.model.written_record import WrittenRecord, record_of
 
 
 @dataclass(frozen=True, slots=True)

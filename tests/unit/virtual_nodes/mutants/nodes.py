@@ -23,8 +23,8 @@ from slinky_operator.virtual_nodes.nodes import (
     reachability_poll,
     writes,
 )
-from slinky_operator.virtual_nodes.nodes.model import hosts, node_object, plan, reachability, snapshot
-from slinky_operator.virtual_nodes.nodes.model.written_record import WrittenRecord, record_of
+from slinky_operator.virtual_nodes.nodes.model import node_object, plan, reachability, snapshot, wishes
+from slinky_operator.virtual_nodes.nodes.model.node_object import WrittenRecord, record_of
 
 
 def away_is_not_ready(patch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def labels_of_others_go(patch: pytest.MonkeyPatch) -> None:
 
 def the_last_has_the_host(patch: pytest.MonkeyPatch) -> None:
     """A new Cluster takes the Nodes of an older one."""
-    patch.setattr(hosts, "min", max, raising=False)
+    patch.setattr(wishes, "min", max, raising=False)
 
 
 def everybody_may(patch: pytest.MonkeyPatch) -> None:

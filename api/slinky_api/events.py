@@ -74,7 +74,12 @@ class EventReason(StrEnum):
     """A call to Slurm whose answer was lost reached it late; its job, the second of a SlurmJob, was cancelled."""
 
     JOB_CANCELLED = "JobCancelled"
-    """The job of a SlurmJob was cancelled, since the SlurmJob is being deleted or its annotation asks for that."""
+    """The job of a SlurmJob was cancelled: the SlurmJob is being deleted, its annotation asks for that, or its work has
+    ended elsewhere (spec.external.ended)."""
+
+    END_NOT_RECORDED = "EndNotRecorded"
+    """How the work of a job without a script has ended is not in Slurm's accounting, and the operator has given up; the
+    message has the exit code, and why."""
 
     VIRTUAL_NODE_CREATED = "VirtualNodeCreated"
     """A partition of a Cluster has become a Kubernetes Node."""

@@ -7,6 +7,7 @@ module              concern
 `parameters`        the rest of sbatch by slurmrestd's names: what is taken, and why not
 `images`            images as scripts that run them
 `task_sets`         tasks of an array: those that a spec asks for, and as Slurm names them
+`external`          jobs without a script: what of a spec means nothing to them
 `environment`       the variables that sbatch would have sent
 `options`           options of sbatch, each with the field that asks for it
 `refusal`           the one error

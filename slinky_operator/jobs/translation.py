@@ -22,7 +22,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
-from slinky_operator.jobs import environment, parameters
+from slinky_operator.jobs import environment, external, parameters
 from slinky_operator.jobs.options import NO_LINE, Conflict, Wish, divided, fields_by_option
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.task_sets import Array
@@ -71,6 +71,7 @@ def translate(
     mark: str = "",
     now: datetime | None = None,
     zone: tzinfo = UTC,
+    is_external: bool = False,
 ) -> Submission:
     """Make a submission of a spec.
 
@@ -86,18 +87,22 @@ def translate(
         What tells whose job it is when slurmctld is asked for it; kept in the job's ``extra``.
     now, zone
         The time that ``--begin=now+1hour`` and ``--begin=16:00`` count from, and where.
+    is_external
+        Whether it is a job without a script.
 
     Raises
     ------
     InvalidJob
         With the field, the line of the script if it is about one, and the reason.
     """
-    script = script_of(spec)
+    if is_external:
+        external.check(spec)
+    script = script_of(spec) if not is_external else None
     own = environment.variables_of(spec)
     wishes = (*field_wishes(spec), *parameters.wishes(spec.parameters))
     fields = fields_by_option(wishes)
     try:
-        lines = sbatch.directives(script)
+        lines = sbatch.directives(script) if script is not None else ()
         _refuse_mark(lines)
         kept, replaced, conflicts = divided(lines, wishes)
         wanted = (*kept, *(directive for wish in wishes for directive in wish.directives))
@@ -106,6 +111,8 @@ def translate(
     except InvalidDirective as error:
         raise _invalid(error, fields) from None
     job = _completed(parsed, spec, name, mark)
+    if is_external:
+        return Submission(external.without_script(job), (), _idle(parsed, fields))
     export = next((each for each in reversed(parsed.directives) if each.option == "--export"), None)
     variables, overruled = environment.complete(job, own, export, user)
     return Submission(replace(job, environment=variables), (*conflicts, *overruled), _idle(parsed, fields), array)

@@ -31,7 +31,7 @@ from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.writes.finalizers import set_finalizer
 from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.runtime.controller import Result
-from slinky_operator.slurmjob.execute import history
+from slinky_operator.slurmjob.execute import external, history
 from slinky_operator.slurmjob.execute.holds_and_cancels import Orders
 from slinky_operator.slurmjob.execute.memory import Memory
 from slinky_operator.slurmjob.execute.reports import Reports
@@ -44,6 +44,7 @@ from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import (
     AddFinalizer,
+    AskAllocation,
     AskHistory,
     CancelSecond,
     Delete,
@@ -52,6 +53,7 @@ from slinky_operator.slurmjob.model.steps import (
     Nothing,
     Plan,
     Prepare,
+    RecordEnd,
     RemoveFinalizer,
     Submit,
 )
@@ -123,6 +125,7 @@ class SlurmJobReconciler(ModelReconciler[SlurmJob]):
         self._resubmissions = again = resubmissions or Resubmissions(MOST, random.random)
         self._submitter = Submitter(self._access, self._reports, recorder, queues, copies, changes, again, now)
         self._orders = Orders(self._access, self._reports, recorder, queues, now)
+        self._ends = external.Ends(self._access, self._reports, recorder, now)
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -158,6 +161,8 @@ class SlurmJobReconciler(ModelReconciler[SlurmJob]):
             snapshot = await history.ask(self._access, snapshot, memory, self._now())
             away_since = memory.history_away_since or snapshot.now
             planned = plan(snapshot) if snapshot.history is not None else without_history(snapshot, away_since)
+        if isinstance(planned.step, AskAllocation):
+            planned = plan(await external.ask_allocation(self._access, snapshot, planned.step, memory, self._now))
         try:
             return await self._carry_out(obj, snapshot, planned, memory)
         except (kube_errors.Conflict, kube_errors.NotFound):
@@ -188,22 +193,17 @@ class SlurmJobReconciler(ModelReconciler[SlurmJob]):
             order=memory.order,
             second_orders=dict(memory.second_orders),
             missing_since=memory.missing_since,
+            allocation_again=memory.allocation_again,
+            record_since=memory.record_since,
+            record_again=memory.record_again,
         )
 
     async def _carry_out(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
         """Take the step; what it leads to is seen in the next pass, which its own write brings."""
         job = snapshot.job
         match planned.step:
-            case AddFinalizer():
-                added = await set_finalizer(self._kube, SLURMJOBS, obj, labels.FINALIZER_SLURMJOB, present=True)
-                self._own_writes.expect_version(snapshot.job.uid, added)
-                return Result()
-            case RemoveFinalizer() as step:
-                await self._remove_finalizer(obj, job, step)
-                return Result()
-            case Delete():
-                version = job.metadata.resource_version
-                _ = await self._kube.delete(SLURMJOBS, job.name, job.namespace, uid=job.uid, resource_version=version)
+            case AddFinalizer() | RemoveFinalizer() | Delete() as step:
+                await self._change(obj, job, step)
                 return Result()
             case Prepare() | Submit() | DryRun() as step:
                 return await self._submitter.begin(obj, snapshot, step, memory)
@@ -212,10 +212,23 @@ class SlurmJobReconciler(ModelReconciler[SlurmJob]):
                 return Result(SOON_S)
             case GiveOrder() as step:
                 obj, snapshot, planned = await self._orders.give(obj, snapshot, step, memory, planned)
-            case Nothing() | AskHistory():
+            case RecordEnd() as step:
+                return await self._ends.record(obj, snapshot, step, memory)
+            case Nothing() | AskHistory() | AskAllocation():
                 pass
         wake = await self._reports.show(obj, snapshot, planned.news, memory)
         return Result(min((one for one in (planned.wake, wake) if one is not None), default=None))
+
+    async def _change(self, obj: Object, job: SlurmJob, step: AddFinalizer | RemoveFinalizer | Delete) -> None:
+        """Keep the object from going, let it go, or delete it."""
+        if isinstance(step, AddFinalizer):
+            added = await set_finalizer(self._kube, SLURMJOBS, obj, labels.FINALIZER_SLURMJOB, present=True)
+            self._own_writes.expect_version(job.uid, added)
+        elif isinstance(step, RemoveFinalizer):
+            await self._remove_finalizer(obj, job, step)
+        else:
+            version = job.metadata.resource_version
+            _ = await self._kube.delete(SLURMJOBS, job.name, job.namespace, uid=job.uid, resource_version=version)
 
     async def _remove_finalizer(self, obj: Object, job: SlurmJob, step: RemoveFinalizer) -> None:
         """Remove the finalizer, and say what nobody will see any more."""

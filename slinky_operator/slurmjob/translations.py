@@ -108,7 +108,7 @@ class Translations:
 
 def _translated(job: SlurmJob, user: str, now: datetime) -> tuple[Submission | InvalidJob, int]:
     try:
-        found = translate(job.spec, name=job.name, user=user, now=now)
+        found = translate(job.spec, name=job.name, user=user, now=now, is_external=job.spec.external is not None)
     except InvalidJob as error:
         # The frames that an error holds hold all that was read so far.
         error.__traceback__ = error.__context__ = None

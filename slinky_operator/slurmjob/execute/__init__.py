@@ -7,6 +7,7 @@ module               concern
 `resubmission`       when a job that Slurm has refused is submitted again
 `dry_run`            shows the request that would submit a job
 `holds_and_cancels`  holds, releases and cancels jobs
+`external`           asks what a job without a script was given, and tells accounting how its work has ended
 `history`            asks slurmdbd about jobs that slurmctld does not list
 `slurm_calls`        the calls to Slurm, and which of their errors are refusals
 `slurm_access`       the connection to a Cluster's Slurm, and the key of users' tokens

@@ -37,7 +37,8 @@ async def ended(access: SlurmAccess, job: SlurmJob, request: Request) -> Plan:
     except KeyUnknown as error:
         return Plan(news=Note(Reason.KEY_PENDING, str(error)), wake=KEY_VALID_S)
     except slurm_calls.REFUSALS as error:
-        words = f"the job cannot be submitted to this Slurm: {cut(str(error), LONGEST)}"
+        why = slurm_calls.told(error, is_external=job.spec.external is not None)
+        words = f"the job cannot be submitted to this Slurm: {cut(why, LONGEST)}"
         # It is tried again like a job that Slurm has refused: another Slurm may answer by then.
         return Plan(news=Note(Reason.SUBMISSION_REFUSED, words))
     except SlurmError as error:

@@ -12,11 +12,11 @@ from slinky_api.events import EventReason
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
 from slinky_operator.reconcile.text import cut
-from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.execute import external, slurm_calls
 from slinky_operator.slurmjob.execute.memory import Memory
 from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
-from slinky_operator.slurmjob.model.news import Note, Record
+from slinky_operator.slurmjob.model.news import Note, with_note
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import cancellation, holds_and_cancels, late_calls
@@ -70,18 +70,27 @@ class Orders:
                 # Noted first: a hold of which nothing is known would never be released.
                 job = job.model_copy(update={"status": before.model_copy(update={"held": True})})
                 obj = await self._reports.patch(obj, before, job.status, memory)
+            if kind is OrderKind.CANCEL and not await external.is_still_ours(client, snapshot, seen.job_id):
+                # slurmctld has lost the job, and may have given its number to another: a new list says what is left.
+                logger.info("%s/%s: number %s is not its job any more", job.namespace, job.name, seen.job_id)
+                self._look_again(snapshot)
+                return obj, snapshot, planned
             if kind is OrderKind.CANCEL:
                 await slurm_calls.cancel(client, seen.job_id)
             else:
                 await slurm_calls.hold(client, seen.user, key, seen.job_id, held=kind is OrderKind.HOLD)
         except KeyUnknown as error:
-            return obj, snapshot, Plan(order, Record(seen, Note(Reason.KEY_PENDING, str(error))), KEY_VALID_S)
+            return (
+                obj,
+                snapshot,
+                Plan(order, with_note(planned.news, Note(Reason.KEY_PENDING, str(error))), KEY_VALID_S),
+            )
         except SlurmError as error:
             words = cut(str(error), LONGEST) or type(error).__name__
             logger.info("%s/%s: %s failed: %s", job.namespace, job.name, kind.name.lower(), words)
             given = holds_and_cancels.answered(kind, seen, job.metadata.generation, memory.order, self._now(), words)
             wake = (given.again - given.at).total_seconds()
-            memory.order, planned = given, Plan(order, Record(seen, holds_and_cancels.refused(given)), wake)
+            memory.order, planned = given, Plan(order, with_note(planned.news, holds_and_cancels.refused(given)), wake)
             # A job whose hold was refused is not held; one whose answer was lost may be.
             is_refusal = slurm_calls.is_refusal(error)
             return obj, snapshot if is_refusal else replace(snapshot, job=job), planned
@@ -91,9 +100,12 @@ class Orders:
             self._recorder.normal(obj, EventReason.JOB_CANCELLED, cancellation.done(job, seen.job_id))
         elif kind is OrderKind.RELEASE:
             job = job.model_copy(update={"status": before.model_copy(update={"held": None})})
+        self._look_again(snapshot)
+        return obj, replace(snapshot, job=job), planned
+
+    def _look_again(self, snapshot: Snapshot) -> None:
         if snapshot.cluster is not None:
             self._queues.poll_now(snapshot.cluster.uid)
-        return obj, replace(snapshot, job=job), planned
 
     async def cancel_second(self, obj: Object, snapshot: Snapshot, seen: Seen, memory: Memory) -> None:
         """End a second job; it is looked for again in the next pass."""
@@ -116,5 +128,4 @@ class Orders:
             self._recorder.warning(
                 obj, reason, holds_and_cancels.refused(given).message if refusal else late_calls.words(seen, job)
             )
-        if snapshot.cluster is not None:
-            self._queues.poll_now(snapshot.cluster.uid)
+        self._look_again(snapshot)

@@ -47,5 +47,12 @@ class Memory:
     """Since when slurmctld does not list the job, or tasks of it, and slurmdbd answers."""
     history_away_since: datetime | None = None
     cluster_gone_since: datetime | None = None
+    allocation_again: datetime | None = None
+    """When slurmctld is asked once more what a job without a script was given."""
+    record_since: datetime | None = None
+    """Since when Slurm's accounting is to be told how the work of such a job has ended."""
+    record_again: datetime | None = None
+    record_tries: int = 0
+    """How often it was told in vain."""
     warned: set[str] = field(default_factory=set)
     """Slurm's words for why the job waits of which there were Events."""

@@ -40,14 +40,28 @@ _NEEDS_NO_HELP: Final = frozenset(
         Reason.PREPARING,
         Reason.CANCELLED,
         Reason.REQUEST_SHOWN,
+        Reason.COMPLETED,
+        Reason.NON_ZERO_EXIT_CODE,
     }
 )
 """Reasons that need nobody's help."""
 
-_EVENTS: Final[Mapping[Reason, EventReason]] = {Reason.CANCELLED: EventReason.JOB_CANCELLED}
+_EVENTS: Final[Mapping[Reason, EventReason]] = {
+    Reason.CANCELLED: EventReason.JOB_CANCELLED,
+    Reason.COMPLETED: EventReason.JOB_CANCELLED,
+    Reason.NON_ZERO_EXIT_CODE: EventReason.JOB_CANCELLED,
+}
 """Reasons of conditions that have another one in Events."""
 
-_WARNED: Final = frozenset({Reason.HOLD_REFUSED, Reason.RELEASE_REFUSED, Reason.CANCEL_REFUSED, Reason.ACCOUNTING_DOWN})
+_WARNED: Final = frozenset(
+    {
+        Reason.HOLD_REFUSED,
+        Reason.RELEASE_REFUSED,
+        Reason.CANCEL_REFUSED,
+        Reason.ACCOUNTING_DOWN,
+        Reason.ALLOCATION_TOO_LARGE,
+    }
+)
 """Reasons that are worth an Event although Slurm has the job, or had it."""
 
 

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks
+from slinky_operator.jobs import external
 from slinky_operator.runtime import threads
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.slurmjob.model.slurm_records import reading, records
@@ -91,6 +92,13 @@ def is_refusal(error: SlurmError) -> bool:
 def may_pass(error: SlurmError) -> bool:
     """Whether what was refused may be taken later although nobody changes it; also where Slurm does not say why."""
     return isinstance(error, errors.Unauthorized) or error.number is None or error.name in PASSING
+
+
+def told(error: SlurmError, *, is_external: bool) -> str:
+    """What is said of a job that cannot be submitted; of one without a script, which Slurm has such."""
+    if is_external and isinstance(error, errors.NotSupported):
+        return f"a job without a script (spec.external) needs Slurm {external.RELEASE} or newer: {error}"
+    return str(error)
 
 
 def was_not_sent(error: SlurmError) -> bool:

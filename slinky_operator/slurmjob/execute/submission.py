@@ -177,6 +177,7 @@ class Submitter:
             "end_time": None,
             "nodes": None,
             "restarts": None,
+            "allocation": None,
             "array": None,
             "tasks": arrays.begun(submission.array),
             "logs": output_path.begun(snapshot.logs, job.status, is_again=step.failed is not None),
@@ -219,7 +220,7 @@ class Submitter:
     ) -> Result:
         """Slurm has refused, or its answer is not known."""
         job = snapshot.job
-        words = cut(str(error), LONGEST)
+        words = cut(slurm_calls.told(error, is_external=job.spec.external is not None), LONGEST)
         is_refusal = slurm_calls.is_refusal(error)
         if not is_refusal and not slurm_calls.was_not_sent(error):
             self._changes.submission(UNANSWERED)

@@ -23,6 +23,7 @@ LONGEST_WAY: Final = 1000
 """Characters of the names in a loop that is named."""
 
 _AT_END: Final = frozenset({"afterok", "afternotok", "afterany"})
+_BY_EXIT_CODE: Final = frozenset({"afterok", "afternotok"})
 """Types that depend on how, or whether, a job ends."""
 
 Find = Callable[[str], Object | None]
@@ -118,7 +119,7 @@ def _part(kind: str, name: str, other: Object | None, own: Object) -> str | Wait
     """One dependency in Slurm's notation; empty if it has been met."""
     if other is None:
         return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"spec.dependsOn: SlurmJob {name} does not exist yet")
-    spec, status = other.get("spec") or {}, other.get("status") or {}
+    status = other.get("status") or {}
     if _cluster(other) != _cluster(own):
         return Wait(
             Reason.DEPENDENCY_NOT_SUBMITTED,
@@ -127,20 +128,36 @@ def _part(kind: str, name: str, other: Object | None, own: Object) -> str | Wait
     number = status.get("jobId")
     if not isinstance(number, int):
         return _without_number(kind, name, other)
-    if kind in _AT_END and not has_ended(other):
-        attempt, limit = _attempt(status), spec.get("backoffLimit") or 0
-        if attempt < limit:
-            return Wait(
-                Reason.DEPENDENCY_NOT_FINISHED,
-                f"waits for the end of SlurmJob {name}: its job {number} is submission {attempt + 1} of {limit + 1}, "
-                "and another one follows if it fails",
-            )
+    wait = _wait_of(kind, name, number, other)
+    if wait is not None:
+        return wait
     state = status.get("state")
     met = {"afterok": state == "Succeeded", "afternotok": state == "Failed"}
     if kind in {"afterany", "after"} and state in {"Succeeded", "Failed"}:
         return ""
     # slurmctld takes a job that it does not know for one that did not end as it was to.
     return "" if met.get(kind) else f"{kind}:{number}"
+
+
+def _wait_of(kind: str, name: str, number: int, other: Object) -> Wait | None:
+    """What Slurm cannot wait for itself: the last of several submissions, and the end of work that it does not see."""
+    spec, status = other.get("spec") or {}, other.get("status") or {}
+    if not has_ended(other):
+        attempt, limit = _attempt(status), spec.get("backoffLimit") or 0
+        if kind in _AT_END and attempt < limit:
+            return Wait(
+                Reason.DEPENDENCY_NOT_FINISHED,
+                f"waits for the end of SlurmJob {name}: its job {number} is submission {attempt + 1} of {limit + 1}, "
+                "and another one follows if it fails",
+            )
+        if kind in _BY_EXIT_CODE and isinstance(spec.get("external"), dict):
+            words = f"waits for the end of SlurmJob {name}: it has no script, and Slurm does not know how its work ends"
+            return Wait(Reason.DEPENDENCY_NOT_FINISHED, words)
+    elif kind == "afternotok" and isinstance(spec.get("external"), dict) and status.get("state") == "Succeeded":
+        # To slurmctld it was cancelled.
+        words = f"spec.dependsOn: {kind} can never be satisfied: SlurmJob {name} has succeeded; delete this SlurmJob"
+        return Wait(Reason.DEPENDENCY_NEVER_SATISFIED, words)
+    return None
 
 
 def _without_number(kind: str, name: str, other: Object) -> str | Wait:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from slinky_api.conditions import Reason, SlurmJobCondition
 from slinky_api.v1alpha1.slurmjob.files import JobFilesStatus
-from slinky_api.v1alpha1.slurmjob.kind import JobLogPlace, JobRequest
+from slinky_api.v1alpha1.slurmjob.kind import JobAllocation, JobLogPlace, JobRequest
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 
 
@@ -37,12 +37,15 @@ class Record:
         Whether this is the failure of a job after which another is submitted: it is noted first.
     is_held
         Whether the operator holds the job; None for what was noted before.
+    allocation
+        What a job without a script was given; None for what was noted before.
     """
 
     seen: Seen
     note: Note | None = None
     is_followed: bool = False
     is_held: bool | None = None
+    allocation: tuple[JobAllocation, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,15 @@ class Conclusion:
         What Slurm has said of it last; None if nothing.
     request
         What a dry run has come to; None for all others.
+    exit_code
+        Of the work of a job without a script; None for all others.
     """
 
     state: str
     note: Note
     seen: Seen | None = None
     request: JobRequest | None = None
+    exit_code: int | None = None
 
 
 News: TypeAlias = NoNews | Note | Record | Conclusion
@@ -79,7 +85,7 @@ def note_of(news: News) -> Note | None:
 
 def with_note(news: News, note: Note) -> News:
     """Return what Slurm says with another note, or the note alone."""
-    return Record(news.seen, note, news.is_followed, news.is_held) if isinstance(news, Record) else note
+    return replace(news, note=note) if isinstance(news, Record) else note
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,8 @@ def _over(snapshot: Snapshot, news: Conclusion) -> SlurmJobStatus:
         said.append((SlurmJobCondition.PREPARED, "False", *note))
     if news.seen is not None:
         changes |= {"array": news.seen.array, "tasks": news.seen.tasks, "end_time": news.seen.end_time}
+    if news.exit_code is not None:
+        changes["exit_code"] = news.exit_code
     if news.request is not None:
         changes["request"] = news.request
         changes["user"] = snapshot.granted.user if isinstance(snapshot.granted, tenants.Grant) else None
@@ -161,6 +163,7 @@ def _seen(job: SlurmJob, news: Record, now: datetime) -> SlurmJobStatus:
         "tasks": seen.tasks,
         "output": seen.output or job.status.output,
         "held": _held(job, news),
+        "allocation": news.allocation if news.allocation is not None else job.status.allocation,
     }
     message = cut(shown.message, LONGEST_MESSAGE)
     submitted = (SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, f"Slurm has accepted it as job {seen.job_id}")

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_api.v1alpha1.slurmjob.kind import JobLogStatus, SlurmJob
+from slinky_api.v1alpha1.slurmjob.kind import JobAllocation, JobLogStatus, SlurmJob
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission
@@ -81,5 +81,13 @@ class Snapshot:
     """The last cancellation of each of them, by its number."""
     cluster_gone_since: datetime | None = None
     """Since when the operator has seen that there is no Cluster."""
+    allocation: tuple[JobAllocation, ...] | None = None
+    """What a job without a script was given; None if slurmctld was not asked, or has not said it."""
+    allocation_again: datetime | None = None
+    """slurmctld has not said it: not asked again before."""
+    record_since: datetime | None = None
+    """Since when Slurm's accounting is to be told how the work of such a job has ended."""
+    record_again: datetime | None = None
+    """It could not be told: not tried again before."""
     missing_since: datetime | None = None
     """Since when slurmctld does not list the job, or tasks of it, any more, and slurmdbd answers."""

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.kind import JobEnd
 from slinky_operator.jobs.tenants import Grant
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.slurmjob.model.dependencies import Ready
@@ -146,6 +147,32 @@ class AskHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class AskAllocation:
+    """slurmctld is asked what a job without a script was given."""
+
+    seen: Seen
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEnd:
+    """Slurm's accounting is told how the work of a job without a script has ended.
+
+    Parameters
+    ----------
+    job_id
+        The job.
+    end
+        How.
+    until
+        When the operator gives up.
+    """
+
+    job_id: int
+    end: JobEnd
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class GiveOrder:
     """Slurm gets the order to cancel, hold or release a job."""
 
@@ -169,6 +196,8 @@ Step: TypeAlias = (
     | Submit
     | DryRun
     | AskHistory
+    | AskAllocation
+    | RecordEnd
     | GiveOrder
     | CancelSecond
 )

@@ -51,6 +51,7 @@ OF_THE_OBJECT = {
     "cancel_policy": "test_life.py",
     "dry_run": "test_dry_run.py",
     "logs": "test_logs.py",
+    "external": "test_external.py",
     "shared_volume": "test_results.py",
     "prepare": "test_prepare.py",
     "results": "test_results.py",

@@ -25,8 +25,8 @@ class JobWorld(slurm_jobs.JobWorld):
 
 
 @asynccontextmanager
-async def job_world() -> AsyncIterator[JobWorld]:
-    async with FakeSlurmrestd(key=KEY) as slurm:
+async def job_world(release: str = "26.05.5") -> AsyncIterator[JobWorld]:
+    async with FakeSlurmrestd(key=KEY, release=release) as slurm:
         for number in range(4):
             slurm.add_node(f"w-{number}")
         slurm.world.add_partition("main")

@@ -91,8 +91,42 @@ def _frozen(fields: dict[str, Any]) -> list[dict[str, JsonValue]]:
     ]
 
 
+_OF_SCRIPTS: Final = {
+    "args": "nothing of it runs on its nodes that would get them",
+    "array": "Slurm refuses arrays of such jobs; create several SlurmJobs",
+    "command": "write one of both",
+    "env": "nothing of it runs on its nodes that would get them",
+    "error": "it writes no output",
+    "logs": "it writes no output",
+    "output": "it writes no output",
+    "prepare": "nothing of it runs on its nodes that would read the files; copy them where its work runs",
+    "requeue": "Slurm runs no such job again; create another SlurmJob",
+    "results": "nothing of it runs on its nodes that would write them; copy them where its work runs",
+    "script": "write one of both",
+    "sharedVolume": "it has no files",
+    "workingDirectory": "nothing of it runs on its nodes that would start there",
+}
+"""Fields that mean nothing to a job without a script, and why."""
+
+
+def _of_external() -> list[dict[str, JsonValue]]:
+    """A rule for each field that a job without a script has not, and one that keeps jobs from becoming such."""
+    rules = [
+        cel(f"!has(self.external) || !has(self.{name})", f"cannot be set beside external: {why}", field=f".{name}")
+        for name, why in _OF_SCRIPTS.items()
+    ]
+    again = "cannot be set beside external: what runs on its nodes is not there for another job; create a SlurmJob"
+    limit = "!has(self.external) || !has(self.backoffLimit) || self.backoffLimit == 0"
+    stays = "external cannot be added or taken away: a submitted job cannot be changed; create another SlurmJob"
+    return [
+        *rules,
+        cel(limit, again, field=".backoffLimit"),
+        cel("has(self.external) == has(oldSelf.external)", stays, field=".external"),
+    ]
+
+
 def _rules(schema: dict[str, Any]) -> None:
-    schema["x-kubernetes-validations"] = _frozen(schema.get("properties") or {})
+    schema["x-kubernetes-validations"] = [*_frozen(schema.get("properties") or {}), *_of_external()]
 
 
 class JobEnd(ApiModel):
@@ -106,6 +140,18 @@ class JobEnd(ApiModel):
 
 class ExternalJob(ApiModel):
     """A job without a script: Slurm gives it nodes, and something else runs there. Needs Slurm 26.05.3 or newer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    "!has(oldSelf.ended) || (has(self.ended) && self.ended == oldSelf.ended)",
+                    "ended cannot be changed: the job ends as was said first",
+                    field=".ended",
+                )
+            ]
+        }
+    )
 
     ended: JobEnd | None = None
     """Set once, when the work has ended: Slurm ends the job, and its state is Succeeded or Failed by the exit code."""
@@ -318,7 +364,7 @@ class SlurmJobStatus(ApiModel):
     end_time: datetime | None = None
     """When it ended."""
     exit_code: int | None = None
-    """Exit code of the script; of an array the highest."""
+    """Exit code of the script; of an array the highest; of an external job that of external.ended."""
     signal: int | None = None
     """Signal that ended the script."""
     restarts: int | None = None
@@ -342,6 +388,9 @@ class SlurmJobStatus(ApiModel):
     allocation: Annotated[tuple[JobAllocation, ...], Field(max_length=MAX_ALLOCATION)] | None = None
     """Of an external job that runs, or has run: what it was given on each node, in Slurm's order of nodes. It does not
     change while the job runs."""
+    recorded: bool | None = None
+    """Of an external job whose end was said: whether Slurm's accounting has the exit code and the comment; false once
+    the operator has given up. Absent until then, and where the Cluster has no accounting."""
     held: bool | None = None
     """Whether the operator holds the job, because of spec.suspend; noted before Slurm is asked to."""
     observed_generation: int | None = None

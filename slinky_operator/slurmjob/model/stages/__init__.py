@@ -10,7 +10,8 @@ module               concern
 `late_calls`         how long such a submission may still arrive, and second jobs that it leads to
 `attempts`           submissions that follow one that has failed
 `holds_and_cancels`  which hold, release or end of the job is due
-`cancellation`       what the annotation asks for
+`cancellation`       what the annotation, or the end of the work of a job without a script, asks for
+`external`           jobs without a script: what they were given, and how their work has ended
 `removal`            the job has ended, or its object goes: what is done first
 ===================  ==================================================================================
 """

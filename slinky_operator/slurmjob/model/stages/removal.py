@@ -11,9 +11,9 @@ from typing import Final
 
 from slinky_api.conditions import SlurmJobCondition, is_true
 from slinky_operator.slurmjob.model.job_files import is_collecting
-from slinky_operator.slurmjob.model.news import NoNews
+from slinky_operator.slurmjob.model.news import NoNews, Record
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.stages import cancellation, holds_and_cancels, late_calls, obstacles
+from slinky_operator.slurmjob.model.stages import cancellation, external, holds_and_cancels, late_calls, obstacles
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S, RETRY_S
 from slinky_operator.slurmjob.model.stages.submission import has_finalizer
 from slinky_operator.slurmjob.model.stages.submitted import SKEW, listed_from
@@ -27,6 +27,9 @@ def ended(snapshot: Snapshot) -> Plan:
     """The job has ended: nothing of it is left to cancel. Its results are collected first."""
     if is_collecting(snapshot.job):
         return Plan()
+    recorded = external.recording(snapshot)
+    if recorded is not None:
+        return recorded
     if has_finalizer(snapshot):
         return Plan(RemoveFinalizer())
     seconds = snapshot.job.spec.ttl_seconds_after_finished
@@ -45,9 +48,9 @@ def deleting(snapshot: Snapshot) -> Plan:
         return Plan()
     begun = job.status.submission
     finished = is_true(job.status.conditions, SlurmJobCondition.FINISHED)
-    since = job.metadata.deletion_timestamp
-    if finished and is_collecting(job) and since is not None and snapshot.now - since < COLLECTED:
-        return Plan(wake=RETRY_S)
+    left = _left_to_do(snapshot) if finished else None
+    if left is not None:
+        return left
     is_kept = job.spec.cancel_policy == "Keep" and not cancellation.is_asked(job)
     if begun is None or finished or is_kept:
         return Plan(RemoveFinalizer())
@@ -57,6 +60,14 @@ def deleting(snapshot: Snapshot) -> Plan:
     if obstacle is not None:
         return Plan(news=cancellation.awaiting(job, obstacle), wake=OBSTACLE_S)
     return _cancelling(snapshot)
+
+
+def _left_to_do(snapshot: Snapshot) -> Plan | None:
+    """What is still done, for a limited time, before the object of a job goes that has ended; None if nothing is."""
+    since = snapshot.job.metadata.deletion_timestamp
+    if is_collecting(snapshot.job) and since is not None and snapshot.now - since < COLLECTED:
+        return Plan(wake=RETRY_S)
+    return external.recording(snapshot)
 
 
 def _cancelling(snapshot: Snapshot) -> Plan:
@@ -71,6 +82,9 @@ def _cancelling(snapshot: Snapshot) -> Plan:
         # A call that was under way when the object went may still arrive.
         news = late_calls.looking(until) if snapshot.job.status.job_id is None else NoNews()
         return Plan(news=news, wake=RETRY_S)
+    if looked.seen.is_finished and external.end_of(snapshot.job) is not None and snapshot.keeps_history:
+        # Noted first: accounting is told how it ended before the object goes.
+        return Plan(news=Record(external.ended(snapshot, looked.seen)))
     if looked.seen.is_finished:
         return Plan(RemoveFinalizer(ended=looked.seen))
     return holds_and_cancels.due(snapshot, OrderKind.CANCEL, looked.seen)

@@ -14,13 +14,14 @@ from slinky_api.conditions import Reason
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.slurmjob.model.news import Conclusion, Note, Record
+from slinky_operator.slurmjob.model.news import Conclusion, Note, Record, with_note
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import (
     attempts,
     cancellation,
+    external,
     holds_and_cancels,
     late_calls,
     obstacles,
@@ -92,6 +93,9 @@ def _forgotten(snapshot: Snapshot) -> Plan:
         since = snapshot.missing_since or snapshot.now
         if snapshot.now - since < HISTORY_PATIENCE:
             return Plan(wake=RETRY_S)
+    end = external.end_of(snapshot.job)
+    if end is not None:
+        return external.concluded(end, f"Slurm had forgotten job {snapshot.job.status.job_id} by then")
     message = "Slurm forgot the job before the operator saw its end"
     message += "" if snapshot.keeps_history else "; the Cluster has no accounting that would have recorded it"
     return Plan(news=Conclusion(Phase.UNKNOWN.value, Note(Reason.END_NOT_SEEN, message)))
@@ -103,12 +107,18 @@ def shown(snapshot: Snapshot, seen: Seen) -> Plan:
         return _unseen(snapshot, seen)
     if seen.is_finished:
         # Noted first; what follows is decided by the pass that finds it noted.
-        return Plan(news=Record(seen, is_followed=attempts.is_followed(snapshot.job, seen)))
+        last = external.ended(snapshot, seen)
+        return Plan(news=Record(last, is_followed=attempts.is_followed(snapshot.job, last)))
+    is_new = external.needs_allocation(snapshot, seen)
+    known = external.awaiting(seen) if is_new else seen
     if snapshot.job.status.job_id is None:
-        return Plan(news=Record(seen))
-    if cancellation.is_asked(snapshot.job):
-        return holds_and_cancels.due(snapshot, OrderKind.CANCEL, seen)
-    return holds_and_cancels.held(snapshot, seen)
+        return Plan(news=Record(known))
+    too_large = external.too_large(snapshot)
+    if too_large is not None or cancellation.is_asked(snapshot.job):
+        planned = holds_and_cancels.due(snapshot, OrderKind.CANCEL, known)
+        return replace(planned, news=with_note(planned.news, too_large)) if too_large is not None else planned
+    planned = holds_and_cancels.held(snapshot, seen)
+    return external.read(snapshot, seen, planned) if is_new else planned
 
 
 def _followed(snapshot: Snapshot, failure: Seen) -> Plan:

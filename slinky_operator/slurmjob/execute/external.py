@@ -1,0 +1,170 @@
+"""What jobs without a script need of Slurm beside others: what they were given, and how their work ended on record.
+
+When either is due is decided in `model.stages.external`. slurmctld is asked once for each start of a job; accounting is
+told once for each end, after it is read back whose record the number has: numbers come again after slurmctld has lost
+its state.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_api.events import EventReason
+from slinky_api.v1alpha1.slurmjob.kind import JobEnd, JobSubmission
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Recorder
+from slinky_operator.reconcile.text import cut
+from slinky_operator.runtime.controller import Result
+from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.execute.memory import Memory
+from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
+from slinky_operator.slurmjob.execute.slurm_access import SlurmAccess
+from slinky_operator.slurmjob.model.slurm_records import allocations
+from slinky_operator.slurmjob.model.slurm_records.marks import Mark
+from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
+from slinky_operator.slurmjob.model.steps import AskAllocation, RecordEnd
+from slurm_client import SlurmClient
+from slurm_client.errors import NotFound, NotSupported, SlurmError
+from slurm_client.models import JobRecord
+
+logger = logging.getLogger(__name__)
+
+PAUSES_S: Final = (2.0, 5.0, 15.0, 60.0, 300.0)
+"""Seconds until accounting is told again, after the first time in vain, the second and so on."""
+
+SOON_S: Final = 0.2
+"""Seconds until the pass that goes on where this one has ended."""
+
+
+class NotOnRecord(Exception):
+    """slurmdbd does not have the end of the job, or has another job under its number."""
+
+
+async def ask_allocation(
+    access: SlurmAccess, snapshot: Snapshot, step: AskAllocation, memory: Memory, now: Callable[[], datetime]
+) -> Snapshot:
+    """Ask slurmctld what the job was given; without an answer it is asked again later."""
+    client, begun, seen = access.client(snapshot.cluster), snapshot.job.status.submission, step.seen
+    found = None
+    try:
+        if client is not None and begun is not None:
+            record = await client.job(seen.job_id, timeout=slurm_calls.TIMEOUT)
+            mark = Mark(snapshot.job.uid, begun.attempt)
+            # A record of another start, or of another job, is no answer: the list of jobs will say more.
+            if allocations.is_of(record, mark, snapshot.job.status.user or "", seen):
+                found = allocations.of(record)
+    except SlurmError as error:
+        logger.info("%s/%s: its nodes are not known: %s", snapshot.job.namespace, snapshot.job.name, error)
+    memory.allocation_again = None if found is not None else now() + timedelta(seconds=RETRY_S)
+    return replace(snapshot, allocation=found, allocation_again=memory.allocation_again)
+
+
+async def is_still_ours(client: SlurmClient, snapshot: Snapshot, job_id: int) -> bool:
+    """Whether a number is still that of the job, just before it is cancelled; a job with a script is not asked for.
+
+    Raises
+    ------
+    SlurmError
+        slurmctld does not say it.
+    """
+    job, begun = snapshot.job, snapshot.job.status.submission
+    if job.spec.external is None or begun is None:
+        return True
+    try:
+        record = await client.job(job_id, details=False, timeout=slurm_calls.TIMEOUT)
+    except NotFound:
+        return False
+    return record.extra == Mark(job.uid, begun.attempt).text and record.user == (job.status.user or "")
+
+
+class Ends:
+    """Tells Slurm's accounting how the work of jobs has ended.
+
+    Parameters
+    ----------
+    access
+        The Slurm of Clusters.
+    reports, recorder
+        The status, and Events.
+    now
+        The wall clock.
+    """
+
+    def __init__(self, access: SlurmAccess, reports: Reports, recorder: Recorder, now: Callable[[], datetime]) -> None:
+        self._access = access
+        self._reports = reports
+        self._recorder = recorder
+        self._now = now
+
+    async def record(self, obj: Object, snapshot: Snapshot, step: RecordEnd, memory: Memory) -> Result:
+        """Tell it, and note in the status that it was told; after `step.until` it is told no more."""
+        job, begun = snapshot.job, snapshot.job.status.submission
+        client = self._access.client(snapshot.cluster)
+        memory.record_since = memory.record_since or snapshot.now
+        is_last = False
+        try:
+            if client is None or begun is None:
+                raise NotOnRecord("there is no connection to its Slurm")  # noqa: TRY301 - one way to wait
+            mark = Mark(job.uid, begun.attempt)
+            await _told(client, step, mark, job.status.user or "", begun)
+        except (SlurmError, NotOnRecord) as error:
+            why = cut(str(error), LONGEST) or type(error).__name__
+            is_last = isinstance(error, NotSupported)
+            if not is_last and self._now() < step.until:
+                pause = PAUSES_S[min(memory.record_tries, len(PAUSES_S) - 1)]
+                memory.record_tries += 1
+                memory.record_again = self._now() + timedelta(seconds=pause)
+                logger.info("%s/%s: its end is not on record: %s", job.namespace, job.name, why)
+                return Result(pause)
+            code = step.end.exit_code
+            words = (
+                f"the exit code {code} of job {step.job_id} is not in Slurm's accounting, and the operator has given "
+                f"up: {why}. Write it with: sacctmgr modify job JobID={step.job_id} set DerivedExitCode={code}"
+            )
+            self._recorder.warning(obj, EventReason.END_NOT_RECORDED, words)
+            is_last = True
+        recorded = job.status.model_copy(update={"recorded": not is_last})
+        _ = await self._reports.patch(obj, job.status, recorded, memory)
+        return Result(SOON_S)
+
+
+async def _told(client: SlurmClient, step: RecordEnd, mark: Mark, user: str, begun: JobSubmission) -> None:
+    """Write the exit code and the comment, unless they are there.
+
+    Raises
+    ------
+    NotOnRecord
+        slurmdbd has no such job that has ended.
+    SlurmError
+        slurmdbd has not done it.
+    """
+    record = _latest(await client.db.job_records(step.job_id, timeout=slurm_calls.TIMEOUT))
+    if record is None or not record.state.is_finished:
+        raise NotOnRecord(f"slurmdbd has not been told yet that job {step.job_id} has ended")
+    since = begun.started_at
+    is_timely = since is None or (
+        record.submit_time is not None and record.submit_time >= since - slurm_calls.TOLERANCE
+    )
+    if record.user != user or record.extra not in {"", mark.text} or not is_timely:
+        raise NotOnRecord(f"what slurmdbd has under number {step.job_id} is another job")
+    if _is_written(record, step.end):
+        return
+    _ = await client.db.update_job(
+        step.job_id, derived_exit_code=step.end.exit_code, comment=step.end.comment, timeout=slurm_calls.TIMEOUT
+    )
+
+
+def _latest(records: Sequence[JobRecord]) -> JobRecord | None:
+    """The record that slurmdbd changes of those with one number."""
+    return max(records, key=lambda one: one.submit_time.timestamp() if one.submit_time else 0.0, default=None)
+
+
+def _is_written(record: JobRecord, end: JobEnd) -> bool:
+    known = record.derived_exit_code
+    code = (known.return_code or 0) if known is not None else 0
+    return code == end.exit_code and end.comment in {None, record.comment}

@@ -1,0 +1,374 @@
+"""Jobs without a script: what they are given, how their end is told, and what a crash of slurmctld changes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from slinky_api.v1alpha1.slurmjob import kind
+from slinky_operator.slurmjob.execute import external as execute
+from slinky_operator.slurmjob.model.slurm_records import allocations, marks, records
+from slinky_operator.slurmjob.model.stages import external
+from tests.unit.slurmjob.worlds import JobWorld, job_world
+
+ACCOUNTING: dict[str, Any] = {"accounting": {}}
+DENIED = {"errors": [{"error_number": 2002, "error": "Access/permission denied", "description": "no", "source": ""}]}
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[JobWorld]:
+    async with job_world() as one:
+        for name in list(one.slurm.world.nodes):
+            one.slurm.world.remove_node(name)
+        one.slurm.add_node("k-1", cpus=4, state="IDLE+EXTERNAL", gres="gpu:a100:4")
+        one.slurm.add_node("k-0", cpus=8, state="IDLE+EXTERNAL", gres="gpu:a100:4")
+        yield one
+
+
+def says(world: JobWorld, name: str = "hello") -> tuple[str, str]:
+    status = world.status(name)
+    return status["state"], status["reason"]
+
+
+def is_over(world: JobWorld, name: str = "hello") -> bool:
+    return world.condition("Finished", name)[0] == "True"
+
+
+def create(world: JobWorld, name: str = "hello", **spec: Any) -> None:
+    world.job(name, script=None, external={}, **spec)
+
+
+async def runs(world: JobWorld, **spec: Any) -> int:
+    create(world, **spec)
+    number = await world.submitted()
+    await world.until(lambda: world.status().get("state") == "Running")
+    return number
+
+
+def refuse(world: JobWorld, path: str) -> None:
+    world.slurm.faults.add(path, times=None, status=500, body=DENIED)
+
+
+def asked(world: JobWorld) -> int:
+    return len(world.slurm.calls("get_job"))
+
+
+async def test_it_is_given_nodes_and_says_so_when_it_runs(world: JobWorld) -> None:
+    seen: list[tuple[Any, Any]] = []
+    world.kube.before_status = lambda status: seen.append((status.get("state"), status.get("allocation")))
+    await runs(world, tasks=3, cpusPerTask=2, parameters={"memory_per_cpu": 100, "tres_per_task": "gres/gpu=1"})
+    assert world.status()["allocation"] == [
+        {"node": "k-1", "cpus": 4, "memory": 400, "gres": ["gpu:a100:2(IDX:0-1)"]},
+        {"node": "k-0", "cpus": 2, "memory": 200, "gres": ["gpu:a100:1(IDX:0)"]},
+    ]
+    # Whoever waits for Running finds it there.
+    assert [allocation is not None for state, allocation in seen if state == "Running"] == [True]
+    before = asked(world)
+    for _ in range(3):
+        await world.step()
+    assert asked(world) == before == 1
+    (sent,) = world.slurm.calls("post_job_submit")
+    assert sent.body is not None
+    assert "EXTERNAL_JOB" in sent.body["job"]["flags"]
+    assert not {"script", "environment", "current_working_directory"} & {*sent.body, *sent.body["job"]}
+
+
+async def test_it_is_not_running_before_slurm_has_said_what_it_was_given(world: JobWorld) -> None:
+    refuse(world, r"GET /slurm/\S+/job/\d+")
+    create(world)
+    await world.submitted()
+    await world.until(lambda: world.status().get("reason") == "Starting")
+    assert world.status()["state"] == "Pending"
+    assert "reads what it was given" in world.condition("Running")[2]
+    before = asked(world)
+    for _ in range(5):
+        await world.step()
+    assert asked(world) == before
+    world.slurm.faults.clear()
+    world.ahead += timedelta(seconds=6)
+    await world.until(lambda: world.status().get("state") == "Running")
+    assert world.status()["allocation"]
+
+
+async def test_a_number_without_the_mark_is_another_job(world: JobWorld) -> None:
+    create(world)
+    number = await world.submitted()
+    mark, shown = marks.Mark("uid-team-hello", 0), records.of_queue([job := world.slurm.world.jobs[number]])
+    assert shown is not None
+    assert allocations.is_of(job, mark, "alice", shown)
+    for wrong in (
+        replace(job, extra="slurmjob.slinky.slurm.net/uid=other.0"),
+        replace(job, user="bob"),
+        replace(job, start_time=job.start_time and job.start_time + timedelta(seconds=1)),
+        replace(job, state=type(job.state)("RUNNING", frozenset({"CONFIGURING"}))),
+        replace(job, state=type(job.state)("PENDING", frozenset())),
+    ):
+        assert not allocations.is_of(wrong, mark, "alice", shown)
+
+
+@pytest.mark.parametrize(("code", "shown"), [(0, ("Succeeded", "Completed")), (3, ("Failed", "NonZeroExitCode"))])
+async def test_its_end_is_that_of_its_work(world: JobWorld, code: int, shown: tuple[str, str]) -> None:
+    number = await runs(world)
+    world.job(external={"ended": {"exitCode": code}})
+    await world.until(lambda: is_over(world))
+    assert says(world) == shown
+    assert world.status()["exitCode"] == code
+    assert world.slurm.world.jobs[number].state.base == "CANCELLED"
+    assert world.status()["allocation"]
+    assert f"ended with exit code {code}" in world.condition("Finished")[2]
+    words = f"job {number} was cancelled, since its work has ended (spec.external.ended)"
+    assert world.events.told.count(("Normal", "JobCancelled", words)) == 1
+    await world.until(lambda: not world.kube.objects["slurmjobs", "team", "hello"]["metadata"].get("finalizers"))
+
+
+async def test_what_came_first_is_told(world: JobWorld) -> None:
+    number = await runs(world, time="1")
+    world.slurm.world.time_out(number)
+    world.job(external={"ended": {"exitCode": 0}})
+    await world.until(lambda: is_over(world))
+    assert says(world) == ("Failed", "Timeout")
+
+
+async def test_a_cancellation_by_others_is_one(world: JobWorld) -> None:
+    number = await runs(world)
+    world.slurm.world.cancel_job(number)
+    await world.until(lambda: is_over(world))
+    assert says(world) == ("Failed", "Cancelled")
+    world.job(external={"ended": {"exitCode": 0}})
+    for _ in range(3):
+        await world.step()
+    assert says(world) == ("Failed", "Cancelled")
+
+
+@pytest.mark.parametrize("code", [0, 7])
+async def test_what_has_ended_before_is_never_submitted(world: JobWorld, code: int) -> None:
+    world.job(script=None, external={"ended": {"exitCode": code}})
+    await world.until(lambda: is_over(world))
+    assert says(world) == (("Failed", "NonZeroExitCode") if code else ("Succeeded", "Completed"))
+    assert world.status()["exitCode"] == code
+    assert world.slurm.calls("post_job_submit") == []
+
+
+async def test_a_job_that_waits_ends_with_its_work(world: JobWorld) -> None:
+    create(world, tasks=100)
+    number = await world.submitted()
+    world.job(external={"ended": {"exitCode": 2}})
+    await world.until(lambda: is_over(world))
+    assert says(world) == ("Failed", "NonZeroExitCode")
+    assert world.slurm.world.jobs[number].state.base == "CANCELLED"
+    assert world.status().get("allocation") is None
+
+
+async def test_one_that_slurmctld_has_forgotten_to_have_started_waits_and_is_read_again(world: JobWorld) -> None:
+    number = await runs(world)
+    before = world.status()["allocation"]
+    job = world.slurm.world.jobs[number]
+    world.slurm.world.set_job_state(
+        number, "PENDING", nodes=(), node_list="", start_time=None, gres_detail=(), hold=True, priority=0
+    )
+    await world.until(lambda: world.status()["state"] == "Pending")
+    assert world.status()["allocation"] == before
+    assert world.slurm.calls("delete_job") == []
+    world.slurm.update_node("k-1", state="DOWN")
+    later = job.start_time and job.start_time + timedelta(seconds=5)
+    world.slurm.world.jobs[number] = replace(world.slurm.world.jobs[number], hold=False, priority=1)
+    world.slurm.world.schedule()
+    world.slurm.world.set_job_state(number, "RUNNING", start_time=later)
+    await world.until(lambda: world.status()["state"] == "Running")
+    assert [one["node"] for one in before] == ["k-1"]
+    assert [one["node"] for one in world.status()["allocation"]] == ["k-0"]
+    assert asked(world) == 2
+
+
+async def test_another_start_that_nobody_saw_is_read(world: JobWorld) -> None:
+    number = await runs(world)
+    job = world.slurm.world.jobs[number]
+    later = job.start_time and job.start_time + timedelta(seconds=5)
+    world.slurm.world.set_job_state(number, "RUNNING", start_time=later)
+    await world.until(lambda: asked(world) == 2)
+    await world.until(lambda: world.status()["state"] == "Running")
+
+
+async def test_one_that_slurmctld_has_lost_ends_as_its_work_if_that_is_known(world: JobWorld) -> None:
+    number = await runs(world)
+    world.slurm.world.forget_job(number)
+    await world.until(lambda: is_over(world))
+    assert says(world) == ("Unknown", "EndNotSeen")
+    create(world, "other")
+    number = await world.submitted("other")
+    await world.until(lambda: world.status("other").get("state") == "Running")
+    world.slurm.world.forget_job(number)
+    world.job("other", external={"ended": {"exitCode": 4}})
+    await world.until(lambda: is_over(world, "other"))
+    assert says(world, "other") == ("Failed", "NonZeroExitCode")
+    assert world.status("other")["exitCode"] == 4
+    assert world.slurm.calls("delete_job") == []
+
+
+async def test_a_number_that_was_given_to_another_job_is_not_cancelled(world: JobWorld) -> None:
+    number = await runs(world)
+    queue = world.queues.get("cluster-1")
+    assert queue is not None
+    ours = world.slurm.world.jobs[number]
+    # The list that the operator has is older than the crash.
+    refuse(world, r"GET /slurm/\S+/jobs/")
+    world.slurm.world.jobs[number] = replace(ours, extra="", user="bob", name="another")
+    world.job(external={"ended": {"exitCode": 0}})
+    calls = asked(world)
+    await world.until(lambda: asked(world) > calls)
+    for _ in range(3):
+        await world.step()
+    assert world.slurm.calls("delete_job") == []
+    assert world.slurm.world.jobs[number].is_running
+    assert "JobCancelled" not in world.events.reasons()
+
+
+async def test_more_nodes_than_a_status_holds_are_refused(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocations, "MAX_ALLOCATION", 1)
+    create(world, tasks=6, cpusPerTask=2)
+    await world.submitted()
+    await world.until(lambda: is_over(world))
+    assert says(world) == ("Failed", "Cancelled")
+    assert (
+        f"Slurm gave it 2 nodes, and a job without a script may have {kind.MAX_ALLOCATION}"
+        in (world.condition("Finished")[2])
+    )
+    assert "AllocationTooLarge" in world.events.reasons()
+    assert world.status().get("allocation") is None
+
+
+@pytest.mark.parametrize("is_dry", [False, True])
+async def test_a_slurm_that_is_too_old_is_named(is_dry: bool) -> None:
+    async with job_world(release="24.11.5") as world:
+        create(world, dryRun=is_dry)
+        await world.until(lambda: world.condition("Submitted")[1] == "SubmissionRefused")
+        assert "a job without a script (spec.external) needs Slurm 26.05.3 or newer" in world.condition("Submitted")[2]
+        assert world.slurm.calls("post_job_submit") == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"script": "#!/bin/sh\n"}, "spec.script"),
+        ({"env": [{"name": "A"}]}, "spec.env"),
+        ({"workingDirectory": "/data"}, "spec.workingDirectory"),
+        ({"requeue": True}, "spec.requeue"),
+        ({"parameters": {"kill_warning_signal": "USR1"}}, "spec.parameters.kill_warning_signal"),
+        ({"parameters": {"flags": ["STEPMGR_ENABLED"]}}, "spec.parameters.flags"),
+    ],
+)
+async def test_what_means_nothing_to_it_is_refused(world: JobWorld, spec: dict[str, Any], field: str) -> None:
+    world.job(**{"script": None, "external": {}, **spec})
+    await world.until(lambda: world.condition("Submitted")[1] == "InvalidSpec")
+    assert field in world.condition("Submitted")[2]
+    assert world.slurm.calls("post_job_submit") == []
+
+
+async def test_others_wait_for_the_end_of_its_work(world: JobWorld) -> None:
+    await runs(world)
+    world.slurm.add_node("w-0", cpus=8)
+    world.job("next", dependsOn=[{"name": "hello"}])
+    world.job("never", dependsOn=[{"name": "hello", "type": "afternotok"}])
+    await world.until(lambda: world.condition("Submitted", "next")[1] == "DependencyNotFinished")
+    world.job(external={"ended": {"exitCode": 0}})
+    await world.until(lambda: world.status("next").get("jobId"))
+    await world.until(lambda: world.condition("Submitted", "never")[1] == "DependencyNeverSatisfied")
+
+
+# accounting
+
+
+async def test_accounting_has_the_end_of_its_work(world: JobWorld) -> None:
+    world.cluster(**ACCOUNTING)
+    number = await runs(world)
+    world.job(external={"ended": {"exitCode": 3, "comment": "pod a: OOMKilled"}})
+    await world.until(lambda: world.status().get("recorded"))
+    record = await _client(world).db.job(number)
+    assert record.derived_exit_code is not None
+    assert (record.derived_exit_code.return_code, record.comment) == (3, "pod a: OOMKilled")
+    calls = len(world.slurm.calls("db_post_job"))
+    await world.until(lambda: not world.kube.objects["slurmjobs", "team", "hello"]["metadata"].get("finalizers"))
+    for _ in range(3):
+        await world.step()
+    assert len(world.slurm.calls("db_post_job")) == calls == 1
+
+
+async def test_accounting_is_told_again_until_it_knows_the_job(world: JobWorld) -> None:
+    world.cluster(**ACCOUNTING)
+    await runs(world)
+    refuse(world, r"GET /slurmdb/\S+/job/\d+")
+    world.job(external={"ended": {"exitCode": 3}})
+    await world.until(lambda: is_over(world))
+    await world.until(lambda: world.slurm.calls("db_get_job"))
+    calls = len(world.slurm.calls("db_get_job"))
+    for _ in range(5):
+        await world.step()
+    assert len(world.slurm.calls("db_get_job")) == calls
+    assert world.kube.objects["slurmjobs", "team", "hello"]["metadata"]["finalizers"]
+    world.slurm.faults.clear()
+    world.ahead += timedelta(seconds=execute.PAUSES_S[-1])
+    await world.until(lambda: world.status().get("recorded"))
+
+
+async def test_the_operator_gives_up_at_last_and_says_so(world: JobWorld) -> None:
+    world.cluster(**ACCOUNTING)
+    number = await runs(world)
+    refuse(world, r"GET /slurmdb/\S+/job/\d+")
+    world.job(external={"ended": {"exitCode": 3}})
+    await world.until(lambda: is_over(world))
+    await world.until(lambda: world.slurm.calls("db_get_job"))
+    world.ahead += external.RECORDED
+    await world.until(lambda: world.status().get("recorded") is False)
+    (told,) = [message for _, reason, message in world.events.told if reason == "EndNotRecorded"]
+    assert f"the exit code 3 of job {number} is not in Slurm's accounting" in told
+    await world.until(lambda: not world.kube.objects["slurmjobs", "team", "hello"]["metadata"].get("finalizers"))
+
+
+async def test_the_record_of_another_job_with_its_number_is_left_alone(world: JobWorld) -> None:
+    world.cluster(**ACCOUNTING)
+    number = await runs(world)
+    refuse(world, r"GET /slurmdb/\S+/job/\d+")
+    world.job(external={"ended": {"exitCode": 3}})
+    await world.until(lambda: world.slurm.calls("db_get_job"))
+    world.slurm.world.jobs[number] = replace(world.slurm.world.jobs[number], extra="another")
+    world.slurm.faults.clear()
+    world.ahead += external.RECORDED
+    await world.until(lambda: world.status().get("recorded") is False)
+    assert world.slurm.calls("db_post_job") == []
+    (told,) = [message for _, reason, message in world.events.told if reason == "EndNotRecorded"]
+    assert "is another job" in told
+
+
+async def test_an_object_that_is_deleted_waits_for_accounting_a_little(world: JobWorld) -> None:
+    world.cluster(**ACCOUNTING)
+    number = await runs(world)
+    refuse(world, r"GET /slurmdb/\S+/job/\d+")
+    world.job(external={"ended": {"exitCode": 3}})
+    await world.step()
+    world.delete()
+    await world.until(lambda: world.slurm.calls("db_get_job"))
+    assert world.exists()
+    world.slurm.faults.clear()
+    world.ahead += timedelta(seconds=20)
+    await world.until(lambda: not world.exists())
+    record = await _client(world).db.job(number)
+    assert record.derived_exit_code is not None
+    assert record.derived_exit_code.return_code == 3
+
+
+async def test_without_accounting_nothing_is_told(world: JobWorld) -> None:
+    await runs(world)
+    world.job(external={"ended": {"exitCode": 3}})
+    await world.until(lambda: not world.kube.objects["slurmjobs", "team", "hello"]["metadata"].get("finalizers"))
+    assert world.status().get("recorded") is None
+    assert world.slurm.calls("db_get_job") == []
+
+
+def _client(world: JobWorld) -> Any:
+    entry = world.clients.get("cluster-1")
+    assert entry is not None
+    return entry.client

@@ -12,6 +12,7 @@ module                concern
 `tasks`               background tasks whose crash ends the process
 `health`              `/livez`, `/readyz`, `/healthz` and `/metrics`
 `loop_lag`            how late the event loop runs
+`one_a_turn`          work of which one piece is begun in a turn of the event loop
 `threads`             a pool of threads for each purpose
 `garbage_collection`  the garbage collector and big caches
 `logging`             one line per record, with the object it is about

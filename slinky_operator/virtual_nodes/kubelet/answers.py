@@ -17,6 +17,7 @@ from typing import Final
 
 from aiohttp import web
 
+from slinky_operator.runtime.one_a_turn import OneATurn
 from slinky_operator.slurm.connection.job_output import JobOutput, Piece
 from slinky_operator.virtual_nodes import arrival
 from slinky_operator.virtual_nodes.kubelet import log_request
@@ -104,6 +105,8 @@ class Answers:
         self._mark = mark
         self._limits = limits
         self._now = now
+        # A look and the request that follows it take 1 ms, and followers that were served together look together.
+        self._looks = OneATurn()
         self.streams = Shares(limits.each, limits.total)
         """Outputs that are being sent, by namespace."""
 
@@ -163,6 +166,7 @@ class Answers:
         uid = served.pod["metadata"].get("uid")
 
         async def look() -> Look:
+            await self._looks.turn()
             found = self._pods.find(namespace, name)
             if found is None or found.pod["metadata"].get("uid") != uid:
                 raise NotServed(HTTPStatus.NOT_FOUND, f'pod "{name}" is gone')

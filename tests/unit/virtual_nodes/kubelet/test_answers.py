@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from urllib.parse import parse_qs
@@ -19,6 +20,8 @@ from slinky_operator.slurm.connection.job_output import JobOutput
 from slinky_operator.virtual_nodes.arrival import PATH as PATH_OF_MARK
 from slinky_operator.virtual_nodes.kubelet.answers import Limits
 from slinky_operator.virtual_nodes.kubelet.listener import EACH
+from slinky_operator.virtual_nodes.kubelet.output import Source, Sources
+from slinky_operator.virtual_nodes.kubelet.served_pods import ServedPod
 from tests.support.kubelet_callers import Api, ask, caller, kubelet_api, objects_of_slurm, until
 from tests.support.memory_kube import MemoryKube
 
@@ -81,6 +84,34 @@ async def test_whoever_arrives_reads_the_mark_of_the_process_and_nothing_else(ap
     api.leads[0] = True
     assert (await ask(api.port, f"{PATH_OF_MARK}/more", caller()))[0] == 401
     await until(lambda: not len(api.service._listener.unknown), "places are not given back")
+
+
+async def test_of_followers_that_come_together_one_looks_in_a_turn_of_the_event_loop(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of, loop, turn, looks = Sources.of, asyncio.get_running_loop(), 0, Counter[int]()
+
+    def count() -> None:
+        nonlocal turn
+        turn += 1
+        loop.call_soon(count)
+
+    async def look(sources: Sources, found: ServedPod, container: str) -> Source:
+        looks[turn] += 1
+        return await of(sources, found, container)
+
+    loop.call_soon(count)
+    monkeypatch.setattr(Sources, "of", look)
+    api.table.put("team", "p", PATH, state="Succeeded")
+    # All have been answered with the first bytes of TLS before the first one asks.
+    context = caller()
+    opened = [await asyncio.open_connection("127.0.0.1", api.port, ssl=context) for _ in range(EACH // 2)]
+    for _, writer in opened:
+        writer.write(f"GET {LOGS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n".encode())
+    answers = await asyncio.gather(*(reader.read() for reader, _ in opened))
+    assert {one.split()[1] for one in answers} == {b"200"}
+    assert sum(looks.values()) >= len(opened)
+    assert set(looks.values()) == {1}
 
 
 async def test_output_is_sent_to_those_who_may_use_the_node(api: Api) -> None:

@@ -129,6 +129,10 @@ class NodeSetCondition(StrEnum):
     """Nodes get no jobs although the operator does not drain them: they are down, do not respond, have an invalid
     registration, or are drained by others. The message has their names, Slurm's reason, who set it and when."""
 
+    HEALTH_BUDGET_REACHED = "HealthBudgetReached"
+    """Rules of ``spec.health`` match more Nodes than ``maxUnhealthy`` lets them drain: the message has those that wait.
+    Absent without ``spec.health``."""
+
     CLUSTER_GONE = "ClusterGone"
     """The Cluster no longer exists, and it is unknown whether the remaining pods hold jobs."""
 
@@ -313,6 +317,8 @@ class Reason(StrEnum):
     DRAIN_TIMED_OUT = "DrainTimedOut"
     JOB_END_FORGOTTEN = "JobEndForgotten"
     CORDONED = "Cordoned"
+    UNHEALTHY = "Unhealthy"
+    HEALTH_BUDGET_REACHED = "HealthBudgetReached"
     FOREIGN_DRAIN = "ForeignDrain"
     SCALING_MODE_FIXED = "ScalingModeFixed"
     NODES_NOT_WATCHED = "NodesNotWatched"

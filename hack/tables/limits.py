@@ -71,6 +71,19 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
         Limit(
             f"{_KINDS}.nodeset.spec:MAX_FUTURE_NODES", "nodes that jobs may wait for (autoscaling)", "nodes", "refused"
         ),
+        Limit(f"{_KINDS}.nodeset.health:MAX_RULES", "rules of a NodeSet for conditions of Nodes", "rules", "refused"),
+        Limit(
+            "slinky_operator.nodeset.model.kubernetes_nodes:MOST_CONDITIONS",
+            "conditions of a Node",
+            "conditions",
+            "the others are not read",
+        ),
+        Limit(
+            "slinky_operator.nodeset.model.kubernetes_nodes:LONGEST_REASON",
+            "what a Node says in the reason of a Slurm node",
+            "characters",
+            "cut",
+        ),
         Limit(f"{_KINDS}.slurmjob.submission:MAX_SCRIPT", "script of a SlurmJob", "characters", "refused"),
         Limit(
             "slurm_client.notation.sbatch.options:MOST",

@@ -14,6 +14,7 @@ room              concern
 `placement`       how many pods, on which Kubernetes Nodes, with which names and claims
 `disruption`      what makes a node unavailable, and the order in which pods are deleted
 `drain`           why a node is drained, and the steps from the drain to the deletion of its pod
+`health`          which nodes are drained since their Kubernetes Node is bad, within a budget
 `execute`         carries out a plan: each write is checked again right before it is sent
 `report`          status, conditions, status text and Events
 `spec`            what the controller exports to the process

@@ -131,7 +131,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         self._ask_volumes = ask_volumes
         self._now = now
         self._clock = clock
-        hosts = Hosts() if watch_hosts else None
+        hosts = Hosts(now) if watch_hosts else None
         self._observer = Observer(
             nodesets,
             clusters,

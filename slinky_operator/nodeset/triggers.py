@@ -12,6 +12,7 @@ from slinky_operator.kube.cache.informer import Handler
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS, PERSISTENTVOLUMECLAIMS, PODS
+from slinky_operator.nodeset.health import rules
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import pod_facts
@@ -157,14 +158,23 @@ class NodeSetTriggers:
     def host(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Kubernetes Nodes: NodeSets with pods there, and those that may want one there.
 
-        None if nothing relevant has changed.
+        None if nothing relevant has changed; of a condition only NodeSets with pods there and a rule for it.
         """
-        host = self._hosts.observe(old, new) if self._hosts is not None else None
-        if host is None:
+        change = self._hosts.observe(old, new) if self._hosts is not None else None
+        if change is None:
             return
-        found = {_key_of_owner(pod) for pod in self._pods.find(HOST_INDEX, host.name)}
-        found.update(key_of(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset))
+        found = {_key_of_owner(pod) for pod in self._pods.find(HOST_INDEX, change.host.name)}
+        if change.conditions:
+            found = {key for key in found if not change.conditions.isdisjoint(self._conditions_read(key))}
+        else:
+            found.update(key_of(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset))
         yield from found
+
+    def _conditions_read(self, key: Key) -> frozenset[str]:
+        """Types of conditions of Kubernetes Nodes for which a NodeSet has rules."""
+        nodeset = self._nodesets.get(*key)
+        health = ((nodeset or {}).get("spec") or {}).get("health")
+        return rules.types_read(health) if isinstance(health, Mapping) else frozenset()
 
     def contact(self, cluster_uid: str) -> Iterable[Key]:
         """Change of the connection to a Cluster's Slurm: all NodeSets that name it."""

@@ -298,7 +298,7 @@ def test_every_field_of_a_nodeset_is_read(reads: Reads) -> None:
             steps = [(step, int(number or 0)) for step, _, number in (one.partition(":") for one in TOO_LATE.split())]
             runner.run(settling.live(begin, steps))
             for seed in range(HISTORIES // 2):
-                runner.run(settling.live(begin, history(seed, on_hosts=on_hosts)))
+                runner.run(settling.live(begin, history(seed, on_hosts=on_hosts, of_health=True)))
     scaled = AutoscaledWorld()
     scaled.nodeset("compute")
     asyncio.run(scaled.step())

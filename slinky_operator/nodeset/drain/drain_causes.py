@@ -1,12 +1,12 @@
 """Why the node of each pod is drained: a scale-in, a cordon, an update and so on.
 
 The list of causes is `slurm_nodes.drains.Cause`. Those that an administrator reverts, so that the pod stays, are found
-by `cordons`; the others are assigned in `assign_causes`.
+by `cordons`; what is drained for its health is chosen by `health.choice`; the others are assigned in `assign_causes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from slinky_operator.nodeset.disruption import repairs, rolling_update, victims
@@ -37,6 +37,7 @@ def assign_causes(
     chosen: Sequence[Member],
     waits: Mapping[str, repairs.UnregisteredPod],
     awaited: int,
+    unhealthy: Collection[str],
     now: datetime,
 ) -> dict[str, frozenset[Cause]]:
     """The causes for which the node of each pod is to be drained.
@@ -51,6 +52,8 @@ def assign_causes(
         Pods that run and have not registered, by name.
     awaited
         How many pods are missing and will be created.
+    unhealthy
+        Names of the pods whose nodes are drained for the health of their Kubernetes Nodes (`health.choice`).
     now
         The time.
     """
@@ -67,6 +70,8 @@ def assign_causes(
         causes[member.name].add(Cause.NODE_MISMATCH)
     for member in live:
         causes[member.name] |= cordons(snapshot, member.pod)
+        if member.name in unhealthy:
+            causes[member.name].add(Cause.HEALTH)
     staying = [member for member in live if not causes[member.name]]
     # They keep their slots, and are missing until they are available, as others are.
     cordoned = [one for one in live if causes[one.name] and drains.CORDONS.issuperset(causes[one.name])]

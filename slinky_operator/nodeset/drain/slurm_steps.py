@@ -7,7 +7,7 @@ from datetime import datetime
 
 from slinky_operator.nodeset.disruption import eviction, rolling_update, victims
 from slinky_operator.nodeset.drain import deadline, forgotten_ends, pod_condition, slurmd_questions
-from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model import kubernetes_nodes, pod_state
 from slinky_operator.nodeset.model.actions import (
     Action,
     AskForEnds,
@@ -65,7 +65,11 @@ def undrains(snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, fr
 
 
 def drains_to_write(
-    snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
+    snapshot: Snapshot,
+    live: Sequence[Member],
+    causes: Mapping[str, frozenset[Cause]],
+    unhealthy: Mapping[str, str],
+    now: datetime,
 ) -> list[Action]:
     """Drain nodes for which there is a cause: one action for each set of causes and reason.
 
@@ -75,6 +79,8 @@ def drains_to_write(
         The pods that are neither being deleted nor ended.
     causes
         The causes for which the node of each pod is drained, by name of the pod.
+    unhealthy
+        What the reason says of the Node of a pod that is drained for its health, by name of the pod.
     now
         The time; timezone-aware.
     """
@@ -83,7 +89,8 @@ def drains_to_write(
         why = causes.get(member.name, frozenset())
         if _needs_drain(snapshot, member, why):
             host = snapshot.host_of(member.pod) if Cause.NODE_CORDON in why else None
-            words = host.why_cordoned if host is not None else ""
+            told = [host.why_cordoned if host is not None else "", unhealthy.get(member.name, "")]
+            words = kubernetes_nodes.one_line("; ".join(filter(None, told)))
             alike.setdefault((why, words), []).append(member)
     return [
         Drain(

@@ -4,18 +4,24 @@ A fact that rules need is a field of `KubernetesNode`, filled by `read`, from wh
 `reconcile.cached.indexes.prune_node` leaves of a Node.
 
 In this code a *node* is Slurm's and a *host* is a Kubernetes Node. Two hosts that compare equal mean the same to every
-NodeSet: a heartbeat makes no difference, and triggers no pass.
+NodeSet: a heartbeat makes no difference, and triggers no pass. Conditions are apart from that: they concern only
+NodeSets that have rules for them (`health.rules`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.text import moment
+
+MOST_CONDITIONS: Final = 128
+"""Conditions of a Node that are read; any beyond are not."""
 
 LONGEST_REASON: Final = 256
 """Characters of a Node's own reason in the reason of a Slurm node."""
@@ -33,6 +39,26 @@ class Taint:
     key: str
     value: str
     effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCondition:
+    """A condition of a Node; equal to another of the same status since the same time, whatever the two say."""
+
+    type: str
+    status: str
+    """True, False or Unknown; empty if the Node had the condition and has it no more."""
+    changed: str = ""
+    """`lastTransitionTime`, as written."""
+    seen_at: datetime | None = field(default=None, compare=False)
+    """When the operator first saw this status, if `changed` is no time, or was in the future then."""
+    reason: str = field(default="", compare=False)
+    message: str = field(default="", compare=False)
+
+    @property
+    def since(self) -> datetime | None:
+        """Since when it has this status; None if neither the Node nor the operator knows."""
+        return self.seen_at if self.seen_at is not None else _time(self.changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +81,74 @@ class KubernetesNode:
     cordoned: bool = False
     why_cordoned: str = ""
     """Its reason annotation, else the bad conditions; empty if it is not cordoned or nothing says why."""
+    conditions: tuple[NodeCondition, ...] = field(default=(), compare=False)
+    """Its conditions, and those that it had while this process ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostChange:
+    """A change of a Node that may matter to NodeSets."""
+
+    host: KubernetesNode
+    """The Node as it is; one that is gone as it was."""
+    conditions: frozenset[str] = frozenset()
+    """Types of the conditions that changed, if nothing else did: only those with rules for them need to know."""
 
 
 class Hosts:
-    """All Kubernetes Nodes, kept by a handler of their informer."""
+    """All Kubernetes Nodes, kept by a handler of their informer.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    now
+        The wall clock, for conditions that do not say since when they have their status.
+    """
+
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._now = now
         self._all: dict[str, KubernetesNode] = {}
         self._given = False
         """Whether a caller holds the current mapping."""
 
-    def observe(self, old: Object | None, new: Object | None) -> KubernetesNode | None:
-        """Apply a change; returns the old or new Node if the change matters to a NodeSet."""
+    def observe(self, old: Object | None, new: Object | None) -> HostChange | None:
+        """Apply a change; returns it if it matters to a NodeSet."""
         obj = new if new is not None else old
         if obj is None:
             return None
         name = obj["metadata"]["name"]
         before, after = self._all.get(name), read(new) if new is not None else None
-        if before == after:
+        if before is not None and after is not None:
+            is_other = old is not None and old["metadata"].get("uid") != obj["metadata"].get("uid")
+            after = replace(after, conditions=self._since(() if is_other else before.conditions, after.conditions))
+            changed = frozenset(one.type for one in {*before.conditions} ^ {*after.conditions})
+            if before == after and not changed and _says_the_same(before, after):
+                return None
+        elif after is not None:
+            after, changed = replace(after, conditions=self._since((), after.conditions)), frozenset()
+        elif before is None:
             return None
+        else:
+            changed = frozenset()
         if self._given:
             self._all, self._given = dict(self._all), False
-        if after is not None:
-            self._all[name] = after
-        else:
+        if after is None:
             del self._all[name]
-        return after if after is not None else before
+            return HostChange(before) if before is not None else None
+        self._all[name] = after
+        if before != after:
+            return HostChange(after)
+        return HostChange(after, changed) if changed else None
+
+    def _since(self, before: tuple[NodeCondition, ...], after: tuple[NodeCondition, ...]) -> tuple[NodeCondition, ...]:
+        """Conditions with the time at which they were first seen as they are, where their own time is of no use."""
+        known = {one.type: one for one in before}
+        now = self._now()
+        found = [_dated(one, known.get(one.type), now) for one in after]
+        gone = known.keys() - {one.type for one in after}
+        left = [
+            known[kind] if not known[kind].status else NodeCondition(kind, "", seen_at=now) for kind in sorted(gone)
+        ]
+        return (*found, *left)[:MOST_CONDITIONS]
 
     def picture(self) -> Mapping[str, KubernetesNode]:
         """The current Nodes by name; the returned mapping does not change."""
@@ -104,14 +172,52 @@ def read(obj: Mapping[str, Any]) -> KubernetesNode:
             for taint in spec.get("taints") or ()
         ),
         features=_features(annotations),
-        topology=_one_line(str(annotations.get(labels.ANNOTATION_TOPOLOGY_SPEC) or "")),
+        topology=one_line(str(annotations.get(labels.ANNOTATION_TOPOLOGY_SPEC) or "")),
         disk_pressure=any(
             condition.get("type") == "DiskPressure" and condition.get("status") == "True"
             for condition in (obj.get("status") or {}).get("conditions") or ()
         ),
         cordoned=cordoned,
         why_cordoned=_why_cordoned(obj) if cordoned else "",
+        conditions=_conditions(obj.get("status") or {}),
     )
+
+
+def _conditions(status: Mapping[str, Any]) -> tuple[NodeCondition, ...]:
+    """The conditions, one for each type; texts are those of the cached Node, which cost nothing more."""
+    found = {
+        kind: NodeCondition(
+            kind,
+            str(condition.get("status") or ""),
+            str(condition.get("lastTransitionTime") or ""),
+            reason=str(condition.get("reason") or ""),
+            message=str(condition.get("message") or ""),
+        )
+        for condition in (status.get("conditions") or ())[:MOST_CONDITIONS]
+        if (kind := str(condition.get("type") or ""))
+    }
+    return tuple(found.values())
+
+
+def _dated(one: NodeCondition, before: NodeCondition | None, now: datetime) -> NodeCondition:
+    """A condition with the time at which it was first seen, if its own is none, or later than that."""
+    if before == one and before is not None:
+        return one if before.seen_at is None else replace(one, seen_at=before.seen_at)
+    changed = _time(one.changed)
+    return one if changed is not None and changed <= now else replace(one, seen_at=now)
+
+
+def _time(text: str) -> datetime | None:
+    """A time with its zone, as the API server writes it; None if it is none."""
+    found = moment(text)
+    return found if found is not None and found.tzinfo is not None else None
+
+
+def _says_the_same(before: KubernetesNode, after: KubernetesNode) -> bool:
+    """Whether all conditions have the same texts; others are kept for the next drain, and trigger nothing."""
+    return [(one.reason, one.message) for one in before.conditions] == [
+        (one.reason, one.message) for one in after.conditions
+    ]
 
 
 def _node_name(metadata: Mapping[str, Any]) -> str:
@@ -136,7 +242,7 @@ def _integer(text: str | None) -> int:
 
 def _why_cordoned(obj: Mapping[str, Any]) -> str:
     given = labels.read(obj["metadata"].get("annotations"), labels.ANNOTATION_NODE_CORDON_REASON)
-    return _one_line(given or "; ".join(_bad_conditions(obj.get("status") or {})))
+    return one_line(given or "; ".join(_bad_conditions(obj.get("status") or {})))
 
 
 def _bad_conditions(status: Mapping[str, Any]) -> list[str]:
@@ -153,7 +259,7 @@ def _bad_conditions(status: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """A text that Slurm can show on one line: printable, single spaces, not too long."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     return _SPACE.sub(" ", printable).strip()[:LONGEST_REASON]

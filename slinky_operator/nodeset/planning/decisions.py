@@ -13,6 +13,8 @@ from slinky_api import labels
 from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
 from slinky_operator.nodeset.drain.deadline import Overdue
+from slinky_operator.nodeset.health import choice
+from slinky_operator.nodeset.health.choice import HealthChoice
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_state import State
@@ -40,6 +42,8 @@ class Decisions:
     creation: Creation = field(default_factory=Creation)
     causes: Mapping[str, frozenset[Cause]] = field(default_factory=dict)
     """The causes for which the node of each pod is drained, by name of the pod."""
+    health: HealthChoice = field(default_factory=HealthChoice)
+    """Which nodes are drained for the health of their Kubernetes Nodes, and which wait for that."""
     states: Mapping[str, State] = field(default_factory=dict)
     """State of each pod, by name."""
     overdue: Mapping[str, Overdue] = field(default_factory=dict)
@@ -80,7 +84,11 @@ def decide(seen: Survey) -> Decisions:
     victims = drain_causes.scale_in_victims(snapshot, layout, now)
     is_creating = bool(layout.missing) and creation.is_possible(snapshot)
     created = creation.choose(snapshot, layout, live) if is_creating else Creation()
-    causes = drain_causes.assign_causes(snapshot, live, layout, victims, seen.unregistered, created.awaited, now)
+    leaving = {member.name for member in (*victims, *layout.misplaced)}
+    health = choice.choose(snapshot, live, layout.desired if layout.desired is not None else len(live), leaving, now)
+    causes = drain_causes.assign_causes(
+        snapshot, live, layout, victims, seen.unregistered, created.awaited, health.drained, now
+    )
     overdue = slurm_steps.overdue(snapshot, live, causes, now) if readable and not skip_drain else ()
     cleanup = RecordCleanup()
     if readable:
@@ -92,6 +100,7 @@ def decide(seen: Survey) -> Decisions:
         victims=victims,
         creation=created,
         causes=causes,
+        health=health,
         states={
             member.name: pod_state.classify(member, snapshot.slurm, causes.get(member.name, frozenset()))
             for member in snapshot.members

@@ -102,7 +102,7 @@ def _drain(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Seque
         return ()
     return [
         *slurm_steps.undrains(seen.snapshot, seen.live, decided.causes),
-        *slurm_steps.drains_to_write(seen.snapshot, seen.live, decided.causes, seen.now),
+        *slurm_steps.drains_to_write(seen.snapshot, seen.live, decided.causes, decided.health.drained, seen.now),
     ]
 
 

@@ -65,8 +65,8 @@ def wake_up(snapshot: Snapshot, decided: Decisions, live: Sequence[Member], now:
             left = snapshot.nodeset.spec.min_ready_seconds - (now - pod.ready_since).total_seconds()
             if left > 0:
                 times.append(left)
-    asked_in = volume_questions.due_in(snapshot, now)
-    return min([*times, *([asked_in] if asked_in is not None else [])], default=None)
+    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up)
+    return min([*times, *(seconds for seconds in later if seconds is not None)], default=None)
 
 
 def _gone_soon(snapshot: Snapshot, now: datetime) -> list[float]:

@@ -4,6 +4,7 @@
 module                    concern
 ========================  ==============================================================================
 `forgotten`               what Slurm has forgotten: ends of jobs that delay drains, nodes of pods
+`health`                  whether the budget of `spec.health` lets all bad nodes be drained
 `missing_cluster`         the message of a NodeSet that names a Cluster which does not exist
 `out_of_service`          nodes that get no jobs although the operator does not drain them: which
 `progress`                what a NodeSet is doing: the conditions `Progressing` and `Draining`

@@ -119,6 +119,7 @@ DRAIN_REASONS: Final = {
     drains.Cause.REPAIR: Reason.REPAIRING,
     drains.Cause.CORDON: Reason.CORDONED,
     drains.Cause.NODE_CORDON: Reason.CORDONED,
+    drains.Cause.HEALTH: Reason.UNHEALTHY,
 }
 
 DRAIN_ORDER: Final = (
@@ -126,6 +127,7 @@ DRAIN_ORDER: Final = (
     Reason.SCALING_IN,
     Reason.UPDATING,
     Reason.REPAIRING,
+    Reason.UNHEALTHY,
     Reason.CORDONED,
 )
 """Which reason the condition shows where nodes drain for several."""

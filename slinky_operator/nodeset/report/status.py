@@ -21,7 +21,7 @@ from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
 from slinky_operator.nodeset.planning.decisions import Decisions
-from slinky_operator.nodeset.report import out_of_service, progress, summary, troubles, volumes
+from slinky_operator.nodeset.report import health, out_of_service, progress, summary, troubles, volumes
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble
 from slinky_operator.reconcile.failures import Failure
@@ -192,8 +192,9 @@ class _Findings:
 
 def _conditions(snapshot: Snapshot, found: Decisions, counts: Counts, told: _Findings) -> list[Condition]:
     trouble = _with(told.failure, _all(told.troubles))
-    # Nodes whose volumes have little room serve.
-    unready = _with(told.failure, _all([one for one in told.troubles if one.reason not in volumes.REASONS]))
+    # Nodes whose volumes have little room serve, and so do those that the budget does not let drain.
+    serving = volumes.REASONS | health.REASONS
+    unready = _with(told.failure, _all([one for one in told.troubles if one.reason not in serving]))
     busy = told.progress
     held_back = told.held_back if busy is None else None
     slurm = snapshot.slurm
@@ -211,6 +212,7 @@ def _conditions(snapshot: Snapshot, found: Decisions, counts: Counts, told: _Fin
         _condition(NodeSetCondition.DEGRADED, trouble),
         _condition(NodeSetCondition.DRAINING, progress.draining(snapshot, found)),
         *_kept_records(snapshot, found),
+        *health.conditions(snapshot, found),
         *volumes.conditions(snapshot, volumes.told(snapshot)),
         _out_of_service(snapshot, found),
         _condition(NodeSetCondition.NAME_CONFLICT, _conflicts(snapshot, found)),

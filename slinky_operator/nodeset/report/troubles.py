@@ -26,6 +26,7 @@ from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import (
     forgotten,
+    health,
     missing_cluster,
     out_of_service,
     volumes,
@@ -40,6 +41,7 @@ EVENTFUL: Final = frozenset(
         Reason.CONTAINER_NOT_CREATED,
         Reason.CRASH_LOOP_BACK_OFF,
         Reason.DRAIN_TIMED_OUT,
+        Reason.HEALTH_BUDGET_REACHED,
         Reason.IMAGE_PULL_BACK_OFF,
         Reason.INVALID_REGISTRATION,
         Reason.INVALID_SPEC,
@@ -105,6 +107,7 @@ def find_all(snapshot: Snapshot, found: Decisions, refusals: Sequence[str], now:
     if snapshot.slurm.readable:
         troubles += [Trouble(*one) for one in forgotten.jobs(snapshot, found, now)]
         troubles += [*_overdue(snapshot, found), *_unregistered(snapshot, found, now)]
+    troubles += [Trouble(*one) for one in health.told(snapshot, found)]
     troubles += [Trouble(*one) for one in volumes.told(snapshot)]
     return troubles
 

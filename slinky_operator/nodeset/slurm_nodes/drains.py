@@ -43,7 +43,8 @@ class Cause(StrEnum):
     """Why a node is drained, as the reason in Slurm shows it.
 
     A cause is in `TIMED`, `CORDONS` or neither; deadlines, deletions and eviction depend on these and on `REMOVAL`.
-    `drain.drain_causes` decides when a cause applies, `placement.claim_retention` which of them delete claims.
+    `drain.drain_causes` decides when a cause applies, `health.choice` when `HEALTH` does, `placement.claim_retention`
+    which of them delete claims.
     """
 
     SCALE_IN = "scale-in"
@@ -52,6 +53,8 @@ class Cause(StrEnum):
     """Of the pod, by its annotation."""
     NODE_CORDON = "node-cordon"
     """Of the Kubernetes Node it runs on."""
+    HEALTH = "health"
+    """A rule of the NodeSet matches a condition of that Node."""
     NODE_MISMATCH = "node-mismatch"
     """The NodeSet no longer matches the Kubernetes Node."""
     REPAIR = "repair"
@@ -68,8 +71,8 @@ TIMED: Final = frozenset({Cause.SCALE_IN, Cause.UPDATE, Cause.NODE_MISMATCH, Cau
 REMOVAL: Final = TIMED | {Cause.REPAIR}
 """Causes for which the pod is deleted once its node is drained; after a cordon it stays."""
 
-CORDONS: Final = frozenset({Cause.CORDON, Cause.NODE_CORDON})
-"""Causes that an administrator reverts; the pod stays."""
+CORDONS: Final = frozenset({Cause.CORDON, Cause.NODE_CORDON, Cause.HEALTH})
+"""Causes that an administrator reverts, or the end of a Node's trouble; the pod stays."""
 
 
 def reason(causes: Iterable[Cause], owner: str, words: str = "") -> str:
@@ -163,11 +166,18 @@ def needs_write(node: Node, causes: Collection[Cause]) -> bool:
 
     Slurm records when a reason was written. A node that was cordoned for a week and is now to be removed is drained
     again, so that its jobs have the time that the spec gives them; so is one that was to be removed and is now only
-    cordoned, unless its update goes on afterwards (`drain.slurm_steps`).
+    cordoned, unless its update goes on afterwards (`drain.slurm_steps`), and one that a rule of `health` begins or ends
+    to keep drained.
     """
     if not node.is_drain or registration.is_stale_drain(node):
         return True
-    return is_ours(node) and TIMED.isdisjoint(causes) != TIMED.isdisjoint(causes_in(node))
+    if not is_ours(node):
+        return False
+    before = causes_in(node)
+    if TIMED.isdisjoint(causes) and TIMED.isdisjoint(before):
+        # The reason is what counts towards the budget of `health`, and no time depends on it here.
+        return (Cause.HEALTH in causes) != (Cause.HEALTH in before)
+    return TIMED.isdisjoint(causes) != TIMED.isdisjoint(before)
 
 
 def to_drain(

@@ -67,9 +67,9 @@ def prune_node(obj: Object) -> None:
         key: metadata[key] for key in ("name", "uid", "resourceVersion", "labels", "annotations") if key in metadata
     }
     obj["spec"] = {key: spec[key] for key in ("unschedulable", "taints") if key in spec}
+    kept = ("type", "status", "reason", "message", "lastTransitionTime")
     conditions = [
-        {key: condition[key] for key in ("type", "status", "reason", "message") if key in condition}
-        for condition in status.get("conditions") or ()
+        {key: condition[key] for key in kept if key in condition} for condition in status.get("conditions") or ()
     ]
     capacity = {
         key: value

@@ -66,6 +66,21 @@ def test_random_histories_never_do_harm_and_settle(worlds: Worlds, first: int) -
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("first", range(0, HISTORIES // 2, PART))
+def test_drains_for_the_health_of_nodes_keep_to_their_rules_and_settle(worlds: Worlds, first: int) -> None:
+    runner, *begins = worlds
+    wrong: list[str] = []
+    for seed in range(first, min(first + PART, HISTORIES // 2)):
+        begin = begins[seed % len(begins)]
+        try:
+            runner.run(settling.live(begin, history(seed, on_hosts=begin.on_hosts, of_health=True)))
+        except harness.Violated as error:
+            wrong.append(f"history {seed}: {error}")
+
+    assert not wrong, "\n".join(wrong[:5])
+
+
+@pytest.mark.timeout(900)
 def test_old_answers_about_jobs_do_no_harm(worlds: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there are many jobs, plans are made with answers as old as that."""
     monkeypatch.setattr(doors, "SHARED_FOR", 25.0)

@@ -8,6 +8,7 @@ from slinky_api import labels
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.loginset.triggers import LoginSetTriggers
+from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.triggers import NodeSetTriggers
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
@@ -44,6 +45,36 @@ def test_a_cluster_wakes_its_nodesets_when_the_name_of_one_that_has_gone_is_free
         {"metadata": {**about, "name": "c"}, "status": {"config": {"leavingNodeSets": one}}} for one in (["gpu"], [])
     )
     assert list(waking.cluster(before, after)) == [("team", "a")]
+
+
+HOST: Object = {"metadata": {"name": "host", "uid": "1", "resourceVersion": "1"}, "spec": {}}
+
+
+@pytest.mark.parametrize(
+    ("health", "woken"),
+    [
+        (None, False),
+        ({"nodeConditions": [{"type": "Bad"}]}, True),
+        ({"nodeConditions": [{"type": "Other"}]}, False),
+        ({"defaults": True}, False),
+    ],
+)
+def test_a_condition_of_a_host_wakes_those_with_pods_there_and_a_rule_for_it(
+    health: Object | None, woken: bool
+) -> None:
+    nodesets, pods = Store(INDEXES_OF_NODESETS), Store(indexes.INDEXES_OF_PODS)
+    about = {"namespace": "team", "uid": "1", "resourceVersion": "1"}
+    of = {labels.LABEL_NODESET_UID: "1", labels.LABEL_NODESET_NAME: "a", labels.LABEL_CLUSTER_NAME: "c"}
+    nodesets.put({"metadata": {**about, "name": "a"}, "spec": {"clusterName": "c", "health": health}})
+    nodesets.put({"metadata": {**about, "name": "elsewhere"}, "spec": {"clusterName": "c", "health": health}})
+    pods.put({"metadata": {**about, "name": "a-0", "labels": of}, "spec": {"nodeName": "host"}})
+    waking = NodeSetTriggers(nodesets, Store(), pods, Hosts(), {}, lambda uid: None, lambda: 0.0)
+    well, bad = ({**HOST, "status": {"conditions": [{"type": "Bad", "status": one}]}} for one in ("False", "True"))
+    beating = {**well, "status": {"conditions": [{"type": "Bad", "status": "False", "lastHeartbeatTime": "now"}]}}
+    assert set(waking.host(None, well)) == {("team", "a"), ("team", "elsewhere")}
+
+    assert list(waking.host(well, beating)) == []
+    assert list(waking.host(beating, bad)) == ([("team", "a")] if woken else [])
 
 
 @pytest.mark.parametrize(("field", "woken"), [("slurmKeyFile", True), ("summary", False)])

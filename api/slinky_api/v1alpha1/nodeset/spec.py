@@ -29,6 +29,7 @@ from slinky_api.v1alpha1.fields import (
     absent_if_empty,
 )
 from slinky_api.v1alpha1.nodeset.autoscaling import Autoscaling
+from slinky_api.v1alpha1.nodeset.health import Health
 from slinky_api.v1alpha1.rules import Keywords, cel
 
 _INT32: Final = 2_147_483_647
@@ -245,6 +246,8 @@ class NodeSetSpec(ApiModel):
 
     drain: Drain = Field(default_factory=Drain)
     """How long to wait for jobs before a pod is removed."""
+    health: Health | None = None
+    """Which conditions of Kubernetes Nodes drain the Slurm nodes there. Default: none does."""
     max_concurrent_startup: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
     """How many pods may be starting, not yet registered with Slurm, at a time, for example 50. Default: the operator's
     setting --max-concurrent-startup, which is 1000 unless changed."""

@@ -21,6 +21,7 @@ from tests.unit.nodeset.builders import NOW, OWNER, a_pod, job, joined, node, up
 
 UPDATE = frozenset({Cause.UPDATE})
 NODE_CORDON = frozenset({Cause.NODE_CORDON})
+HEALTH = frozenset({Cause.HEALTH})
 
 
 def under_way(pod_revision: str, drained_for: frozenset[Cause]) -> tuple[Snapshot, Member]:
@@ -39,9 +40,10 @@ def under_way(pod_revision: str, drained_for: frozenset[Cause]) -> tuple[Snapsho
     return snapshot, member
 
 
-def written(snapshot: Snapshot, member: Member, causes: frozenset[Cause]) -> list[str]:
+def written(snapshot: Snapshot, member: Member, causes: frozenset[Cause], health: str = "") -> list[str]:
     """The reasons of drains that are written."""
-    steps = slurm_steps.drains_to_write(snapshot, [member], {member.name: causes}, NOW)
+    unhealthy = {member.name: health} if Cause.HEALTH in causes else {}
+    steps = slurm_steps.drains_to_write(snapshot, [member], {member.name: causes}, unhealthy, NOW)
     return [one.reason for one in steps if isinstance(one, Drain)]
 
 
@@ -61,6 +63,29 @@ def test_what_will_not_go_on_is_written_anew(pod_revision: str, began_for: froze
 
 def test_a_cordon_that_becomes_an_update_gives_jobs_their_time() -> None:
     assert written(*under_way("earlier", NODE_CORDON), UPDATE) == [f"slurm-operator: update ({OWNER})"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (NODE_CORDON, HEALTH, f"slurm-operator: health ({OWNER}): KernelDeadlock: stuck"),
+        (
+            NODE_CORDON,
+            HEALTH | NODE_CORDON,
+            f"slurm-operator: health, node-cordon ({OWNER}): a new disk; KernelDeadlock: stuck",
+        ),
+        (HEALTH, NODE_CORDON, f"slurm-operator: node-cordon ({OWNER}): a new disk"),
+        (HEALTH, frozenset({Cause.SCALE_IN}), f"slurm-operator: scale-in ({OWNER})"),
+        (HEALTH, HEALTH, ""),
+        (HEALTH, HEALTH | {Cause.CORDON}, ""),
+    ],
+)
+def test_a_reason_says_whether_a_node_is_drained_for_its_health(
+    before: frozenset[Cause], after: frozenset[Cause], reason: str
+) -> None:
+    found = written(*under_way("", before), after, "KernelDeadlock: stuck")
+
+    assert found == ([reason] if reason else [])
 
 
 def test_an_update_that_waits_for_the_end_of_a_cordon_holds_no_repair_up() -> None:

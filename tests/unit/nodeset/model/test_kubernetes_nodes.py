@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import copy
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from slinky_operator.nodeset.model import kubernetes_nodes
-from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, Taint
+from slinky_operator.nodeset.model.kubernetes_nodes import (
+    MOST_CONDITIONS,
+    HostChange,
+    Hosts,
+    NodeCondition,
+    Taint,
+)
 from slinky_operator.reconcile.cached.indexes import prune_node
 
 
@@ -29,7 +36,13 @@ def machine(*, heartbeat: str = "10:00", **spec: Any) -> dict[str, Any]:
             "images": [{"names": ["a" * 100]}],
             "conditions": [
                 {"type": "MemoryPressure", "status": "False", "lastHeartbeatTime": heartbeat},
-                {"type": "DiskPressure", "status": "True", "message": "the disk\nis  full", "reason": "Full"},
+                {
+                    "type": "DiskPressure",
+                    "status": "True",
+                    "message": "the disk\nis  full",
+                    "reason": "Full",
+                    "lastTransitionTime": "2026-01-01T10:00:00Z",
+                },
                 {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting"},
             ],
         },
@@ -42,6 +55,7 @@ def test_pruning_changes_nothing_that_is_read() -> None:
     prune_node(pruned)
 
     assert kubernetes_nodes.read(pruned) == kubernetes_nodes.read(whole)
+    assert kubernetes_nodes.read(pruned).conditions == kubernetes_nodes.read(whole).conditions
     assert kubernetes_nodes.read(whole).taints == (Taint("a", "b", "NoSchedule"),)
     assert "images" not in pruned["status"]
     assert "managedFields" not in pruned["metadata"]
@@ -74,6 +88,95 @@ def test_a_node_short_of_disk_is_another_one() -> None:
     assert known.observe(well, short) is not None
 
 
+def with_condition(status: str, changed: object = "2026-01-01T10:00:00Z", **given: str) -> dict[str, Any]:
+    one: dict[str, Any] = {"type": "Bad", "status": status, **({"lastTransitionTime": changed} if changed else {})}
+    return sick(one | given)
+
+
+def sick(*conditions: dict[str, Any], **metadata: str) -> dict[str, Any]:
+    found = machine()
+    found["metadata"] |= metadata
+    found["status"]["conditions"] = list(conditions)
+    return found
+
+
+def bad(known: Hosts) -> NodeCondition:
+    (found,) = (one for one in known.picture()["machine"].conditions if one.type == "Bad")
+    return found
+
+
+@pytest.fixture
+def clock() -> list[datetime]:
+    return [datetime(2026, 1, 1, 12, tzinfo=UTC)]
+
+
+@pytest.fixture
+def known(clock: list[datetime]) -> Hosts:
+    return Hosts(lambda: clock[0])
+
+
+def test_a_condition_that_changes_concerns_those_with_a_rule_for_it(known: Hosts) -> None:
+    assert known.observe(None, with_condition("False")) == HostChange(known.picture()["machine"])
+
+    change = known.observe(with_condition("False"), with_condition("True"))
+
+    assert change == HostChange(known.picture()["machine"], frozenset({"Bad"}))
+    assert bad(known).status == "True"
+
+
+def test_other_words_of_a_condition_are_kept_and_trigger_nothing(known: Hosts) -> None:
+    first, later = with_condition("True", message="xid 79"), with_condition("True", message="xid 48")
+    known.observe(None, first)
+    before = known.picture()
+
+    assert known.observe(first, later) is None
+
+    assert bad(known).message == "xid 48"
+    (kept,) = (one for one in before["machine"].conditions if one.type == "Bad")
+    assert kept.message == "xid 79"
+
+
+@pytest.mark.parametrize("changed", ["2026-01-01T12:00:01Z", "soon", "2026-01-01T10:00:00", None, 7])
+def test_a_time_of_no_use_is_replaced_by_the_first_look_once(
+    known: Hosts, clock: list[datetime], changed: object
+) -> None:
+    first = clock[0]
+    known.observe(None, with_condition("True", changed))
+    clock[0] += timedelta(hours=1)
+
+    assert known.observe(None, with_condition("True", changed, message="again")) is None
+
+    assert bad(known).since == first
+
+
+def test_a_condition_that_goes_is_as_old_as_its_going(known: Hosts, clock: list[datetime]) -> None:
+    known.observe(None, with_condition("True"))
+    gone = sick()
+
+    assert known.observe(with_condition("True"), gone) == HostChange(known.picture()["machine"], frozenset({"Bad"}))
+    left = clock[0]
+    clock[0] += timedelta(hours=1)
+    assert known.observe(gone, gone) is None
+
+    assert (bad(known).status, bad(known).since) == ("", left)
+
+
+def test_another_node_of_the_same_name_has_none_of_it(known: Hosts) -> None:
+    known.observe(None, with_condition("True"))
+
+    known.observe(with_condition("True"), sick(uid="another"))
+
+    assert known.picture()["machine"].conditions == ()
+
+
+def test_a_node_may_say_only_so_much(known: Hosts) -> None:
+    for turn in range(3):
+        many = [{"type": f"Bad{turn}-{number}", "status": "True"} for number in range(500)]
+        known.observe(None, sick(*many, {"type": "Bad0-0", "status": "False"}))
+
+    assert len(known.picture()["machine"].conditions) == MOST_CONDITIONS
+
+
 def test_a_picture_that_was_given_does_not_change() -> None:
     known = Hosts()
     known.observe(None, machine())
@@ -91,7 +194,7 @@ def test_a_deleted_node_is_told_of_as_it_was() -> None:
     gone = known.observe(machine(), None)
 
     assert gone is not None
-    assert gone.labels == {"zone": "here"}
+    assert gone.host.labels == {"zone": "here"}
     assert known.observe(machine(), None) is None
 
 

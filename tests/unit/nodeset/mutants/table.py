@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
-from tests.unit.nodeset.mutants import belongings, drains, seeing, updates
+from tests.unit.nodeset.mutants import belongings, drains, health, seeing, updates
 from tests.unit.nodeset.simulation.steps import Step
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -24,6 +24,11 @@ _GIVEN_UP: tuple[Step, ...] = (
 _SILENT: tuple[Step, ...] = (
     *(("user_deletes_pod", 0), ("user_deletes_pod", 1), ("kubelet_ends", 0), ("stick", 6)),
     *(("come_up", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("poll", 0), ("time", 3)),
+)
+
+_SICK: tuple[Step, ...] = (
+    *(("health", 0), ("health", 1), ("sicken", 0), ("sicken", 1), ("sicken", 2), ("recover", 0), ("recover", 1)),
+    *(("see_all", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("time", 1), ("time", 2)),
 )
 
 MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
@@ -96,6 +101,14 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         ),
     ),
     "force instead of wait": (drains.force_instead_of_wait, (*_SHRINK, *_LATE, ("policy", 0), ("job_starts", 1))),
+    "budget for health ignored": (health.budget_ignored, _SICK),
+    "drained for health and not counted": (health.drained_already_is_not_counted, _SICK),
+    "health overlooked": (health.overlooked, _SICK),
+    "drained for health too early": (health.too_early, _SICK),
+    "given back too early": (health.given_back_too_early, _SICK),
+    "unknown health is good health": (health.unknown_is_well, (*_SICK, ("doubt", 0), ("doubt", 1), ("doubt", 2))),
+    "a lost Node is a good one": (health.lost_is_well, (*_SICK, ("host_goes", 0), ("host_goes", 1))),
+    "reasons of cordons stay": (health.reason_never_written_again, (*_SICK, ("cordon_host", 0), ("cordon_host", 1))),
     "Node's cordon overlooked": (drains.node_cordon_overlooked, (("cordon_host", 0), ("cordon_host", 1))),
     "drain of a cordoned Node stays": (
         drains.drain_of_a_cordoned_node_stays,
@@ -257,6 +270,10 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         "policy:1 job_starts:5 job_starts:7 job_starts:7 job_starts:4",
         "scale:0 see_all poll pass pass time:3 time:2 poll pass pass",
     ),
+    "unknown health is good health": _steps(
+        "health:3 sicken sicken:1 sicken:2 see_all pass poll pass see_all pass doubt doubt:1 doubt:2 time:2",
+        "see_all pass see_all pass see_all pass poll pass",
+    ),
     "arrays ended whole": _steps(
         # Of three tasks the one that has the id of the array is in the way.
         "policy:2 job_starts:1 job_starts:2 job_starts:4 scale:2 see_all poll pass pass time:3 time:3 poll pass pass",
@@ -318,6 +335,18 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
     ),
 }
 """How histories begin for those whose mistake shows only after a certain course of things."""
+
+OF_HEALTH: Collection[str] = {
+    "budget for health ignored",
+    "drained for health and not counted",
+    "health overlooked",
+    "drained for health too early",
+    "given back too early",
+    "unknown health is good health",
+    "a lost Node is a good one",
+    "reasons of cordons stay",
+}
+"""Those whose mistake shows only where conditions of Nodes come and go."""
 
 ON_HOSTS: Collection[str] = {
     "mismatch overlooked",

@@ -94,7 +94,7 @@ def test_all_is_well() -> None:
 
 def test_each_type_of_condition_is_reported() -> None:
     shown = NodeSetStatus(autoscaling=AutoscalingStatus(active=True, reason=Reason.NODES_WANTED))
-    owner = nodeset(autoscaling={"maxReplicas": 3}).model_copy(update={"status": shown})
+    owner = nodeset(autoscaling={"maxReplicas": 3}, health={"defaults": True}).model_copy(update={"status": shown})
     pod = replace(a_pod(0), address="10.0.0.1", output_claim="")
     found = Decisions(Layout(1), states={pod.name: Ready()}, named={"a-1": ("required by job 7",)})
     conditions = status.build(seen(pod, owner=owner), found, NOW).conditions

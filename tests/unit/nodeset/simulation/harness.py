@@ -128,6 +128,8 @@ class Run:
             patience=timedelta(seconds=PATIENCE),
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
         )
+        self.conditions: dict[str, tuple[str, datetime]] = {}
+        self.hosts: set[str] = set()
         for host in self.world.hosts.values():
             self.see_host(clone(host))
 
@@ -155,12 +157,23 @@ class Run:
         name = host["metadata"]["name"]
         self.cordons.discard(name)
         self.world.seen_selected.discard(name)
+        self.hosts.discard(name)
         if gone:
+            self.conditions.pop(name, None)
             return
+        self.hosts.add(name)
+        self.see_condition(name, host["status"].get("conditions") or ())
         if host["spec"].get("unschedulable"):
             self.cordons.add(name)
         if host["metadata"]["labels"] == SELECTED:
             self.world.seen_selected.add(name)
+
+    def see_condition(self, host: str, conditions: Sequence[Object]) -> None:
+        """The condition of a Node, and since when it is so: of one that has gone, since the cache shows that."""
+        for one in conditions:
+            self.conditions[host] = one["status"], datetime.fromisoformat(one["lastTransitionTime"])
+        if not conditions and self.conditions.get(host, ("", None))[0]:
+            self.conditions[host] = "", self.world.now
 
     def see(self, count: int) -> None:
         """The caches catch up by some events."""
@@ -234,6 +247,10 @@ class Run:
         # A pass decides by what is seen when it begins.
         self.world.seen_cordoned = set(self.cordons)
         self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
+        self.world.seen_health = seen["spec"].get("health") if seen is not None else None
+        self.world.seen_conditions = dict(self.conditions)
+        bound = {self.world.node_in(pod): pod["spec"].get("nodeName") for pod in self.pods if self.world.is_ours(pod)}
+        self.world.seen_hosts = {node: host for node, host in bound.items() if host in self.hosts}
         self.world.given_back = set()
         self.world.seen_finalizers = seen is not None and bool(seen["metadata"].get("finalizers"))
         self.world.seen_deleting = seen is not None and "deletionTimestamp" in seen["metadata"]

@@ -6,14 +6,19 @@ import os
 import random
 from collections.abc import Sequence
 
-from tests.unit.nodeset.simulation.steps import STEPS, STEPS_ON_HOSTS, Step
+from tests.unit.nodeset.simulation.steps import STEPS, STEPS_OF_HEALTH, STEPS_ON_HOSTS, Step
 
 HISTORIES = int(os.environ.get("NODESET_HISTORIES", "2000"))
 """How many are lived through from seeds. `make test-full` asks for 20,000; another number is set for a short run."""
 
 
 def history(
-    seed: int, favoured: Sequence[Step] = (), *, beginning: Sequence[Step] = (), on_hosts: bool = False
+    seed: int,
+    favoured: Sequence[Step] = (),
+    *,
+    beginning: Sequence[Step] = (),
+    on_hosts: bool = False,
+    of_health: bool = False,
 ) -> list[Step]:
     """A history of 20 to 80 steps.
 
@@ -25,12 +30,15 @@ def history(
         Steps that come before them all.
     on_hosts
         Whether it is for a world with one pod on each Node.
+    of_health
+        Whether conditions of Nodes come and go, and the rules for them.
     """
+    known = (*(STEPS_ON_HOSTS if on_hosts else STEPS), *(STEPS_OF_HEALTH if of_health else ()))
     rng = random.Random(seed)  # noqa: S311 - to be repeated
     steps = list(beginning)
     for _ in range(rng.randrange(20, 80)):
         if favoured and rng.random() < 0.4:
             steps.append(rng.choice(favoured))
         else:
-            steps.append((rng.choice(STEPS_ON_HOSTS if on_hosts else STEPS), rng.randrange(8)))
+            steps.append((rng.choice(known), rng.randrange(8)))
     return steps

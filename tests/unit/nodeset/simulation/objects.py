@@ -29,6 +29,9 @@ RETENTION = "nodeset.slinky.slurm.net/claim-retention"
 OURS = "slurm-operator: "
 PATIENCE = 60
 """Seconds that a slurmd has to register: few, so that there are histories in which that is too long."""
+SICK = "Bad"
+"""Type of the condition of a Node for which rules drain."""
+
 BAD = "bad"
 """An image that no kubelet can start."""
 

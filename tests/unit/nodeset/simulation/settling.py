@@ -70,6 +70,9 @@ def calm(world: World) -> None:
         if world.node_of(name) in world.foreign or has_registered(pod)
     }
     world.stuck, world.next_stuck = world.stuck - kept, 0
+    for index, host in enumerate(HOSTS):
+        if world.condition_of(host) == "Unknown":
+            world.do_recover(index)
     for name in list(world.pods):
         # Nodes that slurmctld has forgotten come back when their slurmd is restarted.
         if world.node_of(name) not in world.records:
@@ -106,9 +109,12 @@ def give_back_hosts(world: World) -> None:
     images = {pod["spec"].get("containers", [{}])[0].get("image") for pod in world.pods.values()}
     if images <= {image} and not any(world.uid_of(name) in world.stuck for name in world.pods):
         return
-    for host in world.hosts.values():
-        if host["spec"].pop("unschedulable", None):
+    for index, name in enumerate(HOSTS):
+        host = world.hosts.get(name)
+        if host is not None and host["spec"].pop("unschedulable", None):
             world.tell("nodes", "MODIFIED", host)
+        if world.condition_of(name) == "True":
+            world.do_recover(index)
 
 
 async def settled(run: Run) -> bool:
@@ -117,6 +123,8 @@ async def settled(run: Run) -> bool:
     if world.nodeset is None:
         return not any(world.is_ours(pod) for pod in world.pods.values())
     if not (records_are_settled(world) and pods_are_settled(world) and claims_are_settled(world)):
+        return False
+    if not health_is_settled(world):
         return False
     before, slept = world.counter, not run.awake
     await run.one_pass()
@@ -134,7 +142,10 @@ def records_are_settled(world: World) -> bool:
         pod = world.pods.get(name or "")
         machine = pod["spec"].get("nodeName") if pod is not None else None
         drained_by_us = record.drain and record.reason.startswith(OURS)
-        if drained_by_us != (pod is not None and world.is_cordoned(machine)) and record.name not in world.foreign:
+        # How many of those the budget has room for, `health_is_settled` counts.
+        is_sick = has_rule(world) and world.condition_of(machine) == "True" and world.is_held(record.name)
+        is_wanted = pod is not None and (world.is_cordoned(machine) or (drained_by_us and is_sick))
+        if drained_by_us != is_wanted and record.name not in world.foreign:
             return False
         features, topology = world.traits_of(machine)
         if pod is not None and {one for one in record.features if one.startswith("k8s/")} != features:
@@ -142,6 +153,31 @@ def records_are_settled(world: World) -> bool:
         if pod is not None and world.keeps_instance and topology and record.topology != topology:
             return False
     return True
+
+
+def has_rule(world: World) -> bool:
+    """Whether nodes are drained for the condition that Nodes have."""
+    health = (world.nodeset or {"spec": {}})["spec"].get("health")
+    return bool(health and health.get("nodeConditions"))
+
+
+def health_is_settled(world: World) -> bool:
+    """Whether as many nodes of bad Nodes are drained as the budget has room for."""
+    assert world.nodeset is not None
+    health = world.nodeset["spec"].get("health")
+    nodes = {world.node_of(name): pod["spec"].get("nodeName") for name, pod in world.pods.items()}
+    held = sum(1 for node in nodes if world.is_held(node))
+    if not has_rule(world):
+        return held == 0
+    waiting = [
+        node
+        for node, host in nodes.items()
+        if world.condition_of(host) == "True"
+        and not world.is_cordoned(host)
+        and not world.is_held(node)
+        and node not in world.foreign
+    ]
+    return not waiting or held >= world.health_budget(health, world.wanted())
 
 
 def pods_are_settled(world: World) -> bool:
@@ -154,11 +190,16 @@ def pods_are_settled(world: World) -> bool:
         and all(
             has_registered(pod)
             and world.guards_of(name) == guards
-            and world.is_protected(name) is not world.is_cordoned(pod["spec"].get("nodeName"))
+            and world.is_protected(name) is not is_kept_free(world, name)
             and (not world.on_hosts or world.is_selected(pod["spec"].get("nodeName")))
             for name, pod in world.pods.items()
         )
     )
+
+
+def is_kept_free(world: World, name: str) -> bool:
+    """Whether the node of a pod is kept free of jobs by us, and the pod stays."""
+    return world.is_cordoned(world.pods[name]["spec"].get("nodeName")) or world.is_held(world.node_of(name))
 
 
 def claims_are_settled(world: World) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job
@@ -17,6 +17,7 @@ class SlurmOrders(Slurm):
     def order_drain(self, names: list[str], reason: str) -> None:
         self.check_slurm()
         before = self.being_updated()
+        held = {name for name in names if self.is_held(name)}
         for name in sorted(names):
             record = self.records.get(name)
             if record is None:
@@ -25,7 +26,41 @@ class SlurmOrders(Slurm):
             record.drain, record.reason, record.changed = True, reason, self.slurm_now
         if reason.startswith(OURS + "update"):
             self._check_update(set(names) - before)
+        self._check_health({name for name in names if self.is_held(name)} - held)
         self.lost()
+
+    def _check_health(self, new: set[str]) -> None:
+        """Watch over what is drained for its health: bad Nodes, as the spec says, and no more than the budget."""
+        if not new:
+            return
+        health = self.seen_health
+        rule = next(iter((health or {}).get("nodeConditions") or ()), None)
+        if health is None or rule is None:
+            self.violations.append(f"{sorted(new)} were drained for their health although no rule says so")
+            return
+        for node in new:
+            status, since = self.seen_conditions.get(self.seen_hosts.get(node, ""), ("", self.now))
+            if status != "True" or (self.now - since).total_seconds() < rule.get("forSeconds", 30):
+                self.violations.append(
+                    f"{node} was drained for its health although its Node is {status!r} since {since}"
+                )
+            if node in self.foreign:
+                self.violations.append(f"{node} was drained for its health although somebody else had drained it")
+        held = {self.node_of(name) for name in self.pods if name in self.seen_pods and self.is_held(self.node_of(name))}
+        if len(held) > self.health_budget(health, self.seen_replicas):
+            self.violations.append(f"more is drained for its health than the budget allows: {sorted(held)}")
+
+    def _check_given_back(self, name: str) -> None:
+        """Watch over what is given back after it was drained for its health: a Node that is well."""
+        health = self.seen_health
+        rule = next(iter((health or {}).get("nodeConditions") or ()), None)
+        if health is None or rule is None or not self.is_held(name):
+            return
+        host = self.seen_hosts.get(name)
+        status, since = self.seen_conditions.get(host or "", ("", datetime.min.replace(tzinfo=UTC)))
+        is_clear = (self.now - since).total_seconds() >= health.get("clearSeconds", 60)
+        if host is None or status in {"True", "Unknown"} or not is_clear:
+            self.violations.append(f"{name} was given back although its Node {host} is {status!r} since {since}")
 
     def being_updated(self) -> set[str]:
         """Nodes that are drained for an update."""
@@ -77,6 +112,7 @@ class SlurmOrders(Slurm):
             if name not in self.records:
                 raise slurm_errors.NotFound(name)
             self.protect(name, "undrained")
+            self._check_given_back(name)
             if self.records[name].invalid:
                 raise slurm_errors.InvalidTransition("Invalid node state transition")
             self.records[name].drain = False

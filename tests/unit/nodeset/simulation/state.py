@@ -157,6 +157,12 @@ class State:
     """Nodes whose registrations Slurm does not take, as the controller sees them."""
     seen_patience: int = 0
     """For how many seconds a pod is to be Ready, in that spec."""
+    seen_health: Object | None = None
+    """`spec.health` that the controller sees."""
+    seen_conditions: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+    """By Node the status of its condition and since when, as the controller sees it; empty if it went."""
+    seen_hosts: dict[str, str] = field(default_factory=dict)
+    """By name of the node in Slurm the Node of its pod, of those Nodes that the controller knows."""
     foreign: dict[str, str] = field(default_factory=dict)
     """Reasons of drains that are not ours, by node, as long as they stand."""
     frozen: bytes = b""
@@ -278,6 +284,18 @@ class State:
         words = str(notes.get("features.slinky.slurm.net/spec") or "").split(",")
         return {f"k8s/{word}" for word in words if word}, str(notes.get("topology.slinky.slurm.net/spec") or "")
 
+    def condition_of(self, host: str | None) -> str:
+        """Status of the condition of a Node for which rules drain; empty if it has none."""
+        conditions = self.hosts[host]["status"].get("conditions") or () if host in self.hosts else ()
+        return str(conditions[0]["status"]) if conditions else ""
+
+    def is_held(self, node: str) -> bool:
+        """Whether a node is drained by us for its health."""
+        record = self.records.get(node)
+        if record is None or not record.drain or not record.reason.startswith(OURS):
+            return False
+        return "health" in record.reason.removeprefix(OURS).partition(" (")[0].split(", ")
+
     # The NodeSet, and jobs
 
     def exists(self, uid: str) -> bool:
@@ -291,6 +309,13 @@ class State:
         """How many pods may be missing for an update, by the spec that the controller sees."""
         given = (self.seen_update.get("rollingUpdate") or {}).get("maxUnavailable", 1)
         return max(1, self.seen_replicas * int(given[:-1]) // 100 if isinstance(given, str) else given)
+
+    def health_budget(self, health: Object, desired: int) -> int:
+        """How many nodes may be drained for their health."""
+        given = health.get("maxUnhealthy", "10%")
+        if isinstance(given, int):
+            return given
+        return max(1, desired * int(given[:-1]) // 100)
 
     def wanted(self) -> int:
         """How many pods there are to be when all has come to rest."""
@@ -312,5 +337,5 @@ class State:
         if record is None or record.changed is None or "timeout" not in spec or spec.get("onTimeout") != on_timeout:
             return False
         causes = record.reason.removeprefix(OURS).partition(" (")[0].split(", ")
-        going = record.reason.startswith(OURS) and not {"cordon", "node-cordon"}.issuperset(causes)
+        going = record.reason.startswith(OURS) and not {"cordon", "node-cordon", "health"}.issuperset(causes)
         return record.drain and going and (self.slurm_now - record.changed).total_seconds() >= 60

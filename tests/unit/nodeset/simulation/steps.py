@@ -86,3 +86,14 @@ TROUBLES = frozenset(
 
 STEPS_ON_HOSTS = (*STEPS, *("label_host",) * 2)
 """With one pod on each Node it matters which Nodes there are."""
+
+STEPS_OF_HEALTH = (
+    *("health",) * 4,
+    *("sicken",) * 8,
+    *("recover",) * 5,
+    *("doubt",) * 2,
+    "condition_goes",
+    *("see_all",) * 2,
+    *("time",) * 4,
+)
+"""What else happens where nodes are drained for the conditions of their Kubernetes Nodes."""

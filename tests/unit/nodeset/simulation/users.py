@@ -17,6 +17,7 @@ from tests.unit.nodeset.simulation.objects import (
     NEIGHBOUR_UID,
     NODESET,
     SELECTED,
+    SICK,
     UID_LABEL,
     Object,
     stamp,
@@ -41,6 +42,21 @@ STRATEGIES = (
     rolling(maxUnavailable=2, partition=1),
     {"type": "OnDelete"},
 )
+
+
+RULE: Object = {"type": SICK}
+
+HEALTH: tuple[Object | None, ...] = (
+    {"nodeConditions": [RULE]},
+    {"nodeConditions": [RULE], "maxUnhealthy": 2},
+    {"nodeConditions": [{**RULE, "forSeconds": 0}], "clearSeconds": 0, "maxUnhealthy": 0},
+    {"nodeConditions": [{**RULE, "forSeconds": 0}], "clearSeconds": 0},
+    {"nodeConditions": [{**RULE, "reason": "call (somebody): update"}], "maxUnhealthy": "100%"},
+    {"nodeConditions": [{**RULE, "forSeconds": 0}], "maxUnhealthy": 1, "clearSeconds": 100},
+    {"defaults": True},
+    None,
+)
+"""What may be drained for the health of Nodes; the last two have no rule for the condition there is."""
 
 
 class Users(Machines):
@@ -118,6 +134,12 @@ class Users(Machines):
             on_timeout = ("Wait", "Requeue", "Cancel", "Force")[index % 4]
             given = {"timeout": "60s", "onTimeout": on_timeout}
             self.nodeset["spec"]["drain"] = given if index < 6 else ({"onTimeout": "Force"} if index == 6 else {})
+            self.edited()
+
+    def do_health(self, index: int) -> None:
+        """The user has nodes drained for conditions of their Nodes, or not."""
+        if self.nodeset is not None:
+            self.nodeset["spec"]["health"] = HEALTH[index % len(HEALTH)]
             self.edited()
 
     def do_delete(self, index: int) -> None:
@@ -280,6 +302,34 @@ class Users(Machines):
         notes = host["metadata"].setdefault("annotations", {})
         notes["features.slinky.slurm.net/spec"] = ("", "ib", "ib,rack")[index // len(HOSTS)]
         notes["topology.slinky.slurm.net/spec"] = f"default:s{index % 2}"
+        self.tell("nodes", "MODIFIED", host)
+
+    def do_sicken(self, index: int) -> None:
+        """A Node begins to be bad, or its monitor says so again with other words."""
+        self.set_condition(index, "True")
+
+    def do_recover(self, index: int) -> None:
+        """A Node is well again."""
+        self.set_condition(index, "False")
+
+    def do_doubt(self, index: int) -> None:
+        """Nobody knows whether a Node is well."""
+        self.set_condition(index, "Unknown")
+
+    def do_condition_goes(self, index: int) -> None:
+        """A Node has no such condition any more."""
+        host = self.hosts.get(HOSTS[index % len(HOSTS)])
+        if host is not None and host["status"].pop("conditions", None):
+            self.tell("nodes", "MODIFIED", host)
+
+    def set_condition(self, index: int, status: str) -> None:
+        host = self.hosts.get(HOSTS[index % len(HOSTS)])
+        if host is None:
+            return
+        before = (host["status"].get("conditions") or [{}])[0]
+        since = before["lastTransitionTime"] if before.get("status") == status else stamp(self.now)
+        words = f"words\n{index} (ns/b): slurm-operator: update"
+        host["status"]["conditions"] = [{"type": SICK, "status": status, "lastTransitionTime": since, "message": words}]
         self.tell("nodes", "MODIFIED", host)
 
     # Nodes in Slurm

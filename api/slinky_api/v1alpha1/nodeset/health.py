@@ -1,0 +1,111 @@
+"""Rules from conditions of Kubernetes Nodes to drains: the part of a NodeSet's spec, and the rules that are known."""
+
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from slinky_api.v1alpha1.common import ApiModel
+from slinky_api.v1alpha1.fields import IntOrPercent
+from slinky_api.v1alpha1.rules import Keywords, Text, cel, matching
+
+__all__ = ["KNOWN_CONDITIONS", "MAX_RULES", "Health", "NodeConditionRule"]
+
+MAX_RULES: Final = 64
+"""Rules of one NodeSet."""
+
+KNOWN_CONDITIONS: Final = (
+    # node-problem-detector: what stays until somebody mends the machine
+    *("KernelDeadlock", "ReadonlyFilesystem", "XfsShutdown", "CperHardwareErrorFatal"),
+    # NVSentinel: checks of DCGM, of the kernel's log and of the provider
+    *("GpuMemWatch", "GpuPcieWatch", "GpuPowerWatch", "GpuThermalWatch", "GpuInforomWatch", "GpuSmWatch"),
+    *("GpuNvlinkWatch", "GpuNvswitchFatalWatch", "GpuMcuWatch", "GpuPmuWatch", "GpuDriverWatch"),
+    *("SysLogsXIDError", "SysLogsSXIDError", "SysLogsGPUFallenOff", "CSPMaintenance"),
+    # soperator
+    *("HardwareIssuesSuspected", "SoperatorChecksNodeDegraded"),
+)
+"""Types of conditions of which `defaults` makes rules, each with status True and the defaults of a rule.
+
+Left out is what comes and goes, or says nothing of the machine: node-problem-detector's `FrequentKubeletRestart`,
+`FrequentContainerdRestart`, `FrequentDockerRestart`, `FrequentUnregisterNetDevice`, `NTPProblem`, `KubeletUnhealthy`
+and `ContainerRuntimeUnhealthy`; NVSentinel's `GpuCpusetWatch`, `GpuNvswitchNonfatalWatch` and
+`GpuDcgmConnectivityFailure`; soperator's `SoperatorChecksNodeMaintenance`; and the conditions of kubelets, which
+Kubernetes acts on itself.
+"""
+
+_NO_RULE: Final = "give nodeConditions, or defaults: true; without a rule no node is drained"
+
+_TYPE: Final = matching(
+    r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?",
+    "must be letters, digits, '.', '_', '-' and '/', beginning and ending with a letter or digit",
+)
+_ONE_LINE: Final = matching(r"[^\x00-\x1f\x7f]*", "must be one line, without control characters")
+_MAP_BY_TYPE: Final = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]})
+
+_Seconds = Annotated[int, Field(ge=0, le=86_400), Keywords({"format": "int32"})]
+
+
+class NodeConditionRule(ApiModel):
+    """A condition of Kubernetes Nodes for which Slurm nodes are drained."""
+
+    type: Annotated[str, Text(_TYPE, at_least=1, at_most=316, by_pattern=True)]
+    """Type of the condition, for example KernelDeadlock."""
+    status: Literal["True", "False", "Unknown"] = "True"
+    """Status with which the Node is bad. Default: True."""
+    for_seconds: _Seconds = 30
+    """How many seconds the condition must have had this status, by its lastTransitionTime. Default: 30."""
+    reason: Annotated[str, Text(_ONE_LINE, at_most=200, by_pattern=True)] = ""
+    """What the reason in Slurm says, after slurm-operator: health (<namespace>/<nodeset>). Default: type and message of
+    the condition."""
+
+
+class Health(ApiModel):
+    """Which Nodes are bad: their Slurm nodes are drained while they are, and resumed afterwards. Jobs run on."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    "has(self.defaults) && self.defaults || has(self.nodeConditions) && size(self.nodeConditions) > 0",
+                    _NO_RULE,
+                    field=".nodeConditions",
+                )
+            ]
+        }
+    )
+
+    node_conditions: Annotated[tuple[NodeConditionRule, ...], Field(max_length=MAX_RULES), _MAP_BY_TYPE] = ()
+    """Conditions of Nodes for which nodes are drained, one for each type."""
+    defaults: bool = False
+    """Whether there are also rules for conditions of node-problem-detector, NVSentinel and soperator that mean a broken
+    machine, each with the defaults of nodeConditions; docs/node-health.md has the list. A rule in nodeConditions of the
+    same type takes the place of such a rule. Default: false."""
+    max_unhealthy: IntOrPercent = "10%"
+    """How many nodes these rules may keep drained at a time: a number, or a percentage of the desired nodes, rounded
+    down, but at least 1. 0 or 0%: none; the condition HealthBudgetReached says which nodes would be. Default: 10%."""
+    clear_seconds: _Seconds = 60
+    """How many seconds no condition of the Node may have matched before its nodes are resumed. Default: 60."""
+
+    @model_validator(mode="after")
+    def _has_a_rule(self) -> Self:
+        if not self.defaults and not self.node_conditions:
+            raise ValueError(_NO_RULE)
+        return self
+
+    def rules(self) -> dict[str, NodeConditionRule]:
+        """All rules, by the type of the condition."""
+        known = {kind: NodeConditionRule(type=kind) for kind in KNOWN_CONDITIONS} if self.defaults else {}
+        return known | {rule.type: rule for rule in self.node_conditions}
+
+    def budget(self, desired: int) -> int:
+        """How many nodes may be drained at a time.
+
+        Parameters
+        ----------
+        desired
+            The desired nodes.
+        """
+        given = self.max_unhealthy
+        if isinstance(given, int):
+            return given
+        share = int(given.removesuffix("%"))
+        return max(1, desired * share // 100) if share else 0

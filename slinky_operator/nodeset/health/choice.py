@@ -1,0 +1,121 @@
+"""Which nodes are drained for the health of their Kubernetes Nodes, and which have to wait for that.
+
+No more than `spec.health.maxUnhealthy` nodes are drained for this at a time: a check that is wrong everywhere costs
+that many nodes, and the rest serve. Those that are drained already stay; then the Nodes that have been bad for longest
+come first. What somebody else drains, or what is drained for another cause, needs no drain of ours and does not count.
+
+The reason in Slurm says what a node is drained for, and is all that is remembered: an operator that starts reads there
+which nodes the budget holds. A drain ends when its Node is proven well; while the Node is not known it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from slinky_operator.nodeset.drain import drain_causes, pod_condition
+from slinky_operator.nodeset.health import rules
+from slinky_operator.nodeset.health.rules import Verdict
+from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingNode:
+    """A node whose Kubernetes Node is bad, and which the budget does not let drain."""
+
+    pod: str
+    node: str
+    """In Slurm."""
+    host: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class HealthChoice:
+    """Which nodes are drained for the health of their Nodes."""
+
+    drained: Mapping[str, str] = field(default_factory=dict)
+    """By name of the pod what the Node says, on one line; empty if the Node is not bad any more, or not known."""
+    waiting: tuple[WaitingNode, ...] = ()
+    """Those beyond the budget, in the order in which they will be drained."""
+    held: int = 0
+    """Nodes whose reason in Slurm says that they are drained for this."""
+    budget: int | None = None
+    """How many there may be; None if nothing is decided."""
+    wake_up: float | None = None
+    """Seconds until another choice may be due; None if only an event changes it."""
+
+
+def choose(
+    snapshot: Snapshot, live: Sequence[Member], desired: int, leaving: Collection[str], now: datetime
+) -> HealthChoice:
+    """Choose the nodes that are drained for the health of their Nodes.
+
+    Parameters
+    ----------
+    snapshot
+        The snapshot; Slurm must be readable in it, or nothing is chosen.
+    live
+        The pods that are neither being deleted nor ended.
+    desired
+        The desired number of pods, for a budget in per cent.
+    leaving
+        Names of pods that are removed for good: their nodes are drained for that.
+    now
+        The time; timezone-aware.
+    """
+    health = snapshot.nodeset.spec.health
+    if health is None or not snapshot.slurm.readable:
+        return HealthChoice()
+    table, budget = health.rules(), health.budget(desired)
+    held = sum(1 for member in snapshot.members if Cause.HEALTH in member.drained_for)
+    drained: dict[str, str] = {}
+    candidates: list[WaitingNode] = []
+    due: list[float] = []
+    for member in live:
+        pod = member.pod
+        host = snapshot.host_of(pod)
+        is_held = Cause.HEALTH in member.drained_for
+        if pod.name in leaving or not _is_up(member):
+            continue
+        if host is None:
+            if is_held:
+                drained[pod.name] = ""
+            continue
+        verdict = rules.judge(host, table, health.clear_seconds, now)
+        later = verdict.well_in if is_held else verdict.bad_in
+        if later is not None:
+            due.append(later)
+        if is_held and not verdict.is_well:
+            drained[pod.name] = verdict.words
+        elif verdict.matches and not is_held and _is_open(snapshot, member):
+            candidates.append(WaitingNode(pod.name, pod.node_name, host.name, verdict))
+    candidates.sort(key=lambda one: (one.verdict.since or rules.EVER, one.node))
+    room = max(0, budget - held)
+    drained |= {one.pod: one.verdict.words for one in candidates[:room]}
+    return HealthChoice(drained, tuple(candidates[room:]), held, budget, min(due, default=None))
+
+
+def _is_up(member: Member) -> bool:
+    """Whether a node may have jobs: its slurmd has registered."""
+    if member.ownership is RecordOwnership.PREDECESSOR:
+        return member.pod.registered
+    return member.ownership is RecordOwnership.OURS
+
+
+def _is_open(snapshot: Snapshot, member: Member) -> bool:
+    """Whether a drain for its health would be a node's only one: nobody else drains it, and no other cause does."""
+    node = member.record
+    if (
+        node is None
+        or member.ownership is not RecordOwnership.OURS
+        or drains.is_foreign(node)
+        or pod_condition.previous_foreign_reason(member)
+    ):
+        return False
+    return Cause.UPDATE not in member.drained_for and not drain_causes.cordons(snapshot, member.pod)

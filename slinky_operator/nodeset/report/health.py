@@ -1,0 +1,79 @@
+"""Whether the budget of `spec.health` lets all nodes be drained that its rules want drained; if not, which wait.
+
+Nodes that are drained for it are in the condition `Draining`, as all are that the operator drains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from slinky_api.conditions import NodeSetCondition, Reason
+from slinky_api.v1alpha1.common import Condition
+from slinky_operator.nodeset.health.choice import WaitingNode
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.planning.decisions import Decisions
+from slinky_operator.reconcile.text import joined, named, stamp
+from slinky_operator.reconcile.writes.parts import condition
+
+KIND: Final = NodeSetCondition.HEALTH_BUDGET_REACHED
+
+REASONS: Final = frozenset({Reason.HEALTH_BUDGET_REACHED})
+"""Troubles with which a NodeSet is Ready: its nodes serve."""
+
+Told = tuple[Reason, str, str, frozenset[str]]
+"""Reason, text, a brief form, and the nodes concerned."""
+
+_UNWATCHED: Final = "spec.health has no effect: the operator runs with --no-watch-nodes"
+
+
+def told(snapshot: Snapshot, found: Decisions) -> Iterable[Told]:
+    """What there is to report."""
+    if snapshot.nodeset.spec.health is None or snapshot.nodeset.deleting:
+        return
+    if snapshot.hosts is None:
+        yield Reason.NODES_NOT_WATCHED, _UNWATCHED, "", frozenset()
+    elif found.health.waiting:
+        nodes = [one.node for one in found.health.waiting]
+        brief = f"health: {len(nodes)} of {len(nodes) + found.health.held} bad nodes not drained: {named(nodes, 2)}"
+        yield Reason.HEALTH_BUDGET_REACHED, _text(found), brief, frozenset(nodes)
+
+
+def conditions(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:
+    """The condition; none without rules, Unknown where nothing can be known."""
+    slurm = snapshot.slurm
+    if snapshot.nodeset.spec.health is None:
+        return
+    if snapshot.hosts is None:
+        yield condition(KIND, Reason.NODES_NOT_WATCHED, _UNWATCHED, holds=None)
+    elif not slurm.readable:
+        yield condition(KIND, slurm.reason, slurm.why, holds=None)
+    elif found.health.waiting:
+        yield condition(KIND, Reason.HEALTH_BUDGET_REACHED, _text(found), holds=True)
+    else:
+        yield condition(KIND, Reason.AS_EXPECTED, _used(found), holds=False)
+
+
+def _text(found: Decisions) -> str:
+    waiting = found.health.waiting
+    what = "node is" if len(waiting) == 1 else "nodes are"
+    return (
+        f"{len(waiting)} {what} not drained although the Kubernetes Node is bad: {joined(list(map(_one, waiting)))}. "
+        f"{_used(found)}. If the check is right, mend the Nodes, cordon them, or raise spec.health.maxUnhealthy"
+    )
+
+
+def _used(found: Decisions) -> str:
+    health = found.health
+    if health.budget is None:
+        return ""
+    what = "node" if health.held == 1 else "nodes"
+    return f"spec.health keeps {health.held} {what} drained, and {health.budget} at most (maxUnhealthy)"
+
+
+def _one(waiting: WaitingNode) -> str:
+    """A node with its Kubernetes Node, and the conditions that match; what these say may change all the time."""
+    matches = [
+        f"{one.type} since {stamp(one.since)}" if one.since is not None else one.type for one in waiting.verdict.matches
+    ]
+    return f"{waiting.node} (Node {waiting.host}: {named(matches, 3)})"

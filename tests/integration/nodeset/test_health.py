@@ -1,0 +1,134 @@
+"""Conditions of Kubernetes Nodes, and the drains that rules of a NodeSet make of them; on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from hack.images.rootfs import ensure
+from slinky_operator.kube import errors
+from slinky_operator.kube.resources import NODES
+from slinky_operator.reconcile.text import stamp
+from tests.integration.nodeset.conftest import Site, reason
+from tests.integration.nodeset.machines import Machines
+from tests.integration.nodeset.real_slurm import Host, machine_of, real_site
+from tests.support.control_plane import ControlPlane
+
+RULE: dict[str, Any] = {"type": "KernelDeadlock"}
+
+
+async def say(site: Site, host: str, status: str, *, age: float = 3600, message: str = "") -> None:
+    """Write a condition of a Node, as its monitor does."""
+    since = stamp(datetime.now(UTC) - timedelta(seconds=age))
+    one = {"type": RULE["type"], "status": status, "reason": "Why", "message": message, "lastTransitionTime": since}
+    await site.kube.patch_status(NODES, host, {"conditions": [one]})
+
+
+async def told(site: Site, kind: str, *words: str) -> bool:
+    """Whether a condition of the NodeSet has these words."""
+    found = await site.condition(kind)
+    return all(word in f"{found.get('status')} {found.get('reason')}: {found.get('message')}" for word in words)
+
+
+async def test_a_bad_node_is_drained_and_given_back_and_an_administrators_drain_stays(
+    site: Site, machines: Machines
+) -> None:
+    bad, good = machines.hosts = [await site.add_host("bad"), await site.add_host("good")]
+    await site.apply(4, health={"nodeConditions": [RULE], "maxUnhealthy": "100%"})
+    await site.until(lambda: site.ready(4), "four nodes are ready")
+    site.slurm.add_job(nodes=["a-0"])
+    site.slurm.update_node("a-2", state="IDLE+DRAIN+DYNAMIC_NORM", reason="disk")
+
+    await say(site, good, "False")
+    await say(site, bad, "True", message="task jbd2 is\nblocked")
+    await site.until(lambda: reason(site, "a-0"), "the node there is drained")
+
+    assert reason(site, "a-0") == f"slurm-operator: health ({site.namespace}/a): KernelDeadlock: task jbd2 is blocked"
+    assert reason(site, "a-2") == "disk"
+    assert not reason(site, "a-1") + reason(site, "a-3")
+    await site.until(lambda: told(site, "Draining", "True", "(health"), "the NodeSet says so")
+    assert await site.names() == ["a-0", "a-1", "a-2", "a-3"]
+
+    # Neither what is not known, nor an operator that starts, nor a moment of health gives it back.
+    await say(site, bad, "Unknown")
+    await site.crash()
+    await site.start()
+    await say(site, bad, "False", age=0)
+    await site.until(lambda: told(site, "HealthBudgetReached", "False", "keeps 1 node drained"), "it is looked at")
+    assert reason(site, "a-0")
+    await say(site, bad, "False")
+    await site.until(lambda: not reason(site, "a-0"), "it is given back")
+    assert reason(site, "a-2") == "disk"
+
+
+async def test_a_check_that_is_wrong_everywhere_drains_the_budget(site: Site, machines: Machines) -> None:
+    machines.hosts = [await site.add_host(name) for name in ("one", "two", "three")]
+    await site.apply(3, health={"defaults": True})
+    await site.until(lambda: site.ready(3), "three nodes are ready")
+
+    for age, host in zip((100, 300, 200), machines.hosts, strict=True):
+        await say(site, host, "True", age=age)
+    await site.until(
+        lambda: told(site, "HealthBudgetReached", "True", "2 nodes are not drained"), "the NodeSet says so"
+    )
+
+    assert sum(1 for number in range(3) if reason(site, f"a-{number}")) == 1
+    assert await told(site, "Degraded", "HealthBudgetReached", "KernelDeadlock since")
+    assert await told(site, "Ready", "True")
+    await site.apply(3, health={"defaults": True, "maxUnhealthy": 3})
+    await site.until(lambda: all(reason(site, f"a-{number}") for number in range(3)), "there is room for all")
+    await site.apply(3)
+    await site.until(lambda: not any(reason(site, f"a-{number}") for number in range(3)), "no rule is left")
+    await site.until(lambda: told(site, "Degraded", "False"), "and nothing to report")
+    assert await site.condition("HealthBudgetReached") == {}
+
+
+@pytest.fixture(params=["24.11", "26.05"])
+def host(request: pytest.FixtureRequest) -> Iterator[Host]:
+    with Host(ensure(request.param)) as host:
+        yield host
+
+
+@pytest.mark.timeout(600)
+async def test_a_real_slurm_drains_under_a_job_that_goes_on(
+    control_plane: ControlPlane, crds: None, host: Host
+) -> None:
+    async with real_site(control_plane, host) as site:
+        await site.add_host("machine")
+        rules = {"nodeConditions": [{**RULE, "reason": 'call "us" (24/7): #1'}], "maxUnhealthy": 1}
+        await site.apply(2, health=rules)
+        await site.until(lambda: site.ready(2), "two nodes are ready")
+        job = host.sbatch("sleep 1000", "-w", "a-0")
+        await site.until(lambda: host.job_state(job) == "RUNNING", "the job runs")
+        host.run("scontrol", "update", "nodename=a-1", "state=drain", "reason=new disk")
+
+        def record(node: str) -> str:
+            return host.run("scontrol", "--oneliner", "show", "node", node).stdout
+
+        await say(site, machine_of(site), "True")
+        words = f'Reason=slurm-operator: health ({site.namespace}/a): call "us" (24/7): #1 ['
+        await site.until(lambda: words in record("a-0"), "the node is drained")
+        assert "DRAIN" in record("a-0").split("State=")[1].split()[0]
+        assert host.job_state(job) == "RUNNING"
+        await say(site, machine_of(site), "False")
+        await site.until(lambda: "DRAIN" not in record("a-0").split("State=")[1].split()[0], "it is given back")
+        assert host.job_state(job) == "RUNNING"
+        assert "Reason=new disk [" in record("a-1")
+
+
+@pytest.mark.parametrize(
+    ("health", "words"),
+    [
+        ({}, "without a rule no node is drained"),
+        ({"nodeConditions": [RULE, {**RULE, "status": "False"}]}, r'duplicate entries for key \[type="KernelDeadlock"'),
+        ({"nodeConditions": [{**RULE, "reason": "two\nlines"}]}, "should match"),
+        ({"nodeConditions": [{**RULE, "forSeconds": 86401}]}, "less than or equal to 86400"),
+        ({"defaults": True, "maxUnhealthy": "110%"}, "should match"),
+    ],
+)
+async def test_rules_that_mean_nothing_are_refused(site: Site, health: dict[str, Any], words: str) -> None:
+    with pytest.raises(errors.KubeError, match=words):
+        await site.apply(1, health=health)

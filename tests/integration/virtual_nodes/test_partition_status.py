@@ -24,10 +24,11 @@ from slinky_operator.virtual_nodes.nodes.controller import VirtualNodesReconcile
 from slinky_operator.virtual_nodes.nodes.leases import NodeLeases
 from slinky_operator.virtual_nodes.nodes.observation import KubeletAddress, Observation
 from slinky_operator.virtual_nodes.nodes.partition_poll import JOBS_EVERY_S, PartitionPoll
+from slinky_operator.virtual_nodes.nodes.reachability_poll import ReachabilityPoll
 from slurm_client import MintedToken
 from tests.support.memory_kube import MemoryKube
 from tests.support.slurm_host import SlurmHost
-from tests.unit.virtual_nodes.nodes.worlds import KEY, cluster
+from tests.unit.virtual_nodes.nodes.worlds import KEY, Proxy, cluster
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -63,6 +64,7 @@ class Site:
             ClusterReader(clusters),
             Observation(nodes, self.clients, self.poll, KubeletAddress("10.0.0.7", 10350)),
             self.poll,
+            ReachabilityPoll(Proxy(), None, clusters),
             NodeLeases(self.kube, nodes),
             ["*"],
             clock=self._clock,

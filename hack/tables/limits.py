@@ -94,6 +94,12 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
         Limit(
             f"{_KINDS}.slurmjob.files:MAX_COPIES", "items in `prepare` or `results` of a SlurmJob", "items", "refused"
         ),
+        Limit(
+            f"{_KINDS}.slurmjob.kind:MAX_ALLOCATION",
+            "nodes of a job without a script",
+            "nodes",
+            "cancelled (`AllocationTooLarge`)",
+        ),
         Limit("slinky_operator.jobs.environment:LARGEST", "environment of a SlurmJob", "characters", "refused"),
         Limit(
             "slinky_operator.slurm.slurmd.launch:LONGEST_COMMAND",

@@ -57,7 +57,7 @@ async def ask_allocation(
             mark = Mark(snapshot.job.uid, begun.attempt)
             # A record of another start, or of another job, is no answer: the list of jobs will say more.
             if allocations.is_of(record, mark, snapshot.job.status.user or "", seen):
-                found = allocations.of(record)
+                found = allocations.of(record.details.resources, record.gres_detail)
     except SlurmError as error:
         logger.info("%s/%s: its nodes are not known: %s", snapshot.job.namespace, snapshot.job.name, error)
     memory.allocation_again = None if found is not None else now() + timedelta(seconds=RETRY_S)

@@ -20,7 +20,7 @@ import pytest
 
 from hack.localkube.paths import PROJECT
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
-from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks, SlurmJob
+from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks, JobEnd, SlurmJob
 from slinky_operator.autoscaling.rules.rooms import Shape
 from slinky_operator.autoscaling.rules.view import ScaledSet
 from slinky_operator.jobs.phases import Phase, Reason, Shown
@@ -30,6 +30,7 @@ from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
 from slinky_operator.slurmjob.execute.slurm_calls import HistoryQuery
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slurm_client.models import Job, JobRecord, JobState, Node, Partition, Reservation
 from tests.support.hostile_texts import Cost, measured, texts
 from tests.unit.bounds.test_hostile_answers import LONGEST, text_fields, too_much
@@ -108,6 +109,8 @@ GIVEN: Final[Mapping[str, Any]] = {
     "ArrayCounts": ArrayCounts(),
     "ArrayTasks": ArrayTasks(),
     "Shown": Shown(Phase.RUNNING, Reason.RUNNING, ""),
+    "Seen": Seen(1, Shown(Phase.RUNNING, Reason.RUNNING, "")),
+    "JobEnd": JobEnd(exit_code=1, comment="a"),
     "SlurmJob": SlurmJob.parse(
         {"metadata": {"name": "a", "namespace": "b", "uid": "u"}, "spec": {"clusterName": "c", "script": "#!/bin/sh\n"}}
     ),

@@ -13,7 +13,7 @@ from typing import Final
 from slinky_api.v1alpha1.slurmjob.kind import MAX_ALLOCATION, JobAllocation
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
-from slurm_client.models import Job
+from slurm_client.models import Job, JobResources
 
 MOST_GRES: Final = 32
 """Generic resources of a node that are shown."""
@@ -24,7 +24,13 @@ LONGEST_GRES: Final = 255
 ALL_GRES: Final = 262_144
 """Characters of those of all nodes; the indices are left out of more. etcd keeps no object of more than 1.5 MB."""
 
-_SPLIT: Final = re.compile(r",(?![^()]*\))")
+LONGEST_NAME: Final = 255
+"""Characters of the name of a node."""
+
+LONGEST_WORDS: Final = 65_536
+"""Characters of Slurm's words for the generic resources of one node that are read."""
+
+_ONE: Final = re.compile(r"[^,()]+(?:\([^()]*\)[^,()]*)*")
 _NONE: Final = re.compile(r":0(\(|$)")
 _STARTING: Final = frozenset({"CONFIGURING", "POWER_UP_NODE", "COMPLETING"})
 
@@ -46,12 +52,21 @@ def is_of(record: Job, mark: Mark, user: str, seen: Seen) -> bool:
     return is_ours and runs and record.start_time == seen.start_time
 
 
-def of(record: Job) -> tuple[JobAllocation, ...] | None:
-    """What a job was given on each node, in Slurm's order; None if the record does not say it."""
-    found = record.details.resources
-    if found is None or not found.nodes:
+def of(found: JobResources | None, devices: Sequence[str]) -> tuple[JobAllocation, ...] | None:
+    """What a job was given on each node, in Slurm's order; None if its record does not say it as a status can hold it.
+
+    Parameters
+    ----------
+    found
+        CPUs and memory by node, of the details of the record.
+    devices
+        Slurm's words for the generic resources of each node, in the same order.
+    """
+    if found is None or not 0 < len(found.nodes) <= MAX_ALLOCATION:
         return None
-    texts = record.gres_detail if len(record.gres_detail) == len(found.nodes) else ("",) * len(found.nodes)
+    if any(len(node.name) > LONGEST_NAME for node in found.nodes):
+        return None
+    texts = devices if len(devices) == len(found.nodes) else ("",) * len(found.nodes)
     with_indices = sum(map(len, texts)) <= ALL_GRES
     return tuple(
         JobAllocation(
@@ -63,7 +78,9 @@ def of(record: Job) -> tuple[JobAllocation, ...] | None:
 
 def _gres(text: str, *, with_indices: bool) -> tuple[str, ...]:
     """Slurm's words for each generic resource of a node that the job has some of."""
-    words = [one.strip() for one in _SPLIT.split(text) if one.strip() and not _NONE.search(one)]
+    if len(text) > LONGEST_WORDS:
+        return ()
+    words = [one.strip() for one in _ONE.findall(text) if one.strip() and not _NONE.search(one)]
     return tuple(
         one if with_indices and len(one) <= LONGEST_GRES else one.partition("(")[0][:LONGEST_GRES]
         for one in words[:MOST_GRES]

@@ -19,7 +19,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from slinky_api.conditions import Reason
+from slinky_api import labels
+from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.v1alpha1.slurmjob.kind import MAX_ALLOCATION, JobEnd, SlurmJob
 from slinky_operator.jobs import phases
 from slinky_operator.jobs.phases import Phase, Shown
@@ -130,6 +131,8 @@ def recording(snapshot: Snapshot) -> Plan | None:
     job, end = snapshot.job, end_of(snapshot.job)
     if end is None or job.status.job_id is None or job.status.recorded is not None or not snapshot.keeps_history:
         return None
+    if not _may_be_untold(snapshot):
+        return None
     again = snapshot.record_again
     if again is not None and snapshot.now < again:
         return Plan(wake=(again - snapshot.now).total_seconds())
@@ -137,3 +140,12 @@ def recording(snapshot: Snapshot) -> Plan | None:
     if job.metadata.deletion_timestamp is not None:
         until = min(until, job.metadata.deletion_timestamp + RECORDED_DELETING)
     return Plan(RecordEnd(job.status.job_id, end, until))
+
+
+def _may_be_untold(snapshot: Snapshot) -> bool:
+    """Whether it was not decided long ago that there is nothing to tell: before the Cluster had accounting, say."""
+    job = snapshot.job
+    finished = find(job.status.conditions, SlurmJobCondition.FINISHED)
+    since = finished.last_transition_time if finished is not None else None
+    is_kept = labels.FINALIZER_SLURMJOB in job.metadata.finalizers
+    return is_kept or since is None or snapshot.now - since < RECORDED

@@ -368,6 +368,28 @@ async def test_without_accounting_nothing_is_told(world: JobWorld) -> None:
     assert world.slurm.calls("db_get_job") == []
 
 
+async def test_jobs_that_ended_before_there_was_accounting_are_let_be(world: JobWorld) -> None:
+    await runs(world)
+    world.job(external={"ended": {"exitCode": 3}})
+    await world.until(lambda: not world.kube.objects["slurmjobs", "team", "hello"]["metadata"].get("finalizers"))
+    world.ahead += external.RECORDED
+    world.cluster(**ACCOUNTING)
+    for _ in range(3):
+        await world.step()
+    assert world.slurm.calls("db_get_job") == []
+
+
+async def test_the_end_of_work_that_slurm_has_ended_is_recorded_too(world: JobWorld) -> None:
+    world.cluster(**ACCOUNTING)
+    number = await runs(world, time="1")
+    world.slurm.world.time_out(number)
+    await world.until(lambda: is_over(world))
+    await world.until(lambda: not world.kube.objects["slurmjobs", "team", "hello"]["metadata"].get("finalizers"))
+    world.job(external={"ended": {"exitCode": 143}})
+    await world.until(lambda: world.status().get("recorded"))
+    assert says(world) == ("Failed", "Timeout")
+
+
 def _client(world: JobWorld) -> Any:
     entry = world.clients.get("cluster-1")
     assert entry is not None

@@ -11,6 +11,8 @@ __all__ = [
     "ANNOTATION_AUTOSCALED",
     "ANNOTATION_BRIDGE_CLUSTER",
     "ANNOTATION_BRIDGE_DEADLINE",
+    "ANNOTATION_BRIDGE_MEMBERS",
+    "ANNOTATION_BRIDGE_RANKS",
     "ANNOTATION_BRIDGE_SLOT",
     "ANNOTATION_BRIDGE_SLURMJOB",
     "ANNOTATION_CANCEL",
@@ -205,6 +207,12 @@ ANNOTATION_BRIDGE_DEADLINE: Final = BRIDGE_PREFIX + "deadline"
 
 LABEL_BRIDGE_GROUP: Final = BRIDGE_PREFIX + "group"
 """On SlurmJobs of pods that Slurm is to place: uid of the object whose pods they are, or of the only pod."""
+
+ANNOTATION_BRIDGE_MEMBERS: Final = BRIDGE_PREFIX + "members"
+"""On SlurmJobs of pods that Slurm is to place: which pods they are, as ``<kind>/<name or uid>/<part>``."""
+
+ANNOTATION_BRIDGE_RANKS: Final = BRIDGE_PREFIX + "ranks"
+"""On SlurmJobs of pods that Slurm is to place: ranks of the pods, as 0-3,7, in the order of the job's tasks."""
 
 TAINT_BRIDGE: Final = BRIDGE_PREFIX + "reserved"
 """A taint by which administrators keep Nodes for pods that Slurm places; these get the toleration with their place."""

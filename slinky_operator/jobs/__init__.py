@@ -9,6 +9,8 @@ module              concern
 `task_sets`         tasks of an array: those that a spec asks for, and as Slurm names them
 `external`          jobs without a script: what of a spec means nothing to them
 `environment`       the variables that sbatch would have sent
+`annotated_fields`  fields of a spec that pods ask for by annotations
+`quantities`        quantities of Kubernetes as whole numbers of Slurm
 `options`           options of sbatch, each with the field that asks for it
 `refusal`           the one error
 `tenants`           who may submit as whom, and to what

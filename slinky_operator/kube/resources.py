@@ -95,6 +95,7 @@ SLURM_SLURMJOBS = Resource("slurm.sylabs.io", "v1alpha1", "slurmjobs", "SlurmJob
 PODS = Resource("", "v1", "pods", "Pod")
 JOB_LOG_PODS = Resource("", "v1", "pods", "Pod", part="job logs")
 VIRTUAL_PODS = Resource("", "v1", "pods", "Pod", part="virtual nodes")
+BRIDGE_PODS = Resource("", "v1", "pods", "Pod", part="placed by Slurm")
 SERVICES = Resource("", "v1", "services", "Service")
 SECRETS = Resource("", "v1", "secrets", "Secret")
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
@@ -116,6 +117,10 @@ SUBJECT_ACCESS_REVIEWS = Resource(
 LOCAL_SUBJECT_ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview"
 )
+BATCH_JOBS = Resource("batch", "v1", "jobs", "Job")
+JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
+LEADERWORKERSETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
+PODGROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 CUSTOMRESOURCEDEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False

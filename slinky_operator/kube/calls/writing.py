@@ -223,3 +223,26 @@ class Writing(Transport):
             # By name alone, a repetition could hit the successor of what the first attempt deleted.
             repeatable=uid is not None,
         )
+
+    async def evict(self, resource: Resource, name: str, namespace: str, *, uid: str) -> Object:
+        """Evict a pod, which then ends within its grace period; `TooManyRequests` if a disruption budget forbids it.
+
+        Parameters
+        ----------
+        uid
+            The pod must have this uid, or `Conflict` is raised.
+        """
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }
+        return await self._send(
+            Target("evict", str(resource), namespace, name),
+            "POST",
+            resource.path(namespace, name, "eviction"),
+            query=self._write_query(),
+            body=body,
+            repeatable=True,
+        )

@@ -46,6 +46,8 @@ class CacheSpec:
     """Whether users write the kind: then kopf watches it and feeds a mirror."""
     owners: frozenset[Resource] = frozenset()
     """Kinds to which its objects belong: in a namespace without any of these nothing is kept. None: all is kept."""
+    is_of_users: bool = False
+    """Whether users write its objects, although no mirror watches them: they count in the budget of users."""
     bound_to: Resource | None = None
     """Of pods, the cache of the Nodes whose pods are watched; None for those of all Nodes."""
 
@@ -114,7 +116,7 @@ class Caches:
                     label_selector=spec.label_selector,
                     indexers=spec.indexers,
                     prune=spec.prune,
-                    budget=self.of_operator,
+                    budget=self.of_users if spec.is_of_users else self.of_operator,
                     interest=self._interest(spec.owners),
                     claim=CLAIMS[spec.resource] if spec.owners else None,
                 )

@@ -6,18 +6,14 @@ Requests count and, for what has none, limits; the API server does the same for 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, Decimal
-from typing import Any, Final
+from typing import Any
 
+from slinky_operator.jobs.quantities import MIB, number_of, whole
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import named
-from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.virtual_nodes.node_names import GPU, GRES_PREFIX, gres_of
 from slinky_operator.virtual_nodes.pods.translation.pod_fields import CONTAINER
-
-_MIB: Final = Decimal(2**20)
-_LARGEST: Final = Decimal(2**31 - 2)
 
 
 def fields_of(container: Object) -> dict[str, Any]:
@@ -36,17 +32,17 @@ def fields_of(container: Object) -> dict[str, Any]:
     gres = []
     for name, text in asked.items():
         path = path_of(resources, name)
-        number = _number(text, path)
+        number = number_of(text, path)
         if not number:
             continue
         if name == "cpu":
-            fields["cpusPerTask"] = _whole(number, path)
+            fields["cpusPerTask"] = whole(number, path)
         elif name == "memory":
-            fields["memory"] = f"{_whole(number / _MIB, path)}M"
+            fields["memory"] = f"{whole(number / MIB, path)}M"
         elif name == "ephemeral-storage":
-            fields["parameters"] = {"temporary_disk_per_node": _whole(number / _MIB, path)}
+            fields["parameters"] = {"temporary_disk_per_node": whole(number / MIB, path)}
         elif (device := gres_of(name)) is not None:
-            gres.append(f"{device}:{_whole(number, path)}")
+            gres.append(f"{device}:{whole(number, path)}")
         else:
             known = named(["cpu", "memory", "ephemeral-storage", GPU, f"{GRES_PREFIX}<name>"])
             raise InvalidJob(path, f"Slurm knows no such resource: request {known}")
@@ -59,17 +55,3 @@ def path_of(resources: Mapping[str, Any], name: str) -> str:
     """Path of what a container says of a resource."""
     kind = "requests" if name in (resources.get("requests") or {}) else "limits"
     return f"{CONTAINER}.resources.{kind}[{name[:100]}]"
-
-
-def _number(text: object, path: str) -> Decimal:
-    number = quantity(text)
-    if number is None or number < 0:
-        raise InvalidJob(path, f"{str(text)[:60]!r} is no quantity")
-    return number
-
-
-def _whole(number: Decimal, path: str) -> int:
-    rounded = number.to_integral_value(ROUND_CEILING)
-    if rounded > _LARGEST:
-        raise InvalidJob(path, "is more than Slurm can count")
-    return int(rounded)

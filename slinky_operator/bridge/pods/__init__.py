@@ -1,0 +1,17 @@
+"""Pods that Slurm places: each group of them has a SlurmJob without a script, and gets its Nodes once that runs.
+
+=================  ==================================================================
+module             concern
+=================  ==================================================================
+`model`            rules: from what a pass knows to what it does
+`owners`           the objects that hold groups together, read one by one
+`clusters`         which Cluster places a group
+`observation`      from caches to the snapshot
+`controller`       one pass
+`triggers`         what wakes a group
+`spec`             what the controller exports to the process
+=================  ==================================================================
+
+Nothing is remembered but in the objects themselves: the name of a SlurmJob follows from its group, and a placed pod
+names its SlurmJob and its task. What an operator that ends leaves half done, the next one finishes.
+"""

@@ -1,0 +1,100 @@
+"""The one patch that gives a pod its Node and removes the gate, and how a pod shows what Slurm does. Pure.
+
+Kubernetes allows additions to the node affinity of a pod only, and only while it has a gate: so a pin is for ever, and
+is written together with the removal of the gate, once Slurm runs the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_operator.bridge.pods.model.snapshot import GroupJob
+from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.text import cut, moment, stamp
+from slurm_client.notation.sbatch import values
+
+CONDITION: Final = labels.BRIDGE_PREFIX + "Placed"
+"""Type of the condition of a pod."""
+
+LONGEST: Final = 500
+"""Characters of its message."""
+
+_TOLERATION: Final = {"key": labels.TAINT_BRIDGE, "operator": "Exists", "effect": "NoSchedule"}
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def lifted(pod: Object, job: GroupJob, slot: int, node: str) -> Object:
+    """The merge patch of a pod that Slurm has placed."""
+    spec = pod["spec"]
+    annotations: dict[str, Any] = {
+        labels.ANNOTATION_BRIDGE_SLURMJOB: job.name,
+        labels.ANNOTATION_BRIDGE_SLOT: str(slot),
+        labels.ANNOTATION_BRIDGE_DEADLINE: deadline(job),
+    }
+    gates = [gate for gate in spec.get("schedulingGates") or () if gate.get("name") != labels.GATE_BRIDGE]
+    tolerations = list(spec.get("tolerations") or ())
+    if _TOLERATION not in tolerations:
+        tolerations.append(_TOLERATION)
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    own: list[Object] = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
+    terms = [{**term, "matchFields": [*(term.get("matchFields") or ()), field]} for term in own]
+    return {
+        "metadata": {"annotations": annotations},
+        "spec": {
+            "schedulingGates": gates or None,
+            "tolerations": tolerations,
+            "affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}},
+        },
+    }
+
+
+def deadline(job: GroupJob) -> str | None:
+    """When the job reaches the time limit that it has asked for; None where that is not known."""
+    limit, start = job.spec.get("time"), job.status.start_time
+    if limit is None or start is None:
+        return None
+    try:
+        length = values.limit(str(limit))
+    except ValueError:
+        return None
+    try:
+        return stamp(start + length) if isinstance(length, timedelta) else None
+    except OverflowError:
+        return None
+
+
+def shown(pod: Object) -> Mapping[str, Any]:
+    """The condition of a pod as it is stored; empty if it has none."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return next((one for one in conditions if one.get("type") == CONDITION), {})
+
+
+def says(pod: Object, *, holds: bool, reason: str, message: str) -> bool:
+    """Whether a pod shows this already."""
+    stored = shown(pod)
+    status = "True" if holds else "False"
+    said = (stored.get("status"), stored.get("reason"), stored.get("message") or "")
+    return said == (status, reason, cut(message, LONGEST))
+
+
+def written_at(pod: Object) -> datetime | None:
+    """When the condition was written last."""
+    return moment(shown(pod).get("lastProbeTime"))
+
+
+def condition(pod: Object, now: datetime, *, holds: bool, reason: str, message: str) -> Object:
+    """The condition, with when it began to hold and when it was written."""
+    stored, status = shown(pod), "True" if holds else "False"
+    since = stored.get("lastTransitionTime") if stored.get("status") == status else None
+    return {
+        "type": CONDITION,
+        "status": status,
+        "reason": reason,
+        "message": cut(message, LONGEST),
+        "lastProbeTime": stamp(now),
+        "lastTransitionTime": since or stamp(now),
+    }

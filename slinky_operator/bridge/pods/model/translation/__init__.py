@@ -1,0 +1,12 @@
+"""What a pod asks for, in the fields of a SlurmJob without a script.
+
+=================  ===========================================================================
+module             concern
+=================  ===========================================================================
+`request`          one pod as a share of a job: what all pods of a group must have in common
+`resources`        CPUs, memory and GRES, as the scheduler of Kubernetes counts them
+`job_annotations`  fields that annotations ask for, by two sets of names
+=================  ===========================================================================
+
+All of it is pure. What Slurm cannot keep is refused by its path with what to do.
+"""

@@ -1,0 +1,211 @@
+"""One pod as a share of a job, and what its job asks for besides: the same for all pods of a group. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster.jobs import Bridge
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
+from slinky_operator.bridge.features import feature_of
+from slinky_operator.bridge.gres import gres_by_resource
+from slinky_operator.bridge.pods.model.membership import GroupKind, asked_kind
+from slinky_operator.bridge.pods.model.translation import job_annotations
+from slinky_operator.bridge.pods.model.translation.job_annotations import FIELDS, USER
+from slinky_operator.bridge.pods.model.translation.resources import Share, share_of
+from slinky_operator.jobs import external, parameters, tenants
+from slinky_operator.jobs.annotated_fields import PARAMETERS
+from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.kube.objects import Object
+from slurm_client import JobSpec
+
+_ALWAYS: Final[Mapping[str, str]] = {"kubernetes.io/os": "linux"}
+"""Labels that every Node of a bridge has."""
+
+_FOLLOWS: Final = {
+    "memory_per_cpu": "follows from the requests of the containers",
+    "tres_per_task": "follows from the requests of the containers",
+    "memory_per_tres": "follows from the requests of the containers",
+    "cpus_per_tres": "follows from the requests of the containers",
+    "required_nodes": "a job that names a node fails once it is gone: use nodeSelector, with featureLabels",
+    "excluded_nodes": "use nodeSelector, with featureLabels",
+    "overcommit": "each pod has CPUs of its own",
+    "tres_per_job": "follows from the requests of the containers",
+    "tres_per_socket": "follows from the requests of the containers",
+    "ntasks_per_tres": "follows from the number of pods",
+    "hold": "write spec.suspend of the SlurmJob",
+}
+"""Parameters that would contradict the pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one pod asks for.
+
+    Parameters
+    ----------
+    share
+        What it has of its job.
+    fields
+        The spec of a SlurmJob as users write it, as JSON with sorted keys: without Cluster, tasks and share.
+    user
+        The user that the pod names; None for none.
+    ignored
+        Names of annotations without effect.
+    """
+
+    share: Share
+    fields: str = "{}"
+    user: str | None = None
+    ignored: tuple[str, ...] = ()
+
+    def spec(self, tasks: int) -> dict[str, Any]:
+        """The spec of a SlurmJob for so many pods, but for its Cluster and user."""
+        spec: dict[str, Any] = json.loads(self.fields)
+        own: dict[str, Any] = {"memory_per_cpu": -(-self.share.memory_mib // self.share.cpus)}
+        gres = ",".join(f"gres/{name}={count}" for name, count in self.share.gres)
+        if gres:
+            own |= {"tres_per_task": gres}
+        given = {**spec.pop(PARAMETERS, {}), **own}
+        return {**spec, "external": {}, "tasks": tasks, "cpusPerTask": self.share.cpus, PARAMETERS: given}
+
+    def fits(self, spec: Mapping[str, Any]) -> bool:
+        """Whether a pod fits into a task of a SlurmJob that exists, whoever has written it."""
+        wanted, given = self.spec(1), spec.get(PARAMETERS)
+        if not isinstance(given, dict) or not isinstance(spec.get("external"), dict):
+            return False
+        has_memory = isinstance(given.get("memory_per_cpu"), int)
+        return (
+            spec.get("cpusPerTask") == wanted["cpusPerTask"]
+            and has_memory
+            and given["memory_per_cpu"] >= wanted[PARAMETERS]["memory_per_cpu"]
+            and given.get("tres_per_task") == wanted[PARAMETERS].get("tres_per_task")
+        )
+
+
+def request_of(pod: Object, kind: GroupKind, bridge: Bridge, owner: Mapping[str, str], deadline_s: object) -> Request:
+    """Translate a pod.
+
+    Parameters
+    ----------
+    pod
+        The pod.
+    kind
+        Of its group.
+    bridge
+        What the administrator says of Nodes.
+    owner
+        Annotations of the object that holds the group together.
+    deadline_s
+        Seconds that this object may take; None for no limit.
+
+    Raises
+    ------
+    InvalidJob
+        With the path of the field, and what to do.
+    """
+    _check(pod, kind)
+    found = job_annotations.asked({**_inherited(owner), **(pod["metadata"].get("annotations") or {})})
+    share = _share(share_of(pod, gres_by_resource(bridge)), found)
+    fields = dict(found.fields)
+    user = fields.pop(USER, None)
+    for name, reason in _FOLLOWS.items():
+        if name in fields.get(PARAMETERS, {}):
+            raise InvalidJob(f"{FIELDS.path(PARAMETERS)}.{name}", reason)
+    fields["features"] = _features(pod, bridge, fields.get("features"))
+    seconds = [one for one in (pod["spec"].get("activeDeadlineSeconds"), deadline_s) if isinstance(one, int)]
+    if seconds and "time" not in fields:
+        fields["time"] = str(max(1, -(-min(seconds) // 60)))
+    return Request(share, json.dumps(fields, sort_keys=True), user, found.ignored)
+
+
+def check(request: Request, granted: tenants.Grant) -> None:
+    """Check what can be known before a SlurmJob is made.
+
+    Raises
+    ------
+    InvalidJob
+        With the field.
+    """
+    fields = request.spec(1)
+    try:
+        spec = SlurmJobSpec.model_validate({key: value for key, value in fields.items() if key != "external"})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidJob(FIELDS.path(str(first["loc"][0])), first["msg"].removeprefix("Value error, ")) from None
+    external.check(spec)
+    for _ in parameters.wishes(spec.parameters):
+        pass
+    _ = tenants.restrict(JobSpec(account=spec.account, partition=spec.partition, qos=spec.qos), granted)
+
+
+def _inherited(owner: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key: value
+        for key, value in owner.items()
+        if key.startswith(labels.SLURMJOB_PREFIX) or key.removeprefix(labels.BRIDGE_PREFIX) in FIELDS.fields
+    }
+
+
+def _share(own: Share, found: job_annotations.Asked) -> Share:
+    """The share of a pod: annotations may ask for more than its requests, not for less."""
+    for name, wanted, least in (
+        ("cpu-per-task", found.cpus, own.cpus),
+        ("mem-per-node", found.memory_mib, own.memory_mib),
+    ):
+        if wanted is not None and wanted < least:
+            raise InvalidJob(job_annotations.path(name), f"is less than the containers request, {least}")
+    counted = dict(own.gres)
+    twice = next((name for name, _ in found.gres if name in counted), None)
+    if twice is not None:
+        raise InvalidJob(job_annotations.path("gres"), f"the containers request {twice}, too: remove one of them")
+    gres = tuple(sorted((counted | dict(found.gres)).items()))
+    return Share(found.cpus or own.cpus, found.memory_mib or own.memory_mib, gres)
+
+
+def _check(pod: Object, kind: GroupKind) -> None:
+    """Refuse what Slurm cannot keep."""
+    spec = pod["spec"]
+    if asked_kind(pod) not in {"", GroupKind.JOB, GroupKind.POD}:
+        raise InvalidJob(f"metadata.annotations[{labels.LABEL_BRIDGE_GROUP}]", "must be Job or Pod")
+    if spec.get("nodeName"):
+        raise InvalidJob("spec.nodeName", "Slurm chooses the Node: leave it out")
+    if spec.get("resourceClaims"):
+        raise InvalidJob("spec.resourceClaims", "Slurm allocates no devices of resource claims: request extended ones")
+    if kind is GroupKind.POD:
+        return
+    affinity = spec.get("affinity") or {}
+    for name in ("podAffinity", "podAntiAffinity"):
+        if (affinity.get(name) or {}).get("requiredDuringSchedulingIgnoredDuringExecution"):
+            reason = "Slurm places the pods of a group together and knows no such rule: leave it out, or prefer it"
+            raise InvalidJob(f"spec.affinity.{name}", reason)
+    if any(one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spec.get("topologySpreadConstraints") or ()):
+        reason = "Slurm places the pods of a group and knows no such rule: leave it out, or write ScheduleAnyway"
+        raise InvalidJob("spec.topologySpreadConstraints", reason)
+
+
+def _features(pod: Object, bridge: Bridge, annotated: str | None) -> str:
+    """Features that nodes must have: that of the bridge, and what nodeSelector and an annotation ask for."""
+    words: list[str] = [bridge.name]
+    for label, value in sorted((pod["spec"].get("nodeSelector") or {}).items()):
+        if {**_ALWAYS, **bridge.node_labels}.get(label) == value:
+            continue
+        path = f"spec.nodeSelector[{label[:100]}]"
+        if label not in bridge.feature_labels:
+            reason = "Slurm does not know this label: the administrator of the Cluster can add it in"
+            raise InvalidJob(path, f"{reason} spec.jobs.bridge.featureLabels")
+        word = feature_of(label, value)
+        if word is None:
+            raise InvalidJob(path, f"{value!r} is no feature of Slurm, so no node has it")
+        words.append(word)
+    if not annotated:
+        return "&".join(words)
+    if any(sign in annotated for sign in "[]{}*"):
+        reason = "cannot be joined with the feature that nodes of the bridge have: leave brackets and counts out"
+        raise InvalidJob(FIELDS.path("features"), reason)
+    return "&".join([*words, f"({annotated})" if "|" in annotated else annotated])

@@ -6,8 +6,8 @@ module                   concern
 `agent`                  names under which pods start the agent; the program is in `pod_programs`
 `app`                    wiring: everything that lives as long as the process is built, connected, run and stopped here
 `autoscaling`            autoscaling: sets the replicas of NodeSets by the pending jobs of their Cluster
+`bridge`                 Slurm places pods of Kubernetes: Nodes are nodes of Slurm, groups of pods are jobs
 `cli`                    the program ``slurm-operator``: the operator itself, or one of its commands
-`bridge`                 Kubernetes Nodes as nodes of Slurm, and pods that Slurm places there
 `cluster`                the Cluster controller: runs slurmctld and slurmrestd, or connects to external ones
 `conversion`             ``slurm-operator convert``: values and objects of Slinky's charts become those of this project
 `custom_resource_watch`  kopf watches the custom resources and passes events on

@@ -22,6 +22,7 @@ from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_operator import custom_resource_watch
 from slinky_operator.autoscaling import spec as autoscaling
+from slinky_operator.bridge.nodes import spec as bridge_nodes
 from slinky_operator.bridge.pods import spec as bridge_pods
 from slinky_operator.cluster import spec as cluster
 from slinky_operator.jobs import phases
@@ -86,6 +87,7 @@ CONTROLLERS: Final = (
     virtual_nodes.SPEC,
     virtual_pods.SPEC,
     virtual_sylabs_pods.SPEC,
+    bridge_nodes.SPEC,
     bridge_pods.SPEC,
 )
 """Every controller of this process, those that are switched off too. A new one is added here:

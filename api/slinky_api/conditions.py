@@ -92,6 +92,9 @@ class ClusterCondition(StrEnum):
     has the address and what to open. Absent without ``spec.jobs.virtualNodes``, and until the API server has answered.
     """
 
+    BRIDGE_READY = "BridgeReady"
+    """Every chosen Kubernetes Node is a node of Slurm. Absent without ``spec.jobs.bridge``."""
+
     DELETING = "Deleting"
     """The Cluster is being deleted; the message says what it waits for."""
 
@@ -382,6 +385,15 @@ class Reason(StrEnum):
     LABEL_REFUSED = "LabelRefused"
     PARTITION_CONFIG_INVALID = "PartitionConfigInvalid"
     KUBELET_API_UNREACHABLE = "KubeletApiUnreachable"
+
+    # Kubernetes Nodes as nodes of Slurm, beside NodeNameTaken and NameTaken
+    BRIDGE_NOT_ALLOWED = "BridgeNotAllowed"
+    SLURM_TOO_OLD = "SlurmTooOld"
+    NODES_PENDING = "NodesPending"
+    PREEMPTION_UNSUITABLE = "PreemptionUnsuitable"
+    GRES_UNKNOWN = "GresUnknown"
+    SIZE_REFUSED = "SizeRefused"
+    NO_ROOM = "NoRoom"
 
     # objects of the old job kinds, beside those of SlurmJobs
     NAME_TAKEN = "NameTaken"

@@ -87,6 +87,12 @@ class EventReason(StrEnum):
     VIRTUAL_NODE_REMOVED = "VirtualNodeRemoved"
     """A virtual Node without pods was removed; the message says why."""
 
+    BRIDGE_NODES_CREATED = "BridgeNodesCreated"
+    """Kubernetes Nodes have become nodes of Slurm; the message names the first of them, and their size."""
+
+    BRIDGE_NODES_DELETED = "BridgeNodesDeleted"
+    """Idle nodes of Slurm were deleted whose Kubernetes Nodes are gone, not chosen any more, or have another size."""
+
     SLURMJOB_CREATED = "SlurmJobCreated"
     """A SlurmJob was made of an object of an old kind; the message names it, and fields that have no effect."""
 

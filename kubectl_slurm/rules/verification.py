@@ -116,9 +116,14 @@ def names(nodes: Iterable[Node], pods: Sequence[PodFacts]) -> Result:
     return Result(title, Verdict.PASSED, number(len(pods), "pod"))
 
 
+def _runs_jobs(node: Node) -> bool:
+    """Whether a batch job may start on a node now; none ever does where no slurmd is."""
+    return node.is_idle and node.is_usable and not node.is_external
+
+
 def partitions(slurm: SlurmPicture) -> list[str]:
     """Partitions that take jobs and have a node that may start one now."""
-    usable = {name for node in slurm.nodes if node.is_usable and node.is_idle for name in node.partitions}
+    usable = {name for node in slurm.nodes if _runs_jobs(node) for name in node.partitions}
     return sorted(one.name for one in slurm.partitions if one.is_up and one.name in usable)[:MOST_PARTITIONS]
 
 
@@ -131,7 +136,7 @@ def confined_partition(slurm: SlurmPicture, nodesets: Mapping[str, str]) -> str:
         Nodes of NodeSets with ``confinement: Constrain``, each with its NodeSet.
     """
     for name in partitions(slurm):
-        idle_ones = [node.name for node in slurm.nodes if node.is_idle and node.is_usable and name in node.partitions]
+        idle_ones = [node.name for node in slurm.nodes if _runs_jobs(node) and name in node.partitions]
         if idle_ones and all(each in nodesets for each in idle_ones):
             return name
     return ""
@@ -139,19 +144,24 @@ def confined_partition(slurm: SlurmPicture, nodesets: Mapping[str, str]) -> str:
 
 def gpu_partition(slurm: SlurmPicture) -> str:
     """A partition with an idle node that has GPUs; empty if there is none."""
-    found = {name for node in slurm.nodes if node.is_idle and "gpu" in node.gres for name in node.partitions}
+    found = {
+        name
+        for node in slurm.nodes
+        if node.is_idle and not node.is_external and "gpu" in node.gres
+        for name in node.partitions
+    }
     return next(iter(sorted(found & set(partitions(slurm)))), "")
 
 
 def without_gpu(slurm: SlurmPicture) -> str:
     """Why no job can ask for a GPU now."""
-    having = [node.name for node in slurm.nodes if "gpu" in node.gres]
+    having = [node.name for node in slurm.nodes if "gpu" in node.gres and not node.is_external]
     return f"no node with GPUs is idle: {named(having)}" if having else "no GPUs, not checked"
 
 
 def confined_gpu_partition(slurm: SlurmPicture, nodesets: Mapping[str, str]) -> str:
     """A partition with GPUs whose idle nodes all keep jobs to their devices; see `confined_partition`."""
-    able = [node for node in slurm.nodes if node.is_idle and node.is_usable]
+    able = [node for node in slurm.nodes if _runs_jobs(node)]
     for name in partitions(slurm):
         mine = [node for node in able if name in node.partitions and "gpu" in node.gres]
         if mine and all(node.name in nodesets for node in mine):
@@ -161,7 +171,7 @@ def confined_gpu_partition(slurm: SlurmPicture, nodesets: Mapping[str, str]) -> 
 
 def idle(slurm: SlurmPicture) -> str:
     """A node that may be drained for a moment; empty if there is none."""
-    return next((node.name for node in slurm.nodes if node.is_idle and node.is_usable), "")
+    return next((node.name for node in slurm.nodes if _runs_jobs(node)), "")
 
 
 def screen(results: Sequence[Result]) -> Screen:

@@ -130,7 +130,12 @@ def view(
     occupied = {name for job in jobs if job.holds_nodes for name in job.nodes}
     return View(
         jobs=jobs,
-        nodes=[_standing(node, names, busy=node.is_busy or node.name in occupied) for node in nodes.values()],
+        # Batch jobs never get a node without a slurmd, so it is no room for those that wait.
+        nodes=[
+            _standing(node, names, busy=node.is_busy or node.name in occupied)
+            for node in nodes.values()
+            if not node.is_external
+        ],
         sets=sets,
         most_nodes={
             partition.name: partition.max_nodes if isinstance(partition.max_nodes, int) else None

@@ -3,8 +3,9 @@
 ================  ====================================================================================
 module            concern
 ================  ====================================================================================
+`clusters`        which Clusters have a bridge, and may. Pure
 `features`        what labels of Kubernetes Nodes are called in Slurm, and whose a node of Slurm is. Pure
-`gres`            which extended resources are which generic resources of Slurm. Pure
+`nodes`           keeps a node of Slurm for each chosen Kubernetes Node
 `pods`            the pods: grouped, submitted as SlurmJobs, placed where these run, and ended
 ================  ====================================================================================
 

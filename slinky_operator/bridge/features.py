@@ -11,8 +11,11 @@ Words of labels and marks have a dot, which no NodeSet has in its name: a featur
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final
+
+from slurm_client.models import Node
 
 MARK_PREFIX: Final = "slurm-bridge."
 """How the mark begins."""
@@ -31,3 +34,26 @@ def feature_of(label: str, value: str) -> str | None:
     word = f"{label.rpartition('/')[2]}.{value}"
     is_usable = _WORD.fullmatch(word) is not None and len(word) <= LONGEST and not word.startswith(MARK_PREFIX)
     return word if is_usable else None
+
+
+def mark_of(namespace_uid: str, cluster: str) -> str:
+    """The mark of the nodes of a Cluster.
+
+    Parameters
+    ----------
+    namespace_uid
+        Uid of the Namespace of the Cluster.
+    cluster
+        Name of the Cluster.
+    """
+    return MARK_PREFIX + hashlib.sha256(f"{namespace_uid}/{cluster}".encode()).hexdigest()[:12]
+
+
+def is_bridged(node: Node) -> bool:
+    """Whether a node of Slurm is one of some bridge, of this Cluster or another."""
+    return node.is_external and any(one.startswith(MARK_PREFIX) for one in node.features)
+
+
+def is_ours(node: Node, mark: str) -> bool:
+    """Whether a node of Slurm was made for the Cluster with this mark: no other is ever changed."""
+    return node.is_external and node.is_dynamic and mark in node.features

@@ -22,6 +22,7 @@ from slinky_operator.cluster.parts.accounting.part import ACCOUNTING
 from slinky_operator.cluster.parts.accounting.step import ask_accounting, keep_accounting
 from slinky_operator.cluster.parts.accounts.part import ACCOUNTS
 from slinky_operator.cluster.parts.accounts.step import keep_accounts
+from slinky_operator.cluster.parts.bridge.part import BRIDGE_PART, BridgeSwitch
 from slinky_operator.cluster.parts.claims.part import CLAIMS
 from slinky_operator.cluster.parts.claims.step import feasible, grow_claims
 from slinky_operator.cluster.parts.configuration.part import CONFIGURATION, LEFT_OUT
@@ -126,6 +127,7 @@ PARTS: Final[tuple[Part, ...]] = (
     JOB_COUNTS,
     JOB_LOGS_KEY,
     *VIRTUAL_NODES,
+    BRIDGE_PART,
     DELETION,
 )
 """All parts that read Secrets or show something; problems are reported in this order."""
@@ -189,7 +191,11 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
     snapshot = key_form.settled(snapshot)
     snapshot, claims = feasible(snapshot)
     state = PassState(snapshot, environment.images, now, wall)
-    for known in (environment.pace, claims, VirtualNodesSwitch("jobs.virtualNodes" not in environment.off)):
+    switches = (
+        VirtualNodesSwitch("jobs.virtualNodes" not in environment.off),
+        BridgeSwitch("jobs.bridge" not in environment.off),
+    )
+    for known in (environment.pace, claims, *switches):
         state.note(known)
     if cluster.spec.external:
         actions = [action for step in ELSEWHERE for action in step(state)]

@@ -89,6 +89,7 @@ def switched_off(settings: Settings) -> tuple[str, ...]:
         "jobs.tenants": settings.slurmjobs,
         "jobs.sylabs": settings.sylabs_jobs,
         "jobs.virtualNodes": bool(settings.virtual_nodes_clusters),
+        "jobs.bridge": bool(settings.bridge_clusters),
     }
     return tuple(field for field, is_on in runs.items() if not is_on)
 

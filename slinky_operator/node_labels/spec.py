@@ -11,7 +11,7 @@ from slinky_operator.node_labels.controller import NodeLabelsReconciler
 from slinky_operator.node_labels.slurm_nodes import SlurmNodes
 from slinky_operator.node_labels.triggers import NodeLabelsTriggers
 from slinky_operator.reconcile.cached.caches import CacheSpec
-from slinky_operator.reconcile.cached.indexes import INDEXES_OF_SLURMD_PODS, OWNERS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_SLURMD_PODS, OWNERS, PODS_OF_CLUSTERS, node_pruner
 from slinky_operator.reconcile.cached.kept_fields import prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import ALL, Settings
@@ -21,7 +21,7 @@ WORKERS: Final = 4
 
 
 def _caches(settings: Settings) -> Sequence[CacheSpec]:
-    found = [CacheSpec(NODES, prune=prune_node)]
+    found = [CacheSpec(NODES, prune=node_pruner(bridged=bool(settings.bridge_clusters)))]
     if settings.node_labels_from_slurm:
         found.append(CacheSpec(PODS, INDEXES_OF_SLURMD_PODS, PODS_OF_CLUSTERS, prune_pod, owners=OWNERS))
     return found

@@ -21,7 +21,7 @@ from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.cached.caches import CacheSpec
-from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS, node_pruner
 from slinky_operator.reconcile.cached.kept_fields import prune_claim, prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
@@ -38,7 +38,11 @@ def _caches(settings: Settings) -> Sequence[CacheSpec]:
         CacheSpec(PERSISTENTVOLUMECLAIMS, indexes.INDEXES_OF_CLAIMS, indexes.SELECTOR, prune_claim, owners=OWNERS),
     ]
     # Nodes are cluster-scoped: an operator restricted to some namespaces may not watch them.
-    return [*found, CacheSpec(NODES, prune=prune_node)] if settings.watch_nodes else found
+    return (
+        [*found, CacheSpec(NODES, prune=node_pruner(bridged=bool(settings.bridge_clusters)))]
+        if settings.watch_nodes
+        else found
+    )
 
 
 def _build(services: Services) -> Built:

@@ -17,6 +17,7 @@ module             concern
 `accounting`       slurmdbd.conf and the database's
 `slurmd`           what slurmd is started with, read from a NodeSet
 `node_features`    features that a NodeSet's nodes register with
+`bridge_gres`      generic resources that extended resources of Kubernetes Nodes are
 `gres_amounts`     generic resources of a node as amounts
 `pod_templates`    what users may set in pod templates, merged and compared
 `releases`         releases of Slurm: of an image by its tag, and which step from one to another is possible

@@ -193,6 +193,11 @@ class Node(Entry):
         return not self.state.flags.isdisjoint({"DYNAMIC_NORM", "DYNAMIC_FUTURE"})
 
     @property
+    def is_external(self) -> bool:
+        """Whether it has no slurmd: something other than Slurm runs what is placed there, and batch jobs never are."""
+        return "EXTERNAL" in self.state.flags
+
+    @property
     def is_usable(self) -> bool:
         """
         Whether slurmctld may start a job on it that names no reservation, room permitting.

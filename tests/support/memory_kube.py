@@ -93,10 +93,10 @@ class MemoryKube:
     async def some(
         self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None, most: int
     ) -> Page:
-        """The first objects, by a field below spec."""
-        path, _, value = (field_selector or "").partition("=")
+        """The first objects, by fields of spec and status that have a value, or have not."""
+        terms = [one.partition("=") for one in (field_selector or "").split(",") if one]
         listing = await self.list(resource, namespace)
-        found = [one for one in listing.items if not path or (one.get("spec") or {}).get(path.split(".")[1]) == value]
+        found = [one for one in listing.items if all(_has(one, path, value) for path, _, value in terms)]
         return Page(found[:most], listing.resource_version, "more" if len(found) > most else "")
 
     async def watch(self, *_: Any, **__: Any) -> AsyncIterator[WatchEvent]:
@@ -137,6 +137,12 @@ class MemoryKube:
         if name_of(resource) in self.caches:
             self.caches[name_of(resource)].remove(found)
         return found
+
+
+def _has(obj: Object, path: str, value: str) -> bool:
+    """Whether a field has a value; has not, if the path ends in an exclamation mark."""
+    part, _, key = path.removesuffix("!").partition(".")
+    return ((obj.get(part) or {}).get(key) == value) is not path.endswith("!")
 
 
 def name_of(resource: Resource) -> str:

@@ -18,6 +18,7 @@ from slinky_api.v1alpha1.loginset import LoginSetSpec
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import NodeSetSpec
 from slinky_api.v1alpha1.token import TokenSpec
+from slinky_operator.bridge.nodes.model import wishes as bridge_wishes
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.spec import switched_off
@@ -251,6 +252,15 @@ def wish_for_nodes() -> None:
     assert (wanted.host, problems) == ("site", ())
 
 
+def wish_for_a_bridge() -> None:
+    """Look at what a Cluster wants of Kubernetes Nodes."""
+    bridge = {"nodeLabels": {"slurm": "yes"}, "gres": [{"resource": "example.com/fpga", "gres": "fpga"}]}
+    cluster = Cluster.parse(cluster_object({"jobs": {"bridge": bridge}}))
+    assert cluster.spec.jobs.bridge is not None
+    wanted = bridge_wishes.wanted_of(cluster.spec.jobs.bridge)
+    assert (wanted.name, wanted.kinds) == ("bridge", {"example.com/fpga": "fpga"})
+
+
 def run_a_pod() -> None:
     """Translate a pod on a virtual Node, which has an image and a claim."""
     runtime = {"runtime": "Apptainer", "folder": "/scratch", "sharedFolder": True}
@@ -283,6 +293,7 @@ def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Rea
     ask_for_a_token()
     ask_for_a_job()
     wish_for_nodes()
+    wish_for_a_bridge()
     run_a_pod()
     assert silent(ClusterSpec, reads) == []
 
@@ -362,6 +373,7 @@ SWITCHED: dict[str, dict[str, Any]] = {
     "jobs.tenants": {"jobs": {"tenants": [{"namespaces": ["lab"], "user": "alice"}]}},
     "jobs.sylabs": {"jobs": {"sylabs": {}}},
     "jobs.virtualNodes": {"jobs": {"virtualNodes": {"host": "site"}}},
+    "jobs.bridge": {"jobs": {"bridge": {"nodeLabels": {"slurm": "yes"}}}},
 }
 
 
@@ -392,11 +404,15 @@ def test_a_field_that_the_operator_has_switched_off_degrades_a_cluster_that_serv
 @pytest.mark.parametrize(
     ("flags", "off"),
     [
-        ({}, ["jobs.tenants", "jobs.sylabs", "jobs.virtualNodes"]),
-        ({"slurmjobs": True}, ["jobs.sylabs", "jobs.virtualNodes"]),
+        ({}, ["jobs.tenants", "jobs.sylabs", "jobs.virtualNodes", "jobs.bridge"]),
+        ({"slurmjobs": True}, ["jobs.sylabs", "jobs.virtualNodes", "jobs.bridge"]),
+        (
+            {"slurmjobs": True, "watch_nodes": True, "bridge_clusters": ("*",)},
+            ["jobs.sylabs", "jobs.virtualNodes"],
+        ),
         (
             {"slurmjobs": True, "virtual_nodes_clusters": ("*",), "virtual_nodes_address": "10.0.0.1"},
-            ["jobs.sylabs"],
+            ["jobs.sylabs", "jobs.bridge"],
         ),
     ],
 )

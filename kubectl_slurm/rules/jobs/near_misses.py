@@ -126,6 +126,8 @@ def _misses(job: Job, node: Node, excluded: frozenset[str], required: frozenset[
         yield Miss("excluded", "the job excludes it", forever=True)
     if required and node.name not in required:
         yield Miss("not named", "the job names other nodes", forever=True)
+    if node.is_external and "EXTERNAL_JOB" not in job.flags:
+        yield Miss("no slurmd", "only pods run there that Slurm places", forever=True)
     if service.is_out(node):
         reason = f" ({clip(node.reason, 80)})" if node.reason else ""
         yield Miss("out of service", f"{service.state(node)}, set by {service.who(node) or 'Slurm'}{reason}")

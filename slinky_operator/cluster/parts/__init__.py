@@ -22,6 +22,7 @@ part                 concern
 `slurmctld`          slurmctld: its objects, and why it hung
 `slurmrestd`         slurmrestd: its objects
 `upgrade`            in which order daemons get other images, and which steps are refused
+`bridge`             what the controller of the bridge's nodes has decided
 `virtual_nodes`      what the controller of virtual Nodes has decided
 `volumes`            whether volumes have room
 `workloads`          writes the objects of all daemons, and deletes those that are not wanted

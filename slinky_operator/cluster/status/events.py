@@ -37,6 +37,7 @@ ORDER: Final = (
     ClusterCondition.EXPORTER_READY,
     ClusterCondition.VIRTUAL_NODES_READY,
     ClusterCondition.KUBELET_API_REACHABLE,
+    ClusterCondition.BRIDGE_READY,
     ClusterCondition.DEGRADED,
     ClusterCondition.NODES_OUT_OF_SERVICE,
     ClusterCondition.DELETING,

@@ -34,12 +34,17 @@ _VIRTUAL_NODES: Final = (
     "this operator does not run virtual Nodes: virtualNodes.clusters of its chart names the Clusters that may have "
     "some, which needs all namespaces"
 )
+_BRIDGE: Final = (
+    "this operator does not run the bridge: bridge.clusters of its chart names the Clusters whose Slurm may place "
+    "pods, which needs all namespaces"
+)
 _JOBS: Final = "this operator does not run SlurmJobs: jobs.enabled of its chart turns them on"
 
 SWITCHED_OFF: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = {
     "jobs.tenants": (lambda spec: bool(spec.jobs.tenants), _JOBS),
     "jobs.sylabs": (lambda spec: spec.jobs.sylabs is not None, _SYLABS),
     "jobs.virtualNodes": (lambda spec: spec.jobs.virtual_nodes is not None, _VIRTUAL_NODES),
+    "jobs.bridge": (lambda spec: spec.jobs.bridge is not None, _BRIDGE),
 }
 """By field that the operator's settings may switch off: whether it is set, and what switches it on."""
 

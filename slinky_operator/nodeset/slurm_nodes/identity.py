@@ -40,7 +40,7 @@ def tag(namespace: str, nodeset: str) -> str:
 
 def is_tagged(node: Node, owner: str) -> bool:
     """Whether the record is dynamic and was created by a pod of the NodeSet with that tag."""
-    return node.is_dynamic and node.extra == owner
+    return node.is_dynamic and not node.is_external and node.extra == owner
 
 
 def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | None) -> RecordOwnership:
@@ -72,6 +72,11 @@ def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | 
 
 def static_hint(node: Node) -> str:
     """What to do about somebody else's record, where slurm.conf has it: a slurmd of that name would not start."""
+    if node.is_external:
+        return (
+            ": no slurmd belongs to it, as to a Kubernetes Node on which Slurm places pods (spec.jobs.bridge of the "
+            "Cluster). Give the NodeSet, or the Kubernetes Node, another name"
+        )
     if node.is_dynamic:
         return ""
     return (
@@ -82,7 +87,7 @@ def static_hint(node: Node) -> str:
 
 def is_named_in(node: Node, namespace: str, pod: str) -> bool:
     """Whether a record without any mark belongs to a pod, by the comment that Slinky's operator wrote."""
-    if not node.is_dynamic or node.extra or not node.comment:
+    if not node.is_dynamic or node.is_external or node.extra or not node.comment:
         return False
     try:
         about = json.loads(node.comment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from slinky_api import labels
@@ -58,6 +58,29 @@ MANAGED: Final = f"{labels.LABEL_APP_MANAGED_BY}={labels.MANAGED_BY}"
 
 KEEP_OUR_FIELDS: Final = keep_fields_of(labels.FIELD_MANAGER)
 """Shortens such objects: of the records of field managers only the operator's stays."""
+
+
+def node_pruner(*, bridged: bool) -> Callable[[Object], None]:
+    """What shortens Kubernetes Nodes; all controllers that cache them must ask for the same.
+
+    Parameters
+    ----------
+    bridged
+        Whether Slurm places pods on some: then it is also kept what Nodes have to give.
+    """
+    return prune_bridged_node if bridged else prune_node
+
+
+def prune_bridged_node(obj: Object) -> None:
+    """Reduce a Node as `prune_node` does, and keep what it has to give and whether it is being deleted."""
+    allocatable = (obj.get("status") or {}).get("allocatable") or {}
+    deleted = obj["metadata"].get("deletionTimestamp")
+    prune_node(obj)
+    obj["status"]["allocatable"] = {
+        key: value for key, value in allocatable.items() if key in {"cpu", "memory"} or "/" in key
+    }
+    if deleted:
+        obj["metadata"]["deletionTimestamp"] = deleted
 
 
 def prune_node(obj: Object) -> None:

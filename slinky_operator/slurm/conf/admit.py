@@ -75,7 +75,8 @@ def _problems(
     earlier: list[NodeSetConf] = []
     for one in sorted(inputs.node_sets, key=lambda one: _precedence(one, running)):
         problem = (
-            _name_problem(one, numbered, outside, running)
+            _bridge_problem(one, inputs)
+            or _name_problem(one, numbered, outside, running)
             or _feature_problem(one, earlier, running)
             or _problem(one, taken, default)
         )
@@ -103,6 +104,17 @@ def _name_problem(
     if node is not None:
         return Problem("metadata.name", f"the Cluster has a node {node} outside Kubernetes (spec.nodes)")
     return None
+
+
+def _bridge_problem(one: NodeSetConf, inputs: ConfInputs) -> Problem | None:
+    """Why a NodeSet stays out that is named like the Kubernetes Nodes that are nodes: they would be among its own."""
+    if inputs.bridge is None or one.name != inputs.bridge.name:
+        return None
+    reason = (
+        f"Kubernetes Nodes that are nodes of Slurm are called {one.name} (spec.jobs.bridge.name of the Cluster), and "
+        "would be among the nodes of the NodeSet: give one of them another name"
+    )
+    return Problem("metadata.name", reason)
 
 
 def _feature_problem(one: NodeSetConf, earlier: Iterable[NodeSetConf], running: Parsed) -> Problem | None:

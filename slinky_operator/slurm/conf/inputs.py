@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Self
 
+from slinky_api.v1alpha1.cluster.jobs import Bridge
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.slurm import home_folders, naming, node_features
+from slinky_operator.slurm.bridge_gres import gres_by_resource
 from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.containers import ContainerConf
 from slinky_operator.slurm.conf.future_nodes import FutureNodes
@@ -88,6 +90,21 @@ class StaticNodeConf:
 
 
 @dataclass(frozen=True, slots=True)
+class BridgeConf:
+    """Kubernetes Nodes that are nodes of Slurm (`spec.jobs.bridge`): no line has them, they are made and deleted."""
+
+    name: str
+    """What partitions name in `nodeSets`: the feature of all of them."""
+
+    kinds: frozenset[str] = frozenset()
+    """Generic resources that they may have, without types."""
+
+
+def _bridge_conf(bridge: Bridge) -> BridgeConf:
+    return BridgeConf(bridge.name, frozenset(kind.partition(":")[0] for kind in gres_by_resource(bridge).values()))
+
+
+@dataclass(frozen=True, slots=True)
 class ConfInputs:
     """Everything slurm.conf and its family depend on."""
 
@@ -150,6 +167,9 @@ class ConfInputs:
     held: Mapping[str, str] = field(default_factory=dict)
     """NodeSets whose part stays as it runs, or out, and why."""
 
+    bridge: BridgeConf | None = None
+    """Kubernetes Nodes that are nodes; `None` if there are to be none."""
+
     @classmethod
     def of(
         cls,
@@ -194,6 +214,7 @@ class ConfInputs:
             containers=ContainerConf(spec.containers.mounts) if spec.containers is not None else None,
             homes=home_folders.folder_of(spec),
             token_keys=token_keys.gather(spec, sources or {}, own_keys),
+            bridge=_bridge_conf(spec.jobs.bridge) if spec.jobs.bridge is not None else None,
         )
 
 

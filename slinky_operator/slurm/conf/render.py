@@ -12,6 +12,7 @@ Decisions this module makes, beside those of `merge`:
 - A NodeSet may have nodes of the future, which only make jobs possible (`future_nodes`).
 - A NodeSet that a partition of the Cluster names but that does not exist yet is still declared: Slurm takes
   a NodeSet without nodes, and a partition must not lose its nodes because of the order of two manifests.
+- The name of Kubernetes Nodes that are nodes (`spec.jobs.bridge`) is declared like that of a NodeSet: it is a feature.
 """
 
 from __future__ import annotations
@@ -120,10 +121,16 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
             lines.append(_partition_line(one.name, one.name, words))
             shown[one.name] = one.name
     known = {one.name for one in node_sets}
+    bridged = {inputs.bridge.name} if inputs.bridge is not None else set[str]()
     undefined = sorted(
-        {name for partition in inputs.partitions for name in partition.node_sets if name not in known | {"ALL"}}
+        {
+            name
+            for partition in inputs.partitions
+            for name in partition.node_sets
+            if name not in known | bridged | {"ALL"}
+        }
     )
-    declared = {*undefined, *inputs.kept_node_sets} - known
+    declared = {*undefined, *bridged, *inputs.kept_node_sets} - known
     lines += [Line.of(NodeSet=name, Feature=name) for name in sorted(declared)]
     default = "NO" if has_default or any(says_default(line.words) for line in lines) else "YES"
     everything = Line.of(PartitionName=ALL_PARTITION, Nodes="ALL", Default=default, State="UP")
@@ -297,7 +304,7 @@ def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf], files: Mappi
         "SrunPortRange": f"{first}-{last}",
     }
     named = (item.split(":", 1)[0] for one in node_sets for item in one.gres.split(",") if item)
-    kinds = sorted({*named, *inputs.kept_gres})
+    kinds = sorted({*named, *inputs.kept_gres, *(inputs.bridge.kinds if inputs.bridge is not None else ())})
     if kinds:
         pairs["GresTypes"] = ",".join(kinds)
     if inputs.accounting is not None:

@@ -49,7 +49,7 @@ class PartitionFacts:
 
 def facts_of_node(node: Node) -> tuple[object, ...]:
     """What a Node is made from; an event of a node that changes nothing else needs no pass."""
-    return node.partitions, node.cpus, node.real_memory_mib, node.gres, node.state.base == FUTURE
+    return node.partitions, node.cpus, node.real_memory_mib, node.gres, node.state.base == FUTURE, node.is_external
 
 
 def facts(partitions: Sequence[Partition], nodes: Iterable[Node]) -> Mapping[str, PartitionFacts]:
@@ -59,7 +59,8 @@ def facts(partitions: Sequence[Partition], nodes: Iterable[Node]) -> Mapping[str
     totals = {name: _Total() for name in found}
     known: dict[str, tuple[tuple[str, int], ...]] = {}
     for node in nodes:
-        if node.state.base == FUTURE:
+        if node.state.base == FUTURE or node.is_external:
+            # No batch job gets a node without a slurmd.
             continue
         if node.gres not in known:
             known[node.gres] = tuple((name, count) for name, count in gres_amounts(node.gres) if ":" not in name)

@@ -21,7 +21,7 @@ WANTED_TRUE = frozenset(
     {
         *("AccountingReady", "AccountsApplied", "ApiReachable", "Autoscaling", "Available", "ConfigApplied"),
         *("ControllerUp", "DirectoryReachable", "ExporterReady", "KubeletApiReachable", "NodesWatched"),
-        *("Ready", "SlurmReachable", "TokenValid", "VirtualNodesReady", "VolumesHaveRoom"),
+        *("BridgeReady", "Ready", "SlurmReachable", "TokenValid", "VirtualNodesReady", "VolumesHaveRoom"),
     }
 )
 """Types of conditions that are as wanted when they are True."""

@@ -13,7 +13,6 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.jobs import Bridge
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.bridge.features import feature_of
-from slinky_operator.bridge.gres import gres_by_resource
 from slinky_operator.bridge.pods.model.membership import GroupKind, asked_kind
 from slinky_operator.bridge.pods.model.translation import job_annotations
 from slinky_operator.bridge.pods.model.translation.job_annotations import FIELDS, USER
@@ -22,6 +21,7 @@ from slinky_operator.jobs import external, parameters, tenants
 from slinky_operator.jobs.annotated_fields import PARAMETERS
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
+from slinky_operator.slurm.bridge_gres import gres_by_resource
 from slurm_client import JobSpec
 
 _ALWAYS: Final[Mapping[str, str]] = {"kubernetes.io/os": "linux"}

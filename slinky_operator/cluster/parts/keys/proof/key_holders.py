@@ -104,7 +104,7 @@ def _machines(snapshot: Snapshot) -> Iterator[Holder]:
     """slurmds outside of pods: their records have none of what the operator's slurmds register with."""
     nodes: Mapping[str, Node] = snapshot.slurm.nodes if snapshot.slurm is not None else {}
     for name, node in sorted(nodes.items()):
-        if node.instance_id or node.extra or any(one in node.state for one in _NO_JOBS):
+        if node.is_external or node.instance_id or node.extra or any(one in node.state for one in _NO_JOBS):
             continue
         host = node.address or node.hostname or name
         port = node.port or naming.SLURMD_PORT

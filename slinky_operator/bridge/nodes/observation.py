@@ -1,0 +1,225 @@
+"""What a pass knows: from the caches of Kubernetes Nodes and of Slurm's nodes, and the last look at pods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from slinky_operator.bridge.features import is_ours
+from slinky_operator.bridge.nodes.configuration import Client as AskedClient
+from slinky_operator.bridge.nodes.configuration import KnownConfiguration
+from slinky_operator.bridge.nodes.model.hosts import Host, host_of
+from slinky_operator.bridge.nodes.model.report import Outcome
+from slinky_operator.bridge.nodes.model.sizes import Size, size_in_slurm, size_of
+from slinky_operator.bridge.nodes.model.snapshot import HostSize, Snapshot
+from slinky_operator.bridge.nodes.model.warnings import Configuration
+from slinky_operator.bridge.nodes.model.wishes import Problem, Wanted
+from slinky_operator.bridge.nodes.pod_requests import PodRequests
+from slinky_operator.kube.cache.store import Store
+from slinky_operator.slurm.connection.contact import Contact
+from slurm_client.models import Job, Node
+
+AWAITED_S: Final = 30.0
+"""Seconds for which a node that was made is not missed in Slurm's list."""
+
+
+class Client(AskedClient, Protocol):
+    """What is used of `slurm_client.SlurmClient`."""
+
+    @property
+    def slurm_version(self) -> str:
+        """Release of slurmrestd; empty before the first answer."""
+        ...
+
+    async def create_node(self, conf: str) -> None:
+        """Make nodes by a line of slurm.conf."""
+        ...
+
+    async def drain_nodes(self, names: tuple[str, ...], reason: str) -> None:
+        """Let no new job come."""
+        ...
+
+    async def undrain_nodes(self, names: tuple[str, ...]) -> None:
+        """Take drains away."""
+        ...
+
+    async def update_nodes(
+        self, names: tuple[str, ...], *, features: tuple[str, ...], active_features: tuple[str, ...]
+    ) -> None:
+        """Change nodes."""
+        ...
+
+    async def delete_nodes(self, names: tuple[str, ...], *, are_nodes: bool) -> None:
+        """Delete nodes."""
+        ...
+
+
+class Slurm(Protocol):
+    """What is used of a Cluster's `ClusterClient`."""
+
+    contact: Contact
+    nodes_at: float | None
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """Its nodes."""
+        ...
+
+    @property
+    def client(self) -> Client:
+        """Its client."""
+        ...
+
+    async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
+        """Ask for nodes now."""
+        ...
+
+    async def jobs_with_nodes(self) -> Iterable[Job]:
+        """Jobs that hold nodes, asked for now."""
+        ...
+
+    def hurry(self) -> None:
+        """Ask for all nodes now."""
+        ...
+
+
+@dataclass(slots=True)
+class Memory:
+    """What is remembered of one Cluster."""
+
+    uid: str
+    mark: str = ""
+    configuration: KnownConfiguration = field(default_factory=KnownConfiguration)
+    tried: dict[str, Size] = field(default_factory=dict)
+    """Sizes of nodes that this process has made."""
+    made_at: dict[str, float] = field(default_factory=dict)
+    """When nodes were made that Slurm's list may not have yet."""
+    differs: dict[str, tuple[Size, float]] = field(default_factory=dict)
+    """By name: another size that is wanted, and since when."""
+    silent: dict[str, float] = field(default_factory=dict)
+    """By name: since when Slurm has taken a node for not responding."""
+    refused: Outcome = field(default_factory=Outcome)
+    """What Slurm has refused last."""
+    refused_until: float = -math.inf
+    """Monotonic seconds before which it is not asked for that again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A snapshot, and when there is more to see."""
+
+    snapshot: Snapshot
+    due: float | None
+    """Seconds until more pods may be read; None if all are known."""
+
+
+class Observation:
+    """Makes snapshots.
+
+    Parameters
+    ----------
+    nodes
+        The cache of Kubernetes Nodes.
+    requests
+        What pods request on them.
+    """
+
+    def __init__(self, nodes: Store, requests: PodRequests) -> None:
+        self._nodes = nodes
+        self._requests = requests
+
+    async def snapshot(
+        self,
+        wanted: Wanted,
+        memory: Memory,
+        slurm: Slurm,
+        found: Configuration,
+        now: float,
+        problems: tuple[Problem, ...],
+    ) -> Seen:
+        """What a pass knows of a Cluster.
+
+        Raises
+        ------
+        KubeError
+            The API server does not list pods.
+        """
+        nodes = dict(slurm.nodes)
+        kinds = {key: kind for key, kind in wanted.kinds.items() if kind.partition(":")[0] in found.gres_types}
+        hosts = self._hosts(wanted, kinds)
+        resources = ("cpu", "memory", *kinds)
+        urgent = [host for name, host in hosts.items() if name not in nodes and not host.trouble]
+        others = [host for name, host in hosts.items() if name in nodes and is_ours(nodes[name], memory.mark)]
+        due = await self._requests.read(urgent, others, resources)
+        sizes = {}
+        for name, host in hosts.items():
+            read = self._requests.known(host)
+            if read is not None:
+                most, left = size_of(host.allocatable, {}, kinds), size_of(host.allocatable, read, kinds)
+                sizes[name] = HostSize(left, most)
+        self._remember(memory, sizes, nodes, now)
+        return Seen(
+            Snapshot(
+                mark=memory.mark,
+                name=wanted.name,
+                hosts=hosts,
+                sizes=sizes,
+                nodes=nodes,
+                taken=found.node_sets | {wanted.name},
+                port=found.port,
+                problems=problems,
+                tried=dict(memory.tried),
+                differs_for={name: now - since for name, (_, since) in memory.differs.items()},
+                silent_for={name: now - since for name, since in memory.silent.items()},
+                awaited=frozenset(memory.made_at),
+            ),
+            due,
+        )
+
+    def missing_kinds(self, wanted: Wanted, found: Configuration) -> list[str]:
+        """Generic resources that chosen Nodes have and Slurm does not know."""
+        unknown = {key: kind for key, kind in wanted.kinds.items() if kind.partition(":")[0] not in found.gres_types}
+        if not unknown:
+            return []
+        return sorted(
+            {
+                unknown[key]
+                for host in self._hosts(wanted, unknown).values()
+                for key in unknown
+                if host.allocatable.get(key)
+            }
+        )
+
+    def _hosts(self, wanted: Wanted, kinds: Mapping[str, str]) -> dict[str, Host]:
+        """The chosen Kubernetes Nodes, by name."""
+        chosen = wanted.node_labels.items()
+        return {
+            str(obj["metadata"]["name"]): host_of(obj, wanted.feature_labels, list(kinds))
+            for obj in self._nodes
+            if chosen <= (obj["metadata"].get("labels") or {}).items()
+        }
+
+    @staticmethod
+    def ending(memory: Memory, slurm: Slurm, why: str) -> Snapshot:
+        """What a pass knows of a Cluster that is to have no nodes of the bridge."""
+        return Snapshot(mark=memory.mark, nodes=dict(slurm.nodes), why=why)
+
+    @staticmethod
+    def _remember(memory: Memory, sizes: Mapping[str, HostSize], nodes: Mapping[str, Node], now: float) -> None:
+        """Note since when nodes have had another size than is wanted, or have been silent."""
+        differs, silent = {}, {}
+        for name, node in nodes.items():
+            if not is_ours(node, memory.mark):
+                continue
+            _ = memory.made_at.pop(name, None)
+            wanted = sizes[name].wanted if name in sizes else None
+            if wanted is not None and size_in_slurm(node) != wanted:
+                before = memory.differs.get(name)
+                differs[name] = before if before is not None and before[0] == wanted else (wanted, now)
+            if node.is_not_responding:
+                silent[name] = memory.silent.get(name, now)
+        memory.differs, memory.silent = differs, silent
+        memory.made_at = {name: at for name, at in memory.made_at.items() if now - at < AWAITED_S}
+        memory.tried = {name: size for name, size in memory.tried.items() if name in nodes or name in memory.made_at}

@@ -1,0 +1,1 @@
+"""What the controller of the bridge's nodes has decided."""

@@ -30,6 +30,7 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS
 from slinky_operator.kube.shared_memory import SharedMemory
+from slinky_operator.runtime.logging import about
 
 logger = logging.getLogger(__name__)
 
@@ -214,7 +215,8 @@ class Recorder:
             )
             self._entries.put(namespace, key, entry)
             level = logging.WARNING if kind is EventType.WARNING else logging.INFO
-            logger.log(level, "%s: %s", reason, message)
+            with about(str(obj.get("kind") or ""), metadata.get("namespace"), metadata["name"]):
+                logger.log(level, "%s: %s", reason, message)
         entry.count += 1
         entry.last = now
         entry.message = words[:LONGEST_MESSAGE]

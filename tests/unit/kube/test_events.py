@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.events import AT_ONCE, BURST, COMBINE_AFTER, IN_A_ROW, REMEMBERED, Recorder
 from slinky_operator.kube.objects import Object
+from slinky_operator.runtime.logging import TextFormatter
 from tests.unit.runtime.virtual_time import now, run_virtually
 
 TARGET = Target("create", "events", "hpc", "x")
@@ -101,6 +103,22 @@ def test_an_event_names_its_object_and_who_says_it() -> None:
             }
 
     run_virtually(body())
+
+
+def test_the_log_names_the_object_of_an_event(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.setFormatter(TextFormatter())
+
+    async def main() -> None:
+        async with recording() as (recorder, _):
+            recorder.warning(NODESET, "Full", "no room")
+            recorder.warning(NODE, "Full", "no room")
+
+    with caplog.at_level(logging.INFO):
+        run_virtually(main())
+    assert [line.partition("events ")[2] for line in caplog.text.splitlines() if "no room" in line] == [
+        "NodeSet hpc/compute: Full: no room",
+        "Node n1: Full: no room",
+    ]
 
 
 def test_the_same_again_raises_a_count_with_few_writes() -> None:

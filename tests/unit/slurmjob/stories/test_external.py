@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -19,13 +20,20 @@ ACCOUNTING: dict[str, Any] = {"accounting": {}}
 DENIED = {"errors": [{"error_number": 2002, "error": "Access/permission denied", "description": "no", "source": ""}]}
 
 
-@pytest.fixture
-async def world() -> AsyncIterator[JobWorld]:
+@asynccontextmanager
+async def external_world() -> AsyncIterator[JobWorld]:
+    """A Slurm whose nodes have no slurmd."""
     async with job_world() as one:
         for name in list(one.slurm.world.nodes):
             one.slurm.world.remove_node(name)
         one.slurm.add_node("k-1", cpus=4, state="IDLE+EXTERNAL", gres="gpu:a100:4")
         one.slurm.add_node("k-0", cpus=8, state="IDLE+EXTERNAL", gres="gpu:a100:4")
+        yield one
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[JobWorld]:
+    async with external_world() as one:
         yield one
 
 

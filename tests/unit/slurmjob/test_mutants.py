@@ -1,0 +1,103 @@
+"""The tests of jobs without a script are effective: each rule that is broken is told by the test beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from slinky_operator.jobs import phases
+from slinky_operator.slurmjob.execute import external as execute
+from slinky_operator.slurmjob.model.slurm_records import allocations
+from slinky_operator.slurmjob.model.stages import external
+from tests.unit.slurmjob.stories import test_external
+from tests.unit.slurmjob.worlds import JobWorld
+
+pytestmark = pytest.mark.thorough
+
+MOST_LOOKS: Final = 400
+"""Looks after which what a test waits for does not come."""
+
+Rule = Callable[[pytest.MonkeyPatch], None]
+Test = Callable[[JobWorld], Awaitable[None]]
+
+
+def any_number_is_ours(patch: pytest.MonkeyPatch) -> None:
+    """What slurmctld says under the number of the job is about the job."""
+    patch.setattr(allocations, "is_of", lambda *_: True)
+
+
+def numbers_stay(patch: pytest.MonkeyPatch) -> None:
+    """The job that has the number is cancelled."""
+
+    async def yes(*_: Any) -> bool:
+        return True
+
+    patch.setattr(execute, "is_still_ours", yes)
+
+
+def it_runs_before_its_nodes_are_known(patch: pytest.MonkeyPatch) -> None:
+    """The state is Running when Slurm says so."""
+    patch.setattr(external, "awaiting", lambda seen: seen)
+
+
+def every_end_is_that_of_the_work(patch: pytest.MonkeyPatch) -> None:
+    """What came first is not told."""
+    real = external.ended
+
+    def ended(snapshot: Any, seen: Any) -> Any:
+        cancelled = replace(seen, shown=replace(seen.shown, reason=phases.Reason.CANCELLED))
+        return real(snapshot, cancelled)
+
+    patch.setattr(external, "ended", ended)
+
+
+def one_start_is_enough(patch: pytest.MonkeyPatch) -> None:
+    """What a job was given is read once."""
+    real = external.needs_allocation
+    patch.setattr(external, "needs_allocation", lambda one, seen: real(one, seen) and not one.job.status.allocation)
+
+
+MUTANTS: Final[Mapping[str, tuple[Rule, Test]]] = {
+    "any number is ours": (any_number_is_ours, test_external.test_a_number_without_the_mark_is_another_job),
+    "numbers stay": (numbers_stay, test_external.test_a_number_that_was_given_to_another_job_is_not_cancelled),
+    "it runs before its nodes are known": (
+        it_runs_before_its_nodes_are_known,
+        test_external.test_it_is_not_running_before_slurm_has_said_what_it_was_given,
+    ),
+    "every end is that of the work": (every_end_is_that_of_the_work, test_external.test_what_came_first_is_told),
+    "one start is enough": (
+        one_start_is_enough,
+        test_external.test_one_that_slurmctld_has_forgotten_to_have_started_waits_and_is_read_again,
+    ),
+}
+
+
+def bounded(patch: pytest.MonkeyPatch) -> None:
+    """Let a test that waits for ever fail: looks are counted, not seconds."""
+
+    async def until(self: JobWorld, holds: Callable[[], Any]) -> None:
+        looks = 0
+        while not holds():
+            looks += 1
+            assert looks < MOST_LOOKS
+            for _, namespace, name in [key for key in self.kube.objects if key[0] == "slurmjobs"]:
+                await self.step(name, namespace)
+            await asyncio.sleep(0.005)
+
+    patch.setattr(JobWorld, "until", until)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+async def test_a_test_tells_of_the_mutant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_rule, test = MUTANTS[name]
+    async with test_external.external_world() as world:
+        await test(world)
+    bounded(monkeypatch)
+    break_rule(monkeypatch)
+    async with test_external.external_world() as world:
+        with pytest.raises(AssertionError):
+            await test(world)

@@ -33,6 +33,7 @@ async def ended(access: SlurmAccess, job: SlurmJob, request: Request) -> Plan:
     try:
         _ = await access.key(request.cluster)
         wanted = requests.wanted(job, request.submission, request.ready, 0)
+        slurm_calls.check_release(client, wanted)
         sent = await client.submission_request(wanted, timeout=slurm_calls.TIMEOUT)
     except KeyUnknown as error:
         return Plan(news=Note(Reason.KEY_PENDING, str(error)), wake=KEY_VALID_S)

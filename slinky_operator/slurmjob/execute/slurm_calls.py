@@ -16,12 +16,14 @@ from typing import Final
 from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks
 from slinky_operator.jobs import external
 from slinky_operator.runtime import threads
+from slinky_operator.slurm.releases import Release
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.slurmjob.model.slurm_records import reading, records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History
 from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
 from slurm_client import JobSpec, MintedToken, SlurmClient, errors
+from slurm_client.encode.jobs import EXTERNAL
 from slurm_client.errors import SlurmError
 from slurm_client.models import JobRecord
 from slurm_client.models.jobspec import SubmittedJob
@@ -94,6 +96,21 @@ def may_pass(error: SlurmError) -> bool:
     return isinstance(error, errors.Unauthorized) or error.number is None or error.name in PASSING
 
 
+def check_release(client: SlurmClient, job: JobSpec) -> None:
+    """Refuse a job without a script where the Slurm that has answered last is older than such jobs need.
+
+    Raises
+    ------
+    NotSupported
+        With the release.
+    """
+    known, oldest = Release.read(client.slurm_version), Release.read(external.RELEASE)
+    if known is None or oldest is None or EXTERNAL not in (job.flags or ()):
+        return
+    if (*known.series, known.patch or 0) < (*oldest.series, oldest.patch or 0):
+        raise errors.NotSupported(f"this is Slurm {known}")
+
+
 def told(error: SlurmError, *, is_external: bool) -> str:
     """What is said of a job that cannot be submitted; of one without a script, which Slurm has such."""
     if is_external and isinstance(error, errors.NotSupported):
@@ -114,6 +131,7 @@ async def submit(client: SlurmClient, user: str, key: SigningKey | None, job: Jo
     SlurmError
         One for which `is_refusal`, or `was_not_sent`, if there is no job; any other leaves that open.
     """
+    check_release(client, job)
     view = as_user(client, user, key)
     try:
         return await view.submit_job(job, timeout=TIMEOUT)

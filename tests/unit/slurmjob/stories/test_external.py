@@ -249,9 +249,10 @@ async def test_more_nodes_than_a_status_holds_are_refused(world: JobWorld, monke
     assert world.status().get("allocation") is None
 
 
+@pytest.mark.parametrize("release", ["24.11.5", "25.11.6", "26.05.2"])
 @pytest.mark.parametrize("is_dry", [False, True])
-async def test_a_slurm_that_is_too_old_is_named(is_dry: bool) -> None:
-    async with job_world(release="24.11.5") as world:
+async def test_a_slurm_that_is_too_old_is_named(is_dry: bool, release: str) -> None:
+    async with job_world(release=release) as world:
         create(world, dryRun=is_dry)
         await world.until(lambda: world.condition("Submitted")[1] == "SubmissionRefused")
         assert "a job without a script (spec.external) needs Slurm 26.05.3 or newer" in world.condition("Submitted")[2]

@@ -105,6 +105,13 @@ CASES = (
         -3000,
     ),
     Case(
+        "SlurmBridgeNotReady",
+        {condition("Cluster", "BridgeReady"): "0x60"},
+        {condition("Cluster", "BridgeReady"): "-1x60"},
+        ONE,
+        0,
+    ),
+    Case(
         "SlurmVirtualNodesNotReady",
         {condition("Cluster", "VirtualNodesReady"): "0x60"},
         {condition("Cluster", "VirtualNodesReady"): "-1x60"},

@@ -24,6 +24,8 @@ class Reader:
     shell: Shell
     namespaces: Mapping[str, str] = field(default_factory=dict)
     """Namespaces of pages for which the reader uses others, that are there already."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """Images of pages for which the reader, who cannot pull any, uses others."""
     done: set[str] = field(default_factory=set)
     """Places of the blocks that were followed."""
     installed: set[str] = field(default_factory=set)
@@ -42,7 +44,10 @@ class Reader:
         if block.action is Action.FILE:
             file = self.folder / block.words
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(block.text)
+            text = block.text
+            for theirs, ours in self.images.items():
+                text = text.replace(f"image: {theirs}\n", f"image: {ours}\n")
+            file.write_text(text)
         elif block.action is Action.REPEAT and shown is not None:
             self._repeat(block, shown)
         elif block.action is Action.TERMINAL:

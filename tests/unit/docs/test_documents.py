@@ -17,7 +17,7 @@ PAGES = [
         f"docs/{name}.md"
         for name in ("quick-start", "concepts", "install", "first-job", "kubernetes-nodes", "configuration", "tokens")
     ),
-    *(f"docs/{name}.md" for name in ("add-a-user", "from-slinky", "identity", "login", "node-labels")),
+    *(f"docs/{name}.md" for name in ("add-a-user", "bridge", "from-slinky", "identity", "login", "node-labels")),
     *(f"slurm_client/{name}.md" for name in ("README", "docs/guide", "docs/cookbook")),
 ]
 

@@ -19,7 +19,13 @@ OF_OTHERS = frozenset(
         *("AllowAccounts", "AllowGroups", "AllowQos", "BlockName", "MaxNodes", "NoInAddrAny", "OverSubscribe"),
         "TotalNodes",
         # Slinky's and Kubernetes' own.
-        *("ScheduledUpdate", "OwnerReferencesPermissionEnforcement", "ReadWriteMany", "ReadWriteOncePod"),
+        *(
+            "ScheduledUpdate",
+            "OwnerReferencesPermissionEnforcement",
+            "ReadWriteMany",
+            "ReadWriteOncePod",
+            "SchedulingGated",
+        ),
         # JobSet's.
         "BlockingRecreate",
     }

@@ -1,0 +1,374 @@
+"""Pods that Slurm places on Kubernetes Nodes: when they begin, where they run, and how they end."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hack.localkube.kubectl import KubectlFailed, wait_for
+from hack.localkube.paths import PROJECT
+from hack.localkube.programs import build
+from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
+from slinky_api import labels
+from tests.support.documents import RUNNING, Action, blocks
+from tests.support.job_namespace import JobNamespace
+from tests.support.reader import Reader
+from tests.support.shell import Shell
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
+
+# The operator is upgraded and killed, and Nodes are labelled.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.alone]
+
+PAGE = "docs/bridge.md"
+RIGHTS = "slurm-bridge"
+NODES = ["node-1", "node-2"]
+SLURMD = "compute-0"
+CHOSEN = {"example.com/slurm": "pods"}
+ZONE = "topology.kubernetes.io/zone"
+"""Of a Node of the tests it is the Node's name."""
+
+PASSWD = "alice:x:2001:2001::/home/alice:/bin/sh\n"
+FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.2; done"
+"""A program that ends when it is told to."""
+
+STUBBORN = "trap 'echo told; sleep 3; echo over; exit 0' TERM; while :; do sleep 0.2; done"
+"""A program that needs some of its grace period."""
+
+
+@dataclass(frozen=True)
+class Pods(JobNamespace):
+    """A namespace whose pods Slurm places."""
+
+    def create(self, name: str, program: str, on: str = "", **spec: Any) -> None:
+        """Create a pod; one for a certain Node selects it."""
+        body = self.template(program, on, **spec)
+        about = {"name": name, "namespace": self.namespace, **body["metadata"]}
+        self.kubectl.apply([{"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": body["spec"]}])
+
+    def template(self, program: str, on: str = "", **spec: Any) -> dict[str, Any]:
+        """What a pod that Slurm places is made of."""
+        container = {
+            "name": "main",
+            "image": self.slurm.image("slurmd"),
+            "command": ["sh", "-c", program],
+            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+        }
+        return {
+            "metadata": {
+                "labels": {labels.LABEL_BRIDGE_POD: "true"},
+                "annotations": {f"{labels.BRIDGE_PREFIX}partition": "pods", f"{labels.BRIDGE_PREFIX}time": "30"},
+            },
+            "spec": {
+                "schedulingGates": [{"name": labels.GATE_BRIDGE}],
+                "restartPolicy": "Never",
+                "terminationGracePeriodSeconds": 30,
+                **({"nodeSelector": {ZONE: on}} if on else {}),
+                "containers": [container],
+                **spec,
+            },
+        }
+
+    def workload(self, kind: str, name: str, spec: Mapping[str, Any], program: str, **pod: Any) -> None:
+        """Create a Job or a Deployment."""
+        version = "apps/v1" if kind == "Deployment" else "batch/v1"
+        template = self.template(program, **pod)
+        template["metadata"]["labels"] = {**template["metadata"]["labels"], "app": name}
+        about = {"name": name, "namespace": self.namespace}
+        body = {"apiVersion": version, "kind": kind, "metadata": about, "spec": {**spec, "template": template}}
+        self.kubectl.apply([body])
+
+    def pods(self, selector: str = "") -> list[dict[str, Any]]:
+        """Pods of the namespace, or some of them."""
+        chosen = [f"--selector={selector}"] if selector else []
+        found: list[dict[str, Any]] = self.kubectl.get("--namespace", self.namespace, "pods", *chosen)["items"]
+        return found
+
+    def pod(self, name: str) -> dict[str, Any]:
+        """One pod."""
+        return self.kubectl.get("--namespace", self.namespace, "pod", name)
+
+    def phase(self, name: str) -> str:
+        """Phase of a pod."""
+        return str(self.pod(name)["status"].get("phase"))
+
+    def wait_phase(self, name: str, phase: str) -> dict[str, Any]:
+        """Wait for the phase of a pod, and return the pod."""
+        wait_for(f"pod {name} {phase}", lambda: self.phase(name) == phase, PATIENCE)
+        return self.pod(name)
+
+    def number(self, pod: Mapping[str, Any]) -> str:
+        """Number in Slurm of the job of a pod that was placed."""
+        return str(self.status(pod["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_SLURMJOB])["jobId"])
+
+    def placed(self, name: str) -> tuple[str, str]:
+        """Reason and message of what a pod shows of its place."""
+        conditions = self.pod(name)["status"].get("conditions") or ()
+        found = [one for one in conditions if one["type"] == f"{labels.BRIDGE_PREFIX}Placed"]
+        return (found[0]["reason"], found[0]["message"]) if found else ("", "")
+
+    def gone(self, name: str) -> bool:
+        """Whether there is no such pod."""
+        return not self.kube("get", "pod", name, "--ignore-not-found", "--output=name")
+
+    def events(self, name: str) -> str:
+        """Events of an object, one a line."""
+        found = self.kubectl.get(
+            "--namespace", self.namespace, "events", f"--field-selector=involvedObject.name={name}"
+        )["items"]
+        return "\n".join(f"{one['reason']}: {one['message']}" for one in found)
+
+
+@pytest.fixture(scope="module")
+def physics(new_slurm: NewSlurm, operator: Installation) -> Iterator[Pods]:
+    """A Cluster with one node of slurmd and all Kubernetes Nodes, and a namespace whose pods it places."""
+    slurm = new_slurm("bridge")
+    namespace = f"{slurm.namespace}-physics"
+    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
+    operator.helm("upgrade", "--install", RIGHTS, str(PROJECT / "helm" / RIGHTS), f"--set=tenants={{{namespace}}}")
+    set_clusters(operator, f'["{slurm.namespace}/{slurm.name}"]')
+    for node in NODES:
+        slurm.kubectl("label", "node", node, *(f"{key}={value}" for key, value in CHOSEN.items()), "--overwrite")
+    slurm.create(
+        identity={"passwd": {"configMapRef": {"name": "users"}}},
+        accounting={},
+        # Jobs begin at once.
+        extraConf="SchedulerParameters=batch_sched_delay=0,sched_min_interval=0",
+        jobs={
+            "tenants": [{"namespaces": [namespace], "user": "alice", "uid": 2001, "gid": 2001, "partitions": ["pods"]}],
+            "bridge": {"nodeLabels": CHOSEN, "featureLabels": [ZONE]},
+        },
+        partitions=[
+            {"name": "batch", "nodeSets": ["compute"], "config": "Default=YES"},
+            {"name": "pods", "nodeSets": ["bridge"]},
+        ],
+    )
+    about = {"name": "users", "namespace": slurm.namespace}
+    users = {"passwd": PASSWD, "group": "alice:x:2001:\n"}
+    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": users}])
+    slurm.nodeset("compute", 1)
+    slurm.wait_ready()
+    slurm.wait_idle([SLURMD, *NODES])
+    team = Pods(slurm, namespace)
+    account = ("get", "serviceaccounts", "--output=name")
+    wait_for("the account", lambda: "serviceaccount/default" in team.kube(*account), PATIENCE)
+    yield team
+    team.kube("delete", "jobs.batch,deployments,pods", "--all", "--grace-period=0", "--force", timeout=PATIENCE)
+    slurm.kubectl("delete", "namespace", namespace, "--wait", timeout=2 * PATIENCE)
+    slurm.kube("patch", "cluster", slurm.name, "--type=merge", '--patch={"spec":{"jobs":{"bridge":null}}}')
+    wait_for("the end of its nodes", lambda: set(slurm.states()) == {SLURMD}, PATIENCE)
+    for node in NODES:
+        slurm.kubectl("label", "node", node, *(f"{key}-" for key in CHOSEN))
+    set_clusters(operator, "[]")
+    operator.helm("uninstall", RIGHTS, "--wait")
+
+
+def set_clusters(operator: Installation, clusters: str) -> None:
+    """Say which Clusters may place pods."""
+    setting = f"--set-json=bridge.clusters={clusters}"
+    operator.helm("upgrade", RELEASE, str(CHART), "--reset-then-reuse-values", setting, "--wait", "--timeout=300s")
+
+
+@pytest.fixture
+def free(physics: Pods) -> Pods:
+    """The namespace without a pod, and all nodes idle."""
+    physics.kube("delete", "jobs.batch,deployments,pods", "--all", "--wait", timeout=PATIENCE)
+    physics.slurm.wait_idle_nodes(*NODES)
+    return physics
+
+
+def recorded(slurm: SlurmInKubernetes, job: str, *fields: str) -> list[str]:
+    """What slurmdbd has of a job."""
+    answer = slurm.run(
+        "sacct", "--noheader", "--parsable2", "--allocations", "--allusers", f"--jobs={job}",
+        f"--format={','.join(fields)}",
+    )  # fmt: skip
+    return answer.strip().split("|")
+
+
+def queued(slurm: SlurmInKubernetes, name: str) -> list[str]:
+    """States of all jobs of a name."""
+    return slurm.control("squeue", "--noheader", "--states=all", f"--name={name}", "--format=%T").split()
+
+
+def test_kubernetes_nodes_are_nodes_of_slurm_beside_those_of_slurmd(physics: Pods) -> None:
+    slurm = physics.slurm
+    for name in NODES:
+        node = slurm.node(name)
+        assert {"bridge", f"zone.{name}"} <= set(node["AvailableFeatures"].split(","))
+        assert "pods" in node["Partitions"].split(",")
+        allocatable = slurm.kubectl.get("node", name)["status"]["allocatable"]
+        # Other pods have some of it.
+        assert 1 <= int(node["CPUTot"]) <= int(allocatable["cpu"])
+    wait_for(
+        "the Cluster's word",
+        lambda: slurm.condition("cluster", slurm.name, "BridgeReady")["status"] == "True",
+        PATIENCE,
+    )
+    assert "external" in slurm.control("scontrol", "show", "node", NODES[0]).lower()
+    # slurmd is on one of the machines, and has its own jobs.
+    assert slurm.run("srun", "--partition=batch", "hostname").strip() == SLURMD
+
+
+def test_the_page_is_followed(free: Pods, tmp_path: Path) -> None:
+    programs, folder = tmp_path / "bin", tmp_path / "here"
+    for one in (programs, folder):
+        one.mkdir()
+    (programs / "kubectl").symlink_to(build.tool("kubectl"))
+    environment = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "KUBECONFIG": str(free.kubectl.kubeconfig),
+        "KUBECACHEDIR": str(tmp_path / "kubectl-cache"),
+    }
+    own = {"physics": free.namespace, "slurm": free.slurm.namespace}
+    with Shell(folder, tmp_path, environment) as shell:
+        reader = Reader(folder, shell, own, {"busybox:1.37": free.slurm.image("slurmd")})
+        reader.follow(PAGE, "The first pod", "A gang")
+    marked = {one.place for one in blocks(PAGE) if one.action is Action.FILE or one.action in RUNNING}
+    assert reader.done == marked
+    # One job for both pods of the gang, each on the node of its rank.
+    assert queued(free.slurm, "train") == ["CANCELLED"]
+    owned = free.kubectl.get("--namespace", free.namespace, "slurmjobs")["items"]
+    (job,) = (one for one in owned if one["metadata"]["ownerReferences"][0]["name"] == "train")
+    allocation = job["status"]["allocation"]
+    ranks = {
+        one["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"]: one
+        for one in free.pods("job-name=train")
+    }
+    nodes = [one["node"] for one in allocation for _ in range(one["cpus"])]
+    assert [ranks[str(rank)]["spec"]["nodeName"] for rank in range(2)] == nodes[:2]
+
+
+def test_exit_codes_are_in_the_accounting(free: Pods) -> None:
+    free.create("code", "exit 3", on=NODES[1])
+    pod = free.wait_phase("code", "Failed")
+    assert pod["spec"]["nodeName"] == NODES[1]
+    job = free.number(pod)
+    name = pod["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_SLURMJOB]
+    assert free.wait(name, state="Failed")["exitCode"] == 3
+    wait_for(
+        "the exit code in slurmdbd",
+        lambda: recorded(free.slurm, job, "user", "derivedexitcode", "nodelist") == ["alice", "3:0", NODES[1]],
+        PATIENCE,
+    )
+    assert "code" in recorded(free.slurm, job, "comment")[0]
+
+
+def test_a_pod_waits_with_slurms_words_until_there_is_room(free: Pods) -> None:
+    slurm = free.slurm
+    cpus = int(slurm.node(NODES[0])["CPUTot"])
+    spec = {"parallelism": cpus, "completions": cpus, "completionMode": "Indexed"}
+    free.workload("Job", "full", spec, FOREVER, on=NODES[0])
+    wait_for("the machine is full", lambda: slurm.node(NODES[0])["CPUAlloc"] == str(cpus), PATIENCE)
+    free.create("next", "sleep 600", on=NODES[0])
+    waits = "waiting for: (Resources|Priority)"
+    wait_for("Slurm's words", lambda: re.search(waits, free.placed("next")[1]) is not None, PATIENCE)
+    assert "SchedulingGated" in free.kube("get", "pod", "next")
+    wait_for("the Event", lambda: re.search(waits, free.kube("describe", "pod", "next")) is not None, PATIENCE)
+    # Who deletes the Job ends the job, and the next one has its turn.
+    free.kube("delete", "job", "full", "--wait=false")
+    pod = free.wait_phase("next", "Running")
+    assert pod["spec"]["nodeName"] == NODES[0]
+    assert queued(slurm, "full") == ["CANCELLED"]
+    job = free.number(pod)
+    free.kube("delete", "pod", "next", "--grace-period=1", "--wait", timeout=PATIENCE)
+    slurm.wait_job(job, "CANCELLED")
+
+
+def test_a_job_that_is_cancelled_evicts_its_pod_in_its_grace_period(free: Pods) -> None:
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "service"}}}
+    free.workload("Deployment", "service", spec, STUBBORN, restartPolicy="Always")
+    wait_for(
+        "its pod", lambda: [one["status"].get("phase") for one in free.pods("app=service")] == ["Running"], PATIENCE
+    )
+    (first,) = free.pods("app=service")
+    name, job = first["metadata"]["name"], free.number(first)
+    # So that it can be looked at when it has ended.
+    free.kube("patch", "pod", name, "--type=merge", '--patch={"metadata":{"finalizers":["example.com/kept"]}}')
+    free.slurm.control("scancel", job)
+    wait_for("its end", lambda: free.phase(name) in {"Succeeded", "Failed"}, PATIENCE)
+    ended = free.pod(name)
+    conditions = {one["type"]: one for one in ended["status"]["conditions"]}
+    assert conditions["DisruptionTarget"]["reason"] == "EvictionByEvictionAPI"
+    assert ended["metadata"]["deletionGracePeriodSeconds"] == 30
+    (container,) = ended["status"]["containerStatuses"]
+    assert container["state"]["terminated"]["exitCode"] == 0
+    wait_for("the Event", lambda: "Cancelled" in free.events(name), PATIENCE)
+    free.kube("patch", "pod", name, "--type=merge", '--patch={"metadata":{"finalizers":null}}')
+
+    def next_runs() -> bool:
+        found = [one for one in free.pods("app=service") if one["metadata"]["uid"] != first["metadata"]["uid"]]
+        return any(one["status"].get("phase") == "Running" for one in found)
+
+    wait_for("the next pod", next_runs, PATIENCE)
+    (second,) = (one for one in free.pods("app=service") if one["metadata"]["uid"] != first["metadata"]["uid"])
+    assert free.number(second) != job
+
+
+def test_a_time_limit_ends_the_pod(free: Pods) -> None:
+    free.create("limited", FOREVER)
+    pod = free.wait_phase("limited", "Running")
+    job = free.number(pod)
+    assert labels.ANNOTATION_BRIDGE_DEADLINE in pod["metadata"]["annotations"]
+    assert free.slurm.job(job)["TimeLimit"] == "00:30:00"
+    free.slurm.control("scontrol", "update", f"jobid={job}", "timelimit=0")
+    wait_for("the end of the pod", lambda: free.gone("limited"), PATIENCE)
+    wait_for("the Event", lambda: "Timeout" in free.events("limited"), PATIENCE)
+    assert free.slurm.job_state(job) == "TIMEOUT"
+
+
+def test_an_operator_that_is_killed_places_each_pod_once(free: Pods, operator: Installation) -> None:
+    slurm = free.slurm
+    slurm.control("scontrol", "update", "partitionname=pods", "state=down")
+    spec = {"parallelism": 2, "completions": 2, "completionMode": "Indexed", "backoffLimit": 0}
+    free.workload("Job", "once", spec, "echo begun; sleep 1")
+    wait_for("the job waits", lambda: queued(slurm, "once") == ["PENDING"], PATIENCE)
+    leader = operator.leader()
+    slurm.control("scontrol", "update", "partitionname=pods", "state=up")
+    slurm.kubectl("--namespace", NAMESPACE, "delete", "pod", leader, "--grace-period=0", "--force")
+    free.kube("wait", "--for=condition=Complete", "job/once", f"--timeout={PATIENCE:.0f}s", timeout=2 * PATIENCE)
+    pods = free.pods("job-name=once")
+    assert len(pods) == 2
+    assert len({free.number(one) for one in pods}) == 1
+    assert {one["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_SLOT] for one in pods} == {"0", "1"}
+    for one in pods:
+        assert one["status"]["containerStatuses"][0]["restartCount"] == 0
+        assert free.kube("logs", one["metadata"]["name"]) == "begun\n"
+    wait_for("the end of its job", lambda: queued(slurm, "once") == ["CANCELLED"], PATIENCE)
+
+
+def test_the_gate_is_the_operators(free: Pods) -> None:
+    free.slurm.control("scontrol", "update", "partitionname=pods", "state=down")
+    free.create("waiting", "true")
+    wait_for("a word of Slurm", lambda: free.placed("waiting")[0] not in {"", "Submitting"}, PATIENCE)
+    refused = refusal(free, "patch", "pod", "waiting", "--type=merge", '--patch={"spec":{"schedulingGates":null}}')
+    assert "only slurm-operator removes the scheduling gate" in refused
+    free.kube("delete", "pod", "waiting", "--wait=false")
+    free.slurm.control("scontrol", "update", "partitionname=pods", "state=up")
+
+
+def refusal(pods: Pods, *arguments: str) -> str:
+    """What the API server says to a request that it refuses."""
+    with pytest.raises(KubectlFailed) as failed:
+        pods.kube(*arguments)
+    return failed.value.stderr
+
+
+def test_a_node_goes_with_its_label_when_its_job_has_ended(free: Pods) -> None:
+    slurm, node = free.slurm, NODES[1]
+    free.create("last", FOREVER, on=node)
+    free.wait_phase("last", "Running")
+    slurm.kubectl("label", "node", node, *(f"{key}-" for key in CHOSEN))
+    wait_for("it takes no more jobs", lambda: slurm.states()[node].startswith("draining"), PATIENCE)
+    assert slurm.reason(node).startswith("slurm-operator: bridge:")
+    assert free.phase("last") == "Running"
+    free.kube("delete", "pod", "last", "--wait=false")
+    wait_for("the end of the node", lambda: node not in slurm.states(), PATIENCE)
+    slurm.kubectl("label", "node", node, *(f"{key}={value}" for key, value in CHOSEN.items()))
+    slurm.wait_idle_nodes(*NODES)

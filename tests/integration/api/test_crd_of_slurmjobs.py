@@ -206,3 +206,55 @@ def test_columns(control_plane: ControlPlane, served: None) -> None:
     crd = yaml.safe_load((FOLDER / "slinky.slurm.net_slurmjobs.yaml").read_text())
     columns = crd["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [one["name"] for one in columns if not one.get("priority")] == ["STATE", "JOBID", "REASON", "NODES", "AGE"]
+
+
+EXTERNAL: dict[str, Any] = {"script": None, "external": {}}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("args", ["a"]),
+        ("array", "0-1"),
+        ("backoffLimit", 1),
+        ("command", ["true"]),
+        ("env", [{"name": "A"}]),
+        ("error", "/err"),
+        ("logs", {}),
+        ("output", "/out"),
+        ("prepare", [{"volume": CLAIM, "path": "/data/in"}]),
+        ("requeue", False),
+        ("results", [{"volume": CLAIM}]),
+        ("script", "#!/bin/sh\n"),
+        ("sharedVolume", {"claimName": "data", "mountPath": "/data"}),
+        ("workingDirectory", "/data"),
+    ],
+)
+def test_what_serves_a_script_is_refused_beside_external(jobs: Jobs, field: str, value: Any) -> None:
+    answer = jobs.create(**{**EXTERNAL, field: value})
+    assert answer.status_code == 422
+    assert "cannot be set beside external" in answer.text, answer.text
+    assert f"spec.{field}" in answer.text
+
+
+def test_a_job_does_not_become_one_without_a_script_and_its_end_is_said_once(jobs: Jobs) -> None:
+    jobs.create("batch").raise_for_status()
+    answer = jobs.change("batch", external={})
+    assert (answer.status_code, "external cannot be added or taken away" in answer.text) == (422, True)
+    jobs.create("pods", **EXTERNAL, tasks=3, parameters={"memory_per_cpu": 100}).raise_for_status()
+    answer = jobs.change("pods", external=None)
+    assert (answer.status_code, "external cannot be added or taken away" in answer.text) == (422, True)
+    for wrong in ({"exitCode": 256}, {"exitCode": 0, "comment": "a\nb"}, {"exitCode": 0, "comment": "a" * 1025}):
+        assert jobs.change("pods", external={"ended": wrong}).status_code == 422
+    assert jobs.change("pods", external={"ended": {"exitCode": 3, "comment": "pod a"}}).status_code == 200
+    for other in ({"exitCode": 0}, {"comment": "pod b"}, None):
+        answer = jobs.change("pods", external={"ended": other})
+        assert (answer.status_code, "the job ends as was said first" in answer.text) == (422, True)
+    assert jobs.change("pods", suspend=True, external={"ended": {"exitCode": 3}}).status_code == 200
+
+
+def test_an_allocation_is_bounded(jobs: Jobs) -> None:
+    jobs.create(**EXTERNAL).raise_for_status()
+    nodes = [{"node": f"k-{number}", "cpus": 1} for number in range(1025)]
+    assert jobs.show(allocation=nodes[:1024]).status_code == 200
+    assert jobs.show(allocation=nodes).status_code == 422

@@ -21,7 +21,7 @@ from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.stages.late_calls import MARGIN, SETTLED
 from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE
-from slurm_client import MintedToken, errors
+from slurm_client import MintedToken, SlurmClient, errors
 from slurm_client.connection.transport import Transport, written
 from tests.support.accounting_host import AccountingHost
 from tests.support.cut import Cut
@@ -46,7 +46,7 @@ def mariadb() -> Iterator[MariadbHost]:
 def slurm(request: pytest.FixtureRequest, mariadb: MariadbHost) -> Iterator[AccountingHost]:
     series: str = request.param
     database = mariadb.database(f"jobs{series.replace('.', '')}")
-    with AccountingHost(ensure(series), database=database, extra_conf="MinJobAge=2") as host:
+    with AccountingHost(ensure(series), database=database, extra_conf="MinJobAge=2\nGresTypes=gpu") as host:
         host.add_node("w-0", cpus=16, features=("all", "stays"), wait=False)
         host.add_node("w-1", cpus=2, features=("all", "lost"))
         host.wait_for(lambda: host.node_is_up("w-0"), "node w-0 registers")
@@ -487,3 +487,61 @@ async def test_a_dry_run_shows_the_request_that_is_sent(
     assert sent == [(shown["method"], shown["path"], shown["body"].encode())]
     assert world.status("same")["jobId"] != number
     assert len(await asyncio.to_thread(numbers, slurm, name)) == 2
+
+
+async def external_nodes(slurm: AccountingHost) -> bool:
+    """Create nodes without a slurmd; false where Slurm has none."""
+    async with SlurmClient(slurm.url, MintedToken(slurm.jwt_key, "root")) as client:
+        try:
+            for name, gpus in (("k-0", 2), ("k-1", 1)):
+                files = ",".join(f"file=gpu-{number}" for number in range(gpus))
+                await client.create_node(
+                    f"NodeName={name} NodeAddr=127.0.0.1 Port={slurm.slurmctld_port} Sockets=1 CoresPerSocket=4 "
+                    f"ThreadsPerCore=1 CPUs=4 RealMemory=1000 State=EXTERNAL Feature=k8s Gres=gpu:{gpus} "
+                    f'GresConf="name=gpu,count={gpus},{files}"'
+                )
+        except errors.NotSupported:
+            return False
+        except errors.Conflict:
+            return True
+    return True
+
+
+async def test_jobs_without_a_script(slurm: AccountingHost, world: World) -> None:
+    spec: dict[str, Any] = {"script": None, "external": {}, "features": "k8s", "time": "10"}
+    if not await external_nodes(slurm):
+        world.job("old", **spec)
+        async with world.working():
+            await world.reaches("old", "SubmissionRefused")
+        assert "needs Slurm 26.05.3 or newer" in world.condition("Submitted", "old")[2]
+        return
+    gang: dict[str, Any] = {
+        "tasks": 3,
+        "cpusPerTask": 2,
+        "parameters": {"memory_per_cpu": 100, "tres_per_task": "gres/gpu=1"},
+    }
+    world.job("failed", **spec, **gang)
+    async with world.working():
+        await world.reaches("failed", "Running")
+        # Slurm counts no memory with CR_Core.
+        assert world.status("failed")["allocation"] == [
+            {"node": "k-0", "cpus": 4, "memory": 0, "gres": ["gpu:2(IDX:0-1)"]},
+            {"node": "k-1", "cpus": 2, "memory": 0, "gres": ["gpu:1(IDX:0)"]},
+        ]
+        world.job("waits", **spec, **gang)
+        await world.reaches("waits", "Queued")
+        world.job("failed", external={"ended": {"exitCode": 3, "comment": "pod a"}})
+        await world.reaches("failed", "NonZeroExitCode")
+        await world.reaches("waits", "Running")
+        world.job("waits", external={"ended": {"exitCode": 0}})
+        await world.reaches("waits", "Completed")
+        world.job("cancelled", **spec)
+        await world.reaches("cancelled", "Running")
+        _ = await command(slurm, "scancel", str(world.status("cancelled")["jobId"]))
+        await world.reaches("cancelled", "Cancelled")
+        async with asyncio.timeout(PATIENCE):
+            await until(lambda: world.status("failed").get("recorded") and world.status("waits").get("recorded"))
+    number = str(world.status("failed")["jobId"])
+    shown = await command(slurm, "sacct", "-n", "-P", "-X", "-j", number, "-o", "state%10,derivedexitcode,comment")
+    state, code, comment = shown.strip().split("|")
+    assert (state.partition(" ")[0], code, comment) == ("CANCELLED", "3:0", "pod a")

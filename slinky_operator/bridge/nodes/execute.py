@@ -130,7 +130,7 @@ class Execution:
         names = await _still(slurm, action.names, lambda node: may_delete(node, memory.mark))
         if not names:
             return
-        held = {name for job in await slurm.jobs_with_nodes() if job.holds_nodes for name in job.nodes}
+        held = await held_nodes(slurm)
         names = tuple(name for name in names if name not in held)
         if not names:
             return
@@ -185,6 +185,11 @@ async def _created(action: Create, port: int, slurm: Slurm) -> list[str]:
             continue
         made.append(name)
     return made
+
+
+async def held_nodes(slurm: Slurm) -> frozenset[str]:
+    """Nodes that a job holds, asked for now: a suspended one leaves its node idle."""
+    return frozenset(name for job in await slurm.jobs_with_nodes() if job.holds_nodes for name in job.nodes)
 
 
 async def _still(slurm: Slurm, names: Iterable[str], is_meant: Callable[[Node], bool]) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ from slinky_operator.bridge.nodes.configuration import Client as AskedClient
 from slinky_operator.bridge.nodes.configuration import KnownConfiguration
 from slinky_operator.bridge.nodes.model.hosts import Host, host_of
 from slinky_operator.bridge.nodes.model.report import Outcome
-from slinky_operator.bridge.nodes.model.sizes import Size, size_in_slurm, size_of
+from slinky_operator.bridge.nodes.model.sizes import Requests, Size, size_in_slurm, size_of
 from slinky_operator.bridge.nodes.model.snapshot import HostSize, Snapshot
 from slinky_operator.bridge.nodes.model.warnings import Configuration
 from slinky_operator.bridge.nodes.model.wishes import Problem, Wanted
 from slinky_operator.bridge.nodes.pod_requests import PodRequests
 from slinky_operator.kube.cache.store import Store
+from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.connection.contact import Contact
 from slurm_client.models import Job, Node
 
@@ -92,6 +93,12 @@ class Memory:
     uid: str
     mark: str = ""
     configuration: KnownConfiguration = field(default_factory=KnownConfiguration)
+    about: tuple[object, ...] = ()
+    """What hosts and sizes were made for."""
+    hosts: dict[str, tuple[Object, Host]] = field(default_factory=dict)
+    """By name: a Kubernetes Node as it is in the cache, and what was read of it."""
+    sizes: dict[str, tuple[Host, Requests, HostSize]] = field(default_factory=dict)
+    """By name: the size of a host, and what it was made of."""
     tried: dict[str, Size] = field(default_factory=dict)
     """Sizes of nodes that this process has made."""
     made_at: dict[str, float] = field(default_factory=dict)
@@ -148,17 +155,15 @@ class Observation:
         """
         nodes = dict(slurm.nodes)
         kinds = {key: kind for key, kind in wanted.kinds.items() if kind.partition(":")[0] in found.gres_types}
-        hosts = self._hosts(wanted, kinds)
+        about = (wanted, tuple(kinds.items()))
+        if about != memory.about:
+            memory.about, memory.hosts, memory.sizes = about, {}, {}
+        hosts = self._known_hosts(wanted, kinds, memory)
         resources = ("cpu", "memory", *kinds)
         urgent = [host for name, host in hosts.items() if name not in nodes and not host.trouble]
         others = [host for name, host in hosts.items() if name in nodes and is_ours(nodes[name], memory.mark)]
         due = await self._requests.read(urgent, others, resources)
-        sizes = {}
-        for name, host in hosts.items():
-            read = self._requests.known(host)
-            if read is not None:
-                most, left = size_of(host.allocatable, {}, kinds), size_of(host.allocatable, read, kinds)
-                sizes[name] = HostSize(left, most)
+        sizes = self._known_sizes(hosts, kinds, memory)
         self._remember(memory, sizes, nodes, now)
         return Seen(
             Snapshot(
@@ -200,6 +205,33 @@ class Observation:
             for obj in self._nodes
             if chosen <= (obj["metadata"].get("labels") or {}).items()
         }
+
+    def _known_hosts(self, wanted: Wanted, kinds: Mapping[str, str], memory: Memory) -> dict[str, Host]:
+        """The chosen Kubernetes Nodes, by name; one that the cache has as before is not read again."""
+        chosen, before = wanted.node_labels.items(), memory.hosts
+        memory.hosts = {}
+        for obj in self._nodes:
+            if chosen <= (obj["metadata"].get("labels") or {}).items():
+                name = str(obj["metadata"]["name"])
+                known = before.get(name)
+                is_same = known is not None and known[0] is obj
+                host = known[1] if known is not None and is_same else host_of(obj, wanted.feature_labels, list(kinds))
+                memory.hosts[name] = obj, host
+        return {name: host for name, (_, host) in memory.hosts.items()}
+
+    def _known_sizes(self, hosts: Mapping[str, Host], kinds: Mapping[str, str], memory: Memory) -> dict[str, HostSize]:
+        """Sizes of hosts whose pods have been read; one that is made of the same as before is not made again."""
+        before, memory.sizes = memory.sizes, {}
+        for name, host in hosts.items():
+            read = self._requests.known(host)
+            if read is None:
+                continue
+            known = before.get(name)
+            if known is None or known[0] is not host or known[1] is not read:
+                most, left = size_of(host.allocatable, {}, kinds), size_of(host.allocatable, read, kinds)
+                known = host, read, HostSize(left, most)
+            memory.sizes[name] = known
+        return {name: size for name, (_, _, size) in memory.sizes.items()}
 
     @staticmethod
     def ending(memory: Memory, slurm: Slurm, why: str) -> Snapshot:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 from slinky_api import labels
@@ -19,6 +20,9 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import quantity
 from slurm_client.models import Node
 from slurm_client.notation import gres
+
+REMEMBERED: Final = 1024
+"""Sizes that are read once."""
 
 STEP_MIB: Final = 256
 """Memory is rounded down to this, so that small pods that come and go do not change it."""
@@ -86,15 +90,21 @@ def size_of(allocatable: Requests, requests: Requests, kinds: Mapping[str, str])
 
 def size_in_slurm(node: Node) -> Size:
     """What Slurm shows of a node."""
+    return _size(node.cpus, node.real_memory_mib, node.gres)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _size(cpus: int, memory_mib: int, text: str) -> Size:
+    """A size from what Slurm shows; machines of one kind show the same."""
     found: dict[str, int] = {}
     try:
-        parsed = gres.parse(node.gres)
+        parsed = gres.parse(text)
     except ValueError:
         parsed = ()
     for one in parsed:
         kind = f"{one.name}:{one.type}" if one.type else one.name
         found[kind] = found.get(kind, 0) + one.count
-    return Size(node.cpus, node.real_memory_mib, tuple(sorted((kind, n) for kind, n in found.items() if n)))
+    return Size(cpus, memory_mib, tuple(sorted((kind, count) for kind, count in found.items() if count)))
 
 
 def requests_of(pods: Iterable[Object], resources: Sequence[str]) -> Requests:

@@ -250,7 +250,7 @@ async def test_a_job_that_the_list_of_nodes_does_not_show_keeps_its_node() -> No
     world.slurm.nodes["kn-1"] = external("kn-1", *world.slurm.nodes["kn-1"].features)
     await world.lose_host("kn-1")
     await world.settle()
-    assert (set(world.slurm.nodes), world.slurm.deleted) == ({"kn-1"}, [])
+    assert (set(world.slurm.nodes), world.slurm.deleted, world.slurm.wrong) == ({"kn-1"}, [], [])
 
 
 async def test_the_bridge_goes_when_the_cluster_does_not_want_it_any_more_and_leaves_nothing() -> None:

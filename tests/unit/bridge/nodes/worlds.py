@@ -10,6 +10,7 @@ from typing import Any
 
 from slinky_operator.bridge.features import mark_of
 from slinky_operator.bridge.nodes.controller import BridgeNodesReconciler
+from slinky_operator.bridge.nodes.model.hosts import host_of
 from slinky_operator.bridge.nodes.observation import Observation
 from slinky_operator.bridge.nodes.pod_requests import PodRequests
 from slinky_operator.bridge.nodes.triggers import BridgeNodesTriggers
@@ -84,7 +85,6 @@ class Slurm:
         self.reserved: set[str] = set()
         self.lines: list[str] = []
         self.deleted: list[str] = []
-        self.killed: list[int] = []
         self.wrong: list[str] = []
         """Orders that no controller may give."""
         self.room = 10_000
@@ -163,7 +163,9 @@ class Slurm:
     async def delete_nodes(self, names: tuple[str, ...], *, are_nodes: bool) -> None:
         self._answer()
         assert are_nodes
-        held = {name for one in self.jobs.values() for name in one.nodes} | self.reserved
+        busy = {name for one in self.jobs.values() for name in one.nodes}
+        self.wrong += [f"{name}: to be deleted with a job" for name in names if name in busy]
+        held = busy | self.reserved
         for name in names:
             if name not in held:
                 del self.nodes[name]
@@ -214,6 +216,13 @@ class World:
         self.kube.put(CLUSTERS, about or cluster())
         for one in hosts:
             self.kube.put(NODES, one)
+        self._caches, self._allowed = (clusters, nodesets, nodes), allowed
+        self.restart()
+        self.triggers = BridgeNodesTriggers(clusters, self.slurm).table()
+
+    def restart(self) -> None:
+        """Another operator, which remembers nothing."""
+        clusters, nodesets, nodes = self._caches
         self.requests = PodRequests(self.kube, self.clock)
         self.reconciler = BridgeNodesReconciler(
             self.kube,
@@ -222,11 +231,26 @@ class World:
             nodesets,
             Observation(nodes, self.requests),
             self.slurm,
-            allowed,
+            self._allowed,
             clock=self.clock,
             now=self.now,
         )
-        self.triggers = BridgeNodesTriggers(clusters, self.slurm).table()
+
+    def usable(self) -> set[str]:
+        """Names of the Kubernetes Nodes that are to be nodes of Slurm."""
+        found = self.kube.find(CLUSTERS, "slurm", "here")
+        wanted = ((found or {}).get("spec") or {}).get("jobs", {}).get("bridge")
+        if wanted is None:
+            return set()
+        return {
+            str(obj["metadata"]["name"])
+            for obj in self._caches[2]
+            if LABEL.items() <= obj["metadata"]["labels"].items() and self._is_usable(obj)
+        }
+
+    def _is_usable(self, obj: Object) -> bool:
+        """Whether a Kubernetes Node is in no trouble, or a node of Slurm already."""
+        return not host_of(obj, (), ()).trouble or obj["metadata"]["name"] in self.slurm.nodes
 
     def clock(self) -> float:
         return self.seconds

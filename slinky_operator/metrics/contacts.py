@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -19,6 +20,7 @@ from slinky_operator.metrics.names import MOST_OBJECTS, PREFIX
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import ContactState
+from slurm_client.models import Node
 
 _CLUSTER: Final = ["namespace", "cluster"]
 
@@ -71,6 +73,11 @@ class Contacts(Collector):
             labels=_CLUSTER,
         )
         nodes = GaugeMetricFamily(f"{PREFIX}_slurm_nodes", "Slurm nodes that the operator knows.", labels=_CLUSTER)
+        external = GaugeMetricFamily(
+            f"{PREFIX}_bridge_nodes",
+            "Slurm nodes without a slurmd, on which Slurm places pods, by state: idle, busy, drained or out.",
+            labels=[*_CLUSTER, "state"],
+        )
         free = GaugeMetricFamily(
             f"{PREFIX}_volume_free_ratio",
             "What a volume of a daemon, or the fullest with job output of a NodeSet, has left, from 0 to 1.",
@@ -83,6 +90,8 @@ class Contacts(Collector):
             connected.add_metric([*where, contact.trouble.value], float(contact.state is ContactState.READY))
             since.add_metric(where, contact.since.timestamp())
             nodes.add_metric(where, len(entry.nodes))
+            for state, count in sorted(Counter(_state(one) for one in entry.nodes.values() if one.is_external).items()):
+                external.add_metric([*where, state], count)
             if entry.nodes_at is not None:
                 age.add_metric(where, now - entry.nodes_at)
             if entry.queue_at is not None:
@@ -91,7 +100,16 @@ class Contacts(Collector):
             for volume, (of_bytes, of_inodes) in {**entry.volumes, **outputs}.items():
                 free.add_metric([*where, volume, "bytes"], of_bytes)
                 free.add_metric([*where, volume, "inodes"], of_inodes)
-        yield from (connected, since, age, nodes, queue_age, free)
+        yield from (connected, since, age, nodes, external, queue_age, free)
+
+
+def _state(node: Node) -> str:
+    """The state of a node without a slurmd: a drained one may have jobs, one that is out takes none."""
+    if node.is_drain:
+        return "drained"
+    if not node.is_usable:
+        return "out"
+    return "busy" if node.is_busy else "idle"
 
 
 class Watches(Collector):

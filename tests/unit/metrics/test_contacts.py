@@ -25,6 +25,10 @@ from slurm_client.testing import FakeSlurmrestd
 async def slurm() -> AsyncIterator[FakeSlurmrestd]:
     async with FakeSlurmrestd(key=b"k" * 32) as server:
         server.add_node("w-0", cpus=2, memory=256)
+        server.add_node("kn-0", cpus=2, memory=256, state=["IDLE", "EXTERNAL"])
+        server.add_node("kn-1", cpus=2, memory=256, state=["MIXED", "EXTERNAL", "DRAIN"])
+        server.add_node("kn-2", cpus=2, memory=256, state=["IDLE", "EXTERNAL", "NOT_RESPONDING"])
+        server.add_node("kn-3", cpus=2, memory=256, state=["ALLOCATED", "EXTERNAL"])
         yield server
 
 
@@ -50,7 +54,9 @@ async def test_a_slurm_that_answers_and_one_that_is_gone(slurm: FakeSlurmrestd) 
         )
         assert await states.get() is ContactState.READY
         assert connected("") == 1
-        assert registry.get_sample_value("slurm_operator_slurm_nodes", where) == 1
+        assert registry.get_sample_value("slurm_operator_slurm_nodes", where) == 5
+        for state in ("idle", "busy", "drained", "out"):
+            assert registry.get_sample_value("slurm_operator_bridge_nodes", {**where, "state": state}) == 1
         age = registry.get_sample_value("slurm_operator_slurm_nodes_age_seconds", where)
         assert age is not None
         assert age >= 0

@@ -162,6 +162,39 @@ async def test_a_deleted_slurmjob_takes_its_pods_along(world: World) -> None:
     assert world.find("p")["metadata"]["deletionTimestamp"]
 
 
+async def test_the_next_job_has_another_name_while_a_pod_ends_that_a_deleted_one_has_placed(world: World) -> None:
+    made = world.job(pods=1)
+    await world.settle()
+    _ = world.runs(world.slurmjob, ("k1",))
+    await world.settle()
+    world.kube.drop(SLURMJOBS, world.slurmjob)
+    await world.settle()
+    assert world.kube.pods()[0]["metadata"]["deletionTimestamp"]
+    world.pod_of(made, 0, name="heir")
+    await world.settle()
+    assert world.slurmjob["metadata"]["name"] == "bridge-job-j-r1"
+    _ = world.runs(world.slurmjob, ("k1",))
+    await world.settle()
+    assert "heir" in world.lifted()
+
+
+@pytest.mark.parametrize("is_placed", [False, True])
+async def test_of_two_jobs_of_a_group_the_earlier_goes_unless_it_has_placed_pods(world: World, is_placed: Any) -> None:
+    world.job(pods=2)
+    await world.settle()
+    first = world.slurmjob
+    if is_placed:
+        _ = world.runs(first)
+        await world.settle()
+    about = {key: first["metadata"][key] for key in ("namespace", "labels", "annotations", "ownerReferences")}
+    name = f"{first['metadata']['name']}-r1"
+    world.kube.put(SLURMJOBS, {"metadata": {**about, "name": name}, "spec": first["spec"]})
+    await world.settle()
+    by_name = {one["metadata"]["name"]: one["metadata"] for one in world.slurmjobs()}
+    assert ("deletionTimestamp" in by_name["bridge-job-j"]) != is_placed
+    assert "deletionTimestamp" not in by_name[name]
+
+
 async def test_a_slurmjob_that_the_cache_does_not_show_is_not_taken_for_deleted(world: World) -> None:
     world.pod()
     await world.settle()

@@ -139,8 +139,9 @@ class Draft:
         """Let pods show something; of a large group the first shows it, and the others name that one."""
         told = tuple(members)
         spokesman = told[0].name if told else ""
+        is_large = len(snapshot.living) > MOST_TOLD
         for one in told:
-            is_brief = len(snapshot.living) > MOST_TOLD and one.name != spokesman
+            is_brief = is_large and one.name != spokesman
             words = f"as pod {spokesman} of its group, which shows more" if is_brief else text
             self.tells[one.uid] = Tell(one, reason, words)
 

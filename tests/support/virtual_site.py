@@ -35,7 +35,7 @@ class VirtualSite:
         self.user = service_account.user_of(OPERATOR)
         self._log = folder / "operator.log"
         self._stack = ExitStack()
-        values = {"jobs": {"enabled": True}, "virtualNodes": {"clusters": [f"{TEAM}/slurm"]}}
+        values = {"jobs": {"enabled": True}, "virtualNodes": {"clusters": [f"{TEAM}/slurm", f"{TEAM}/younger"]}}
         self._objects = render(values=values, namespace=OPERATOR)
         self._rights = render(
             ROOT / "helm" / "slurm-virtual-nodes", {"policy": {"hosts": ["site"]}}, release="slurm-virtual-nodes"

@@ -45,6 +45,10 @@ class UnusableCertificate(Exception):
     """A pair or an authority cannot be used; the text names the file and the reason, and nothing of a key."""
 
 
+class UnusableAuthority(UnusableCertificate):
+    """The authority of client certificates cannot be used."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A certificate with its key.
@@ -148,7 +152,7 @@ def context(pair: Pair, client_ca: str) -> ssl.SSLContext:
     Raises
     ------
     UnusableCertificate
-        Key and certificate do not fit, or one of them is none.
+        Key and certificate do not fit, or one of them is none; `UnusableAuthority` if only the authority is not one.
     """
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -157,14 +161,15 @@ def context(pair: Pair, client_ca: str) -> ssl.SSLContext:
         with _in_memory(pair.certificate + b"\n" + pair.key) as path:
             made.load_cert_chain(path, password=_no_password)
     except (ssl.SSLError, ValueError) as error:
-        why = getattr(error, "reason", None) or str(error)
+        # Of a file that is no key at all, OpenSSL gives no reason.
+        why = getattr(error, "reason", None) or (f"{KEY_FILE} is no key" if isinstance(error, ssl.SSLError) else error)
         raise UnusableCertificate(f"the certificate and its key cannot be used: {why}") from error
     if client_ca:
         try:
             made.load_verify_locations(cadata=client_ca)
         except (ssl.SSLError, ValueError) as error:
             why = getattr(error, "reason", None) or str(error)
-            raise UnusableCertificate(f"the authority of client certificates cannot be used: {why}") from error
+            raise UnusableAuthority(f"the authority of client certificates cannot be used: {why}") from error
         made.verify_mode = ssl.CERT_OPTIONAL
     return made
 

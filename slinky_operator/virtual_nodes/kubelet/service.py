@@ -21,7 +21,7 @@ from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.runtime import threads
 from slinky_operator.virtual_nodes.kubelet import certificate
 from slinky_operator.virtual_nodes.kubelet.answers import Answers
-from slinky_operator.virtual_nodes.kubelet.certificate import ENDS_SOON, Pair, UnusableCertificate
+from slinky_operator.virtual_nodes.kubelet.certificate import ENDS_SOON, Pair, UnusableAuthority, UnusableCertificate
 from slinky_operator.virtual_nodes.kubelet.listener import Listener
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,9 @@ LOOK_S: Final = 30.0
 """Seconds between looks at the certificate and the authority."""
 
 _KEY: Final = ("", "kubelet API")
+
+_MOUNTED: Final = "the Secret in virtualNodes.certificateSecret of the operator's chart"
+"""Where a mounted certificate comes from."""
 
 SAY_AGAIN_S: Final = 3600.0
 """Seconds until a problem that stays is said again."""
@@ -145,7 +148,7 @@ class KubeletApi:
         try:
             self._pair = await threads.CERTIFICATES.run(_KEY, self._read_pair)
         except UnusableCertificate as error:
-            problems.append(f"the certificate of virtual Nodes: {error}")
+            problems.append(_unusable(error))
             if self._pair is None:
                 # kubectl logs works where the API server does not verify; the sentence says what is wrong.
                 self._pair = certificate.self_signed(self._serving.addresses, self._now())
@@ -159,13 +162,17 @@ class KubeletApi:
                 self._context = await threads.CERTIFICATES.run(_KEY, certificate.context, pair, self._authority)
                 self._made_of = pair.digest, self._authority
                 self._ends(pair.ends.timestamp())
+            except UnusableAuthority as error:
+                problems.append(str(error))
             except UnusableCertificate as error:
-                problems.append(f"the certificate of virtual Nodes: {error}")
+                problems.append(_unusable(error))
+                if self._context is None:
+                    self._context = await threads.CERTIFICATES.run(_KEY, self._stand_in, self._authority)
         if not pair.is_own and pair.ends - self._now() < ENDS_SOON:
-            verb = "ends" if pair.ends > self._now() else "ended"
+            verb, fails = ("ends", "will fail") if pair.ends > self._now() else ("ended", "fails")
             problems.append(
-                f"the certificate of virtual Nodes {verb} {pair.ends:%Y-%m-%dT%H:%M:%SZ}: renew the Secret with it, or "
-                "kubectl logs fails where the API server verifies it"
+                f"the certificate of virtual Nodes {verb} {pair.ends:%Y-%m-%dT%H:%M:%SZ}, and kubectl logs {fails} "
+                f"where the API server verifies it: renew {_MOUNTED}"
             )
         self._say(problems)
 
@@ -179,6 +186,10 @@ class KubeletApi:
                 self._said[problem] = now
                 logger.warning("kubelet API: %s", problem)
                 self._tell(problem)
+
+    def _stand_in(self, authority: str) -> ssl.SSLContext:
+        """What connections are accepted with as long as no mounted pair has been of use."""
+        return certificate.context(certificate.self_signed(self._serving.addresses, self._now()), authority)
 
     def _read_pair(self) -> Pair:
         folder, known = self._serving.certificate_folder, self._pair
@@ -195,3 +206,10 @@ class KubeletApi:
             return (await threads.CERTIFICATES.run(_KEY, certificate.read_file, path)).decode("ascii", errors="replace")
         found = await self._kube.get(CONFIGMAPS, CA_CONFIG_MAP, CA_NAMESPACE)
         return str((found.get("data") or {}).get(CA_KEY) or "")[: certificate.MAX_BYTES]
+
+
+def _unusable(error: UnusableCertificate) -> str:
+    """What is said of a mounted pair that cannot be read, or used."""
+    return (
+        f"the certificate of virtual Nodes: {error}. The one before stays in use, or one made here: correct {_MOUNTED}"
+    )

@@ -8,7 +8,7 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -270,6 +270,18 @@ async def test_a_renewed_certificate_is_used_without_a_restart(pods: Api, tmp_pa
     (tmp_path / "tls.key").write_bytes(pair.key)
     await pods.service.look()
     assert await served(pods.port) == ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
+
+
+async def test_a_certificate_that_ends_is_told_of(control_plane: ControlPlane, pods: Api, tmp_path: Path) -> None:
+    for age, verb in ((360, "ends"), (366, "ended")):
+        pair = self_signed(("127.0.0.1",), datetime.now(UTC) - timedelta(days=age))
+        (tmp_path / "tls.crt").write_bytes(pair.certificate)
+        (tmp_path / "tls.key").write_bytes(pair.key)
+        await pods.service.look()
+        (said,) = [one for one in pods.told if f" {verb} {pair.ends:%Y-%m-%dT%H:%M:%SZ}, " in one]
+        assert said.endswith("renew the Secret in virtualNodes.certificateSecret of the operator's chart")
+    pods.table.put(NAMESPACE, "q1")
+    assert "certificate has expired" in await failure(control_plane, "logs", "-n", NAMESPACE, "q1")
 
 
 async def served(port: int) -> bytes:

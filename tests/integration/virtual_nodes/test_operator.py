@@ -43,6 +43,33 @@ def test_the_api_server_says_that_it_reaches_the_operator(site: VirtualSite) -> 
     site.until("the condition", lambda: shown() == ("True", "AsExpected"))
 
 
+def test_a_second_cluster_with_the_same_host_is_told_whose_it_is(site: VirtualSite) -> None:
+    kind = "clusters.slinky.slurm.net"
+    nodes = {one["metadata"]["uid"] for one in site.kubectl.get("nodes")["items"]}
+    older = site.find(kind, "slurm")
+    about = {"name": "younger", "namespace": TEAM}
+    site.kubectl.apply(
+        [{"apiVersion": older["apiVersion"], "kind": "Cluster", "metadata": about, "spec": older["spec"]}]
+    )
+    message = (
+        f"spec.jobs.virtualNodes.host: Cluster {TEAM}/slurm, which is older, has the host site, so this Cluster has no "
+        "virtual Nodes: choose another one"
+    )
+
+    def shown() -> set[tuple[str, str, str]]:
+        found = site.find(kind, "younger").get("status", {}).get("conditions", ())
+        return {(one["type"], one["status"], one["message"]) for one in found}
+
+    def told() -> set[tuple[str, str, str]]:
+        found = site.kubectl.get("events", "-n", TEAM)["items"]
+        return {(one["involvedObject"]["name"], one["reason"], one["message"]) for one in found}
+
+    site.until("its condition", lambda: ("VirtualNodesReady", "False", message) in shown())
+    site.until("its Event", lambda: ("younger", "HostTaken", message) in told())
+    site.kubectl("delete", kind, "younger", "-n", TEAM, timeout=120)
+    assert {one["metadata"]["uid"] for one in site.kubectl.get("nodes")["items"]} == nodes
+
+
 def test_a_bare_pod_runs_as_a_job(site: VirtualSite) -> None:
     _ = site.pod("ends")
     pod, number = site.runs("ends")

@@ -99,8 +99,9 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:
         elif wanted.overrides is not None:
             actions.append(Create(body(spec, WrittenRecord(frozenset(spec.labels)).to_annotation(), now)))
     if taken:
-        told = "are somebody else's Nodes, which the operator does not touch: choose another host, or rename them"
-        problems.append((Reason.NODE_NAME_TAKEN, f"{joined(taken)} {told}"))
+        told = "not this Cluster's, so the operator does not touch them, and makes its own when they have gone"
+        there = f"Nodes of these names are there already: {joined(taken)}. They are {told}"
+        problems.append((Reason.NODE_NAME_TAKEN, f"{there}; to have Nodes before, choose another host"))
     standing = _standing(found)
     for name in sorted(found.keys() - chosen.names.keys()):
         actions.extend(_departures([found[name]], snapshot, _why_it_goes(standing.get(name, ""), facts), now))

@@ -58,8 +58,8 @@ def refusal_of(cluster: Cluster, clusters: Iterable[Object], allowed: Collection
         )
     holder = holder_of(wanted.host, clusters, allowed)
     if holder is not None and holder != key:
-        told = f"spec.jobs.virtualNodes.host: {wanted.host} is that of Cluster {'/'.join(holder)}, which is older"
-        return Reason.HOST_TAKEN, f"{told}: choose another one"
+        told = f"spec.jobs.virtualNodes.host: Cluster {'/'.join(holder)}, which is older, has the host {wanted.host}"
+        return Reason.HOST_TAKEN, f"{told}, so this Cluster has no virtual Nodes: choose another one"
     return None
 
 

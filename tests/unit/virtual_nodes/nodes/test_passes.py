@@ -262,11 +262,24 @@ async def test_the_oldest_cluster_has_a_host_name() -> None:
     _ = await world.step(("here", "younger"))
     assert world.nodes == {}
     assert world.shown("younger")["reason"] == "HostTaken"
-    assert "site is that of Cluster here/slurm" in world.shown("younger")["message"]
+    assert "Cluster here/slurm, which is older, has the host site" in world.shown("younger")["message"]
     _ = await world.step()
     assert len(world.nodes) == 2
     woken = world.triggers.objects[CLUSTERS](None, cluster())
     assert sorted(woken) == [("here", "slurm"), ("here", "younger")]
+
+
+async def test_a_host_name_that_is_free_again_has_nodes_when_those_of_before_have_gone() -> None:
+    younger = cluster("younger", "2026-02-01T00:00:00Z")
+    world = World(younger, cluster())
+    world.slurm.get = lambda _: world.slurm  # type: ignore[assignment, method-assign]
+    _ = await world.step()
+    await world.edit(host="other")
+    _ = await world.step(("here", "younger"))
+    shown = world.shown("younger")
+    assert shown["reason"] == "NodeNameTaken"
+    assert "slurm-site-debug (of Cluster here/slurm)" in shown["message"]
+    assert "makes its own when they have gone" in shown["message"]
 
 
 async def test_a_cluster_that_the_settings_do_not_name_has_no_nodes() -> None:

@@ -1,8 +1,10 @@
 """Carries out a plan in Slurm, and says what has become of it.
 
 Before a node is changed Slurm is asked for it, and the rule of the plan is applied to the answer: the list may be old,
-and another program may have put its own node in that place. Nodes are deleted after Slurm was asked for all jobs that
-hold any. An order of which the answer is lost is given again by a later pass: each may be given twice.
+and another program may have put its own node in that place. Such an answer does not go into the cache, and is not asked
+for jobs: slurmctld counts what is allocated anew for lists alone, and shows a node by itself as it was (measured with
+26.05). So nodes are deleted after Slurm was asked for all jobs that hold any. An order of which the answer is lost is
+given again by a later pass: each may be given twice.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ from slinky_operator.bridge.nodes.model.plan import (
     Plan,
     SetFeatures,
     Undrain,
-    may_delete,
+    is_removable,
 )
 from slinky_operator.bridge.nodes.model.report import Outcome
 from slinky_operator.bridge.nodes.model.snapshot import Snapshot
 from slinky_operator.bridge.nodes.observation import Memory, Slurm
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
+from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.reconcile.text import cut, named
 from slurm_client import errors
 from slurm_client.models import Node
@@ -112,22 +115,22 @@ class Execution:
         names = await _still(slurm, action.names, is_meant)
         if names:
             await slurm.client.undrain_nodes(names)
-            await _seen(slurm, names, outcome)
+            outcome.changed = True
 
     async def _drain(self, action: Drain, slurm: Slurm, mark: str, outcome: Outcome) -> None:
         names = await _still(slurm, action.names, lambda node: is_ours(node, mark) and not node.is_drain)
         if names:
             await slurm.client.drain_nodes(names, f"{DRAINED}{action.why}")
-            await _seen(slurm, names, outcome)
+            outcome.changed = True
 
     async def _set_features(self, action: SetFeatures, slurm: Slurm, mark: str, outcome: Outcome) -> None:
         names = await _still(slurm, action.names, lambda node: is_ours(node, mark))
         if names:
             await slurm.client.update_nodes(names, features=action.features, active_features=action.features)
-            await _seen(slurm, names, outcome)
+            outcome.changed = True
 
     async def _delete(self, cluster: Object, action: Delete, slurm: Slurm, memory: Memory, outcome: Outcome) -> None:
-        names = await _still(slurm, action.names, lambda node: may_delete(node, memory.mark))
+        names = await _still(slurm, action.names, lambda node: is_removable(node, memory.mark))
         if not names:
             return
         held = await held_nodes(slurm)
@@ -143,7 +146,7 @@ class Execution:
                 f"Slurm does not delete all of {named(names)}, as a job or a reservation has one: "
                 f"{cut(str(error), LONGEST)}"
             )
-        left = {name for name, node in (await slurm.refresh(names)).items() if node is not None}
+        left = await _shown(slurm, names)
         gone = [name for name in names if name not in left]
         for name in gone:
             _ = memory.tried.pop(name, None)
@@ -194,14 +197,19 @@ async def held_nodes(slurm: Slurm) -> frozenset[str]:
 
 async def _still(slurm: Slurm, names: Iterable[str], is_meant: Callable[[Node], bool]) -> tuple[str, ...]:
     """Those of some nodes that Slurm, asked now, shows as the plan has seen them."""
-    found = await slurm.refresh(names)
-    return tuple(name for name, node in found.items() if node is not None and is_meant(node))
+    return tuple(name for name, node in (await _shown(slurm, names)).items() if is_meant(node))
 
 
-async def _seen(slurm: Slurm, names: Iterable[str], outcome: Outcome) -> None:
-    """Let the cache show what was written."""
-    _ = await slurm.refresh(names)
-    outcome.changed = True
+async def _shown(slurm: Slurm, names: Iterable[str]) -> dict[str, Node]:
+    """Those of some nodes that Slurm has now, by name."""
+    wanted = list(names)
+    found: dict[str, Node] = {}
+    for name, answer in zip(wanted, await gather_limited(slurm.client.node(name) for name in wanted), strict=True):
+        if isinstance(answer, Node):
+            found[name] = answer
+        elif not isinstance(answer, errors.NotFound):
+            raise answer
+    return found
 
 
 def _refused(error: errors.SlurmError) -> tuple[Reason, str]:

@@ -34,6 +34,10 @@ class Client(AskedClient, Protocol):
         """Release of slurmrestd; empty before the first answer."""
         ...
 
+    async def node(self, name: str) -> Node:
+        """One node, asked for now."""
+        ...
+
     async def create_node(self, conf: str) -> None:
         """Make nodes by a line of slurm.conf."""
         ...
@@ -71,10 +75,6 @@ class Slurm(Protocol):
     @property
     def client(self) -> Client:
         """Its client."""
-        ...
-
-    async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
-        """Ask for nodes now."""
         ...
 
     async def jobs_with_nodes(self) -> Iterable[Job]:

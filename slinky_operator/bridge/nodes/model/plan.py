@@ -120,9 +120,9 @@ def is_others_drain(node: Node) -> bool:
     return (node.is_drain or node.is_down) and not node.reason.startswith(DRAINED)
 
 
-def may_delete(node: Node, mark: str) -> bool:
-    """Whether a node may be deleted, by its record."""
-    return is_ours(node, mark) and not is_busy(node) and not is_others_drain(node)
+def is_removable(node: Node, mark: str) -> bool:
+    """Whether a node may be deleted if no job is on it."""
+    return is_ours(node, mark) and not is_others_drain(node)
 
 
 class _Decisions:

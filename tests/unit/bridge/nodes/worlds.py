@@ -111,9 +111,11 @@ class Slurm:
         self._answer()
         return self.all_partitions
 
-    async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
+    async def node(self, name: str) -> Node:
         self._answer()
-        return {name: self.nodes.get(name) for name in names}
+        if name not in self.nodes:
+            raise errors.NotFound(f"no node {name}")
+        return self.nodes[name]
 
     async def jobs_with_nodes(self) -> Iterable[Job]:
         self._answer()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, render
+from slinky_operator.cluster.rollout.in_use.removals import JobUse, Use, keep
+from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, PartitionConf, render
+from slinky_operator.slurm.conf.inputs import BridgeConf
 from tests.unit.bridge.nodes.worlds import LABEL, MARK, World, cluster, host
 
 DEVICES = {"nvidia.com/gpu": "2", "example.com/fpga": "3"}
@@ -62,3 +65,21 @@ def test_a_nodeset_of_that_name_is_left_out_and_told_why() -> None:
     assert made.node_sets == ("other",)
     assert "PartitionName=kube " not in made.files["slurm.conf"]
     assert conf({}, "kube").refused == ()
+
+
+def test_what_external_jobs_hold_stays_in_slurm_conf_until_they_have_ended() -> None:
+    inputs = ConfInputs("c", "c-0", "c-0.c")
+    bridged = replace(
+        inputs,
+        partitions=(PartitionConf("k8s", ("bridge",)),),
+        bridge=BridgeConf("bridge", frozenset({"gpu"})),
+    )
+    running, wanted = render(bridged), render(inputs)
+    job = JobUse(1, frozenset({"k8s"}), frozenset({"kn-1"}), frozenset({"gpu"}), holding=True)
+    used = keep(running, wanted, Use(0.0, running.hash, (job,), states={"k8s": "UP"}), 1, live=True)
+    conf = render(used.over(inputs), running.lines).files["slurm.conf"]
+    assert "NodeSet=bridge Feature=bridge\n" in conf
+    assert "PartitionName=k8s Nodes=bridge State=INACTIVE" in conf
+    assert "GresTypes=gpu\n" in conf
+    free = keep(running, wanted, Use(0.0, running.hash, states={"k8s": "UP"}), 1, live=True)
+    assert "gpu" not in free.gres

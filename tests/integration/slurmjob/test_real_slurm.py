@@ -545,3 +545,25 @@ async def test_jobs_without_a_script(slurm: AccountingHost, world: World) -> Non
     shown = await command(slurm, "sacct", "-n", "-P", "-X", "-j", number, "-o", "state%10,derivedexitcode,comment")
     state, code, comment = shown.strip().split("|")
     assert (state.partition(" ")[0], code, comment) == ("CANCELLED", "3:0", "pod a")
+
+
+async def test_a_number_that_a_crash_has_given_to_another_job_is_left_alone(
+    slurm: AccountingHost, world: World
+) -> None:
+    if not await external_nodes(slurm):
+        return
+    # Otherwise nothing is there yet that slurmctld could start from.
+    await asyncio.to_thread(slurm.reconfigure)
+    world.job("lost", script=None, external={}, features="k8s", time="10")
+    async with world.working():
+        await world.reaches("lost", "Running")
+        # slurmctld writes its state every few seconds: what it has just started is forgotten.
+        await asyncio.to_thread(slurm.stop, "slurmctld", kill=True)
+        await asyncio.to_thread(slurm.start_slurmctld)
+        other = await asyncio.to_thread(slurm.sbatch, LONG, "-C", "stays")
+        world.job("lost", external={"ended": {"exitCode": 5}})
+        await world.reaches("lost", "NonZeroExitCode")
+        assert (world.status("lost")["state"], world.status("lost")["exitCode"]) == ("Failed", 5)
+        assert world.status("lost")["allocation"]
+    assert await asyncio.to_thread(slurm.job_state, other) in {"PENDING", "RUNNING"}
+    _ = await command(slurm, "scancel", str(other))

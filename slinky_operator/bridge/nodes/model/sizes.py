@@ -24,6 +24,9 @@ from slurm_client.notation import gres
 REMEMBERED: Final = 1024
 """Sizes that are read once."""
 
+LONGEST_GRES: Final = 512
+"""Characters of a text that is remembered with them."""
+
 STEP_MIB: Final = 256
 """Memory is rounded down to this, so that small pods that come and go do not change it."""
 
@@ -90,7 +93,8 @@ def size_of(allocatable: Requests, requests: Requests, kinds: Mapping[str, str])
 
 def size_in_slurm(node: Node) -> Size:
     """What Slurm shows of a node."""
-    return _size(node.cpus, node.real_memory_mib, node.gres)
+    read = _size if len(node.gres) <= LONGEST_GRES else _size.__wrapped__
+    return read(node.cpus, node.real_memory_mib, node.gres)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -92,6 +92,9 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
             "refused (`InvalidSpec`)",
         ),
         Limit(
+            "slinky_operator.bridge.pods.model.steps:MOST_PODS", "pods of a group that Slurm places", "pods", "refused"
+        ),
+        Limit(
             f"{_KINDS}.slurmjob.files:MAX_COPIES", "items in `prepare` or `results` of a SlurmJob", "items", "refused"
         ),
         Limit(

@@ -84,6 +84,12 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
             "characters",
             "cut",
         ),
+        Limit(
+            "slinky_operator.nodeset.memory:STATE_WRITES_A_SECOND",
+            "pods of a NodeSet on which states of nodes are written (`podConditions`)",
+            "pods a second",
+            "written later, problems first",
+        ),
         Limit(f"{_KINDS}.slurmjob.submission:MAX_SCRIPT", "script of a SlurmJob", "characters", "refused"),
         Limit(
             "slurm_client.notation.sbatch.options:MOST",

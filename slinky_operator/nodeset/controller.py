@@ -31,7 +31,7 @@ from slinky_operator.nodeset.execute import slurm_queries, survey_queries
 from slinky_operator.nodeset.execute.context import PassContext, PassOutcome
 from slinky_operator.nodeset.execute.executor import Executor
 from slinky_operator.nodeset.memory import Memory
-from slinky_operator.nodeset.model.actions import RemoveFinalizer
+from slinky_operator.nodeset.model.actions import RemoveFinalizer, ShowStates
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.snapshot import Snapshot
@@ -188,9 +188,11 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             steps=memory.steps,
             idle=running_steps.idle(memory.steps, self._now()),
             rooms=memory.rooms,
+            state_writes=memory.state_writes(self._clock()),
         )
         seen = await self._survey(snapshot, slurm, memory)
         snapshot, planned = seen.snapshot, await self._pure(seen.snapshot, plan, seen)
+        memory.note_state_writes(sum(len(one.pods) for one in planned.actions if isinstance(one, ShowStates)))
         if slurm is not None and memory.needs_list(snapshot.unlisted.intersection(planned.decisions.waiting_for_slurm)):
             slurm.hurry()
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)

@@ -21,6 +21,12 @@ from slinky_operator.slurm.connection.contact import ContactState
 SETTLING: Final = 30.0
 """Seconds to wait for Slurm's first answer before a NodeSet reports that there is none."""
 
+STATE_WRITES_A_SECOND: Final = 20
+"""Pods of one NodeSet on which states of nodes are written in a second, in the long run."""
+
+STATE_WRITES_AT_ONCE: Final = 100
+"""The same in one pass."""
+
 _UNSETTLED: Final = frozenset({Reason.CONNECTING, Reason.CLUSTER_NOT_READY})
 
 
@@ -54,6 +60,10 @@ class Memory:
     rooms: Mapping[str, RoomSeen] = field(default_factory=dict)
     """What job log servers have said of their volumes, by volume."""
 
+    states_shown: int = 0
+    """Writes of states of nodes that are not made up for by time yet, at `states_shown_at`."""
+    states_shown_at: float = -math.inf
+
     hurried_for_gone: float = -math.inf
     """The latest of these times for which a list was requested already."""
 
@@ -63,6 +73,20 @@ class Memory:
             self.told_slurm_at = told_slurm_at
         if recorded is not None:
             self.recorded = recorded
+
+    def state_writes(self, now: float) -> int:
+        """How many pods may get other conditions about states of their nodes now, by a monotonic clock."""
+        if now > self.states_shown_at:
+            made_up = int(min(STATE_WRITES_AT_ONCE, (now - self.states_shown_at) * STATE_WRITES_A_SECOND))
+            if made_up:
+                self.states_shown, self.states_shown_at = max(0, self.states_shown - made_up), now
+        left = STATE_WRITES_AT_ONCE - self.states_shown
+        # Otherwise a few would be written in each of many passes.
+        return left if left >= STATE_WRITES_A_SECOND else 0
+
+    def note_state_writes(self, count: int) -> None:
+        """Remember how many were written."""
+        self.states_shown += count
 
     def note_steps(self, seen: Mapping[str, StepsSeen], pods: Iterable[Pod]) -> None:
         """Remember what slurmds have shown in a pass; that of pods that are gone is dropped."""

@@ -52,6 +52,7 @@ from slinky_operator.nodeset.model.actions import (
     Repair,
     SetTraits,
     Show,
+    ShowStates,
     TakeOver,
     Undrain,
     Unprotect,
@@ -118,6 +119,8 @@ class Executor:
                 await self._unprotect(action.pods)
             case Show():
                 self._note_marks(await self._marks().show(action.showings))
+            case ShowStates():
+                self._note_marks(await self._marks().states(action.pods))
             case Announce():
                 self._note_marks(await self._marks().announce(action.times))
             case Undrain():

@@ -20,7 +20,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset.model.actions import PodStatusPatch
+from slinky_operator.nodeset.model.actions import PodStates, PodStatusPatch
 from slinky_operator.nodeset.model.pods import guard
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.pod_spec import machine_autoscalers
@@ -29,6 +29,9 @@ from slinky_operator.slurm import naming
 
 DRAIN_MANAGER: Final = f"{labels.FIELD_MANAGER}-drain"
 """Field manager of the condition about drains."""
+
+STATES_MANAGER: Final = f"{labels.FIELD_MANAGER}-node-states"
+"""Field manager of the conditions about states of nodes."""
 
 GUARD_MANAGER: Final = f"{labels.FIELD_MANAGER}-guard"
 """Field manager of the guard's owner reference."""
@@ -98,6 +101,10 @@ class Marks:
         )
         return await self._all(chain(conditions, deadlines))
 
+    async def states(self, pods: Sequence[PodStates]) -> list[Exception]:
+        """Write the states of nodes on their pods, all of a pod at once; returns the errors."""
+        return await self._all(self._states(one) for one in pods)
+
     async def announce(self, times: Sequence[tuple[Pod, str | None]]) -> list[Exception]:
         """Write on pods when they are recreated unless they register; returns the errors."""
         key = labels.ANNOTATION_POD_REGISTER_BY
@@ -132,6 +139,19 @@ class Marks:
         metadata = {"name": pod.name, "namespace": self._nodeset.namespace, "uid": pod.uid}
         body = {"metadata": metadata, "status": {"conditions": [condition]}}
         answer = await self._kube.apply(PODS, body, subresource="status", field_manager=manager)
+        self._expectations.expect_version(self._nodeset.uid, answer)
+
+    async def _states(self, wanted: PodStates) -> None:
+        pod, now = wanted.pod, self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        conditions = []
+        for kind, told in sorted(wanted.states.items()):
+            known = pod.node_states.get(kind)
+            since = known.since if known is not None and known.since and known.status == told.status else now
+            about = {"status": told.status, "reason": told.reason, "message": told.message}
+            conditions.append({"type": kind, **about, "lastTransitionTime": since})
+        metadata = {"name": pod.name, "namespace": self._nodeset.namespace, "uid": pod.uid}
+        body = {"metadata": metadata, "status": {"conditions": conditions}}
+        answer = await self._kube.apply(PODS, body, subresource="status", field_manager=STATES_MANAGER)
         self._expectations.expect_version(self._nodeset.uid, answer)
 
     async def _owner(self, pod: Pod, guard_uid: str) -> None:

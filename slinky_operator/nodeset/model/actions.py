@@ -86,6 +86,21 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
+class PodStates:
+    """The conditions about states of its node that one pod is to have, by type."""
+
+    pod: Pod
+    states: Mapping[str, DrainCondition]
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStates:
+    """Write on pods the states of their nodes."""
+
+    pods: tuple[PodStates, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Announce:
     """Write on pods when they are recreated unless their slurmds register; None removes the time."""
 
@@ -269,6 +284,7 @@ Action = (
     | Adopt
     | Unprotect
     | Show
+    | ShowStates
     | Announce
     | Undrain
     | Drain

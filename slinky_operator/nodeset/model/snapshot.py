@@ -107,6 +107,8 @@ class Snapshot:
     """Uids of pods whose slurmds have shown for minutes that no step runs."""
     rooms: Mapping[str, RoomSeen] = field(default_factory=dict)
     """What job log servers have said of their volumes, by `output_room.volume_of`."""
+    state_writes: int = 0
+    """How many pods may get other conditions about states of their nodes in this pass (`health.node_states`)."""
     pods_in_sight: int = 0
     """Pods of all Clusters that the operator knows: what sets the pace of questions to single pods."""
     patience: timedelta = timedelta(minutes=5)

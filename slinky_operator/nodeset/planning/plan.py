@@ -16,15 +16,18 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_operator.nodeset.drain import pod_steps, slurm_steps
+from slinky_operator.nodeset.health import node_states
 from slinky_operator.nodeset.model.actions import (
     Action,
     AddFinalizer,
     AskForRoom,
+    DeletePods,
     DeleteRecords,
     Drain,
     EnsureGuard,
     MarkDown,
     RemoveFinalizer,
+    Repair,
     TakeOver,
 )
 from slinky_operator.nodeset.model.pods import pod_facts
@@ -145,6 +148,16 @@ def _show_on_pods(seen: Survey, decided: Decisions, before: Sequence[Action]) ->
     ]
 
 
+def _show_states(seen: Survey, decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
+    """States of nodes on pods, except those that an earlier action deletes."""
+    if decided.skip_drain:
+        return ()
+    going = {pod.name for action in before if isinstance(action, DeletePods | Repair) for pod in action.pods}
+    standing = [member for member in seen.live if member.name not in going]
+    found, _ = node_states.changes(seen.snapshot, standing, decided.causes, seen.now)
+    return found
+
+
 def _clean_up_records(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """Records of pods that are gone: deleted, or kept and drained."""
     cleanup, owner = decided.cleanup, seen.snapshot.owner
@@ -214,6 +227,7 @@ STEPS: Final[tuple[Step, ...]] = (
     _delete_without_slurm,
     _give_traits,
     _show_on_pods,
+    _show_states,
     _clean_up_records,
     _record_revisions,
     _restore_guard,

@@ -15,6 +15,7 @@ from slinky_api import labels
 from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import drain_causes
+from slinky_operator.nodeset.health import node_states
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods import pod_names
@@ -134,6 +135,9 @@ def _needs_jobs(snapshot: Snapshot, live: tuple[Member, ...], layout: Layout, or
     if layout.excess or layout.misplaced:
         return True
     if any(not drains.is_foreign(node) or drains.is_busy(node) for node in orphans):
+        return True
+    health = snapshot.nodeset.spec.health
+    if health is not None and health.pod_conditions is not None and any(map(node_states.is_open, live)):
         return True
     if _reusable_names(layout, orphans):
         # A suspended job does not show in the state of its node.

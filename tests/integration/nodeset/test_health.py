@@ -10,7 +10,7 @@ import pytest
 
 from hack.images.rootfs import ensure
 from slinky_operator.kube import errors
-from slinky_operator.kube.resources import NODES
+from slinky_operator.kube.resources import NODES, PODS
 from slinky_operator.reconcile.text import stamp
 from tests.integration.nodeset.conftest import Site, reason
 from tests.integration.nodeset.machines import Machines
@@ -86,6 +86,38 @@ async def test_a_check_that_is_wrong_everywhere_drains_the_budget(site: Site, ma
     assert await site.condition("HealthBudgetReached") == {}
 
 
+async def test_pods_show_the_states_of_their_nodes_and_no_more_when_that_is_switched_off(
+    site: Site, machines: Machines
+) -> None:
+    async def states(pod: str) -> dict[str, str]:
+        found = (await site.kube.get(PODS, pod, site.namespace))["status"].get("conditions", [])
+        kinds = (one for one in found if one["type"].startswith("SlurmNodeState") and one["status"] == "True")
+        return {one["type"].removeprefix("SlurmNodeState"): one.get("message", "") for one in kinds}
+
+    async def shows(pod: str, *kinds: str) -> bool:
+        return sorted(await states(pod)) == sorted(kinds)
+
+    await site.apply(2, health={"podConditions": "Problems"})
+    await site.until(lambda: site.ready(2), "two nodes are ready")
+    job = site.slurm.add_job(nodes=["a-0"])
+    site.slurm.update_node("a-0", state="ALLOCATED+DRAIN+DYNAMIC_NORM", reason="[HC] ECC\nerrors")
+    site.slurm.update_node("a-1", state="DOWN+DYNAMIC_NORM", reason="board")
+
+    await site.until(lambda: shows("a-0", "Allocated", "Drain"), "it is drained, and busy")
+    await site.until(lambda: shows("a-1", "Down"), "the other one is down")
+    assert await states("a-0") == {"Allocated": "", "Drain": "[HC] ECC errors"}
+    site.slurm.finish_job(job.id)
+    site.slurm.update_node("a-0", state="IDLE+DRAIN+DYNAMIC_NORM", reason="[HC] ECC errors")
+    await site.until(lambda: shows("a-0", "Drain", "Idle"), "it is drained, and proven empty")
+    site.slurm.update_node("a-0", state="IDLE+DYNAMIC_NORM", reason="")
+    await site.until(lambda: shows("a-0"), "it takes jobs")
+    await site.apply(2, health={"podConditions": "All"})
+    await site.until(lambda: shows("a-0", "Idle"), "that is shown, too")
+    await site.apply(2)
+    await site.until(lambda: shows("a-0"), "nothing is shown any more")
+    await site.until(lambda: shows("a-1"), "nor of the other one")
+
+
 @pytest.fixture(params=["24.11", "26.05"])
 def host(request: pytest.FixtureRequest) -> Iterator[Host]:
     with Host(ensure(request.param)) as host:
@@ -122,7 +154,7 @@ async def test_a_real_slurm_drains_under_a_job_that_goes_on(
 @pytest.mark.parametrize(
     ("health", "words"),
     [
-        ({}, "without a rule no node is drained"),
+        ({}, "health has no effect without them"),
         ({"nodeConditions": [RULE, {**RULE, "status": "False"}]}, r'duplicate entries for key \[type="KernelDeadlock"'),
         ({"nodeConditions": [{**RULE, "reason": "two\nlines"}]}, "should match"),
         ({"nodeConditions": [{**RULE, "forSeconds": 86401}]}, "less than or equal to 86400"),

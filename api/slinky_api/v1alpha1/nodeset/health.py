@@ -1,5 +1,6 @@
 """Rules from conditions of Kubernetes Nodes to drains: the part of a NodeSet's spec, and the rules that are known."""
 
+from enum import StrEnum
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -8,7 +9,7 @@ from slinky_api.v1alpha1.common import ApiModel
 from slinky_api.v1alpha1.fields import IntOrPercent
 from slinky_api.v1alpha1.rules import Keywords, Text, cel, matching
 
-__all__ = ["KNOWN_CONDITIONS", "MAX_RULES", "Health", "NodeConditionRule"]
+__all__ = ["KNOWN_CONDITIONS", "MAX_RULES", "Health", "NodeConditionRule", "PodConditions"]
 
 MAX_RULES: Final = 64
 """Rules of one NodeSet."""
@@ -32,7 +33,7 @@ and `ContainerRuntimeUnhealthy`; NVSentinel's `GpuCpusetWatch`, `GpuNvswitchNonf
 Kubernetes acts on itself.
 """
 
-_NO_RULE: Final = "give nodeConditions, or defaults: true; without a rule no node is drained"
+_NO_RULE: Final = "give nodeConditions, defaults: true or podConditions; health has no effect without them"
 
 _TYPE: Final = matching(
     r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?",
@@ -42,6 +43,13 @@ _ONE_LINE: Final = matching(r"[^\x00-\x1f\x7f]*", "must be one line, without con
 _MAP_BY_TYPE: Final = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]})
 
 _Seconds = Annotated[int, Field(ge=0, le=86_400), Keywords({"format": "int32"})]
+
+
+class PodConditions(StrEnum):
+    """Which states of nodes are conditions of their pods."""
+
+    PROBLEMS = "Problems"
+    ALL = "All"
 
 
 class NodeConditionRule(ApiModel):
@@ -65,7 +73,8 @@ class Health(ApiModel):
         json_schema_extra={
             "x-kubernetes-validations": [
                 cel(
-                    "has(self.defaults) && self.defaults || has(self.nodeConditions) && size(self.nodeConditions) > 0",
+                    "has(self.defaults) && self.defaults || has(self.nodeConditions) && size(self.nodeConditions) > 0"
+                    " || has(self.podConditions)",
                     _NO_RULE,
                     field=".nodeConditions",
                 )
@@ -85,9 +94,14 @@ class Health(ApiModel):
     clear_seconds: _Seconds = 60
     """How many seconds no condition of the Node may have matched before its nodes are resumed. Default: 60."""
 
+    pod_conditions: PodConditions | None = None
+    """Which states of a node are conditions SlurmNodeState* of its pod, for programs such as NVSentinel. Problems:
+    Drain, Down, Fail and others, and whether it is busy while it is drained or cordoned. All: Allocated, Mixed,
+    Completing and Idle of every node, too, which is a write for each change. Default: none."""
+
     @model_validator(mode="after")
     def _has_a_rule(self) -> Self:
-        if not self.defaults and not self.node_conditions:
+        if not self.defaults and not self.node_conditions and self.pod_conditions is None:
             raise ValueError(_NO_RULE)
         return self
 

@@ -23,6 +23,9 @@ from slinky_operator.slurm.volumes.room import JOB_OUTPUT
 SLURMD: Final = "slurmd"
 """Name of the container that matters; other containers are the user's."""
 
+NODE_STATE: Final = "SlurmNodeState"
+"""Prefix of the conditions that show states of its node."""
+
 _OVER: Final = frozenset({"Failed", "Succeeded"})
 
 EVICTED: Final = "Evicted"
@@ -113,6 +116,8 @@ class Pod:
     protected: bool = False
     """Whether it is in the PodDisruptionBudget."""
     told: DrainCondition | None = None
+    node_states: Mapping[str, DrainCondition] = field(default_factory=dict)
+    """The conditions that show states of its node, by type."""
     deadline: str = ""
     """When the last of its jobs ends, as annotated on it."""
     output_claim: str | None = None
@@ -182,6 +187,11 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         created_at=moment(metadata.get("creationTimestamp")),
         protected=own.get(labels.LABEL_POD_PROTECT) == "true",
         told=_told(conditions.get(PodCondition.SLURM_DRAINED.value)),
+        node_states={
+            str(kind): told
+            for kind, one in conditions.items()
+            if str(kind).startswith(NODE_STATE) and (told := _told(one)) is not None
+        },
         output_claim=_output_claim(spec),
         eviction=_eviction(status),
         register_by=moment((metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_REGISTER_BY)),

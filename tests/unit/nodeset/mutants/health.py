@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.nodeset.health import Health
-from slinky_operator.nodeset.health import choice, rules
+from slinky_operator.nodeset.health import choice, node_states, rules
 from slinky_operator.nodeset.health.choice import HealthChoice
 from slinky_operator.nodeset.health.rules import Verdict
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
@@ -83,3 +83,19 @@ def reason_never_written_again(patch: pytest.MonkeyPatch) -> None:
         return drains.is_ours(node) and drains.TIMED.isdisjoint(causes) != drains.TIMED.isdisjoint(before)
 
     patch.setattr(drains, "needs_write", needs_write)
+
+
+def emptiness_not_proven(patch: pytest.MonkeyPatch) -> None:
+    """A pod says that a drained node is empty where its state shows no work."""
+    patch.setattr(node_states, "_is_proven", lambda *_, **__: True)
+
+
+def states_stay(patch: pytest.MonkeyPatch) -> None:
+    """What a pod once says of its node it says for ever."""
+    real = node_states.wanted
+
+    def wanted(member: Any, **given: Any) -> Any:
+        states = real(member, **given)
+        return states if states is None else {**member.pod.node_states, **states}
+
+    patch.setattr(node_states, "wanted", wanted)

@@ -108,6 +108,11 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "given back too early": (health.given_back_too_early, _SICK),
     "unknown health is good health": (health.unknown_is_well, (*_SICK, ("doubt", 0), ("doubt", 1), ("doubt", 2))),
     "a lost Node is a good one": (health.lost_is_well, (*_SICK, ("host_goes", 0), ("host_goes", 1))),
+    "emptiness is inferred": (
+        health.emptiness_not_proven,
+        (*_SICK, ("health", 4), ("health", 6), ("job_starts", 1), ("job_suspends", 0), ("admin_drains", 0)),
+    ),
+    "states of nodes stay": (health.states_stay, (("health", 4), ("admin_drains", 0), ("admin_undrains", 0))),
     "reasons of cordons stay": (health.reason_never_written_again, (*_SICK, ("cordon_host", 0), ("cordon_host", 1))),
     "Node's cordon overlooked": (drains.node_cordon_overlooked, (("cordon_host", 0), ("cordon_host", 1))),
     "drain of a cordoned Node stays": (
@@ -274,6 +279,10 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         "health:3 sicken sicken:1 sicken:2 see_all pass poll pass see_all pass doubt doubt:1 doubt:2 time:2",
         "see_all pass see_all pass see_all pass poll pass",
     ),
+    "emptiness is inferred": _steps(
+        "health:4 see_all pass job_starts:1 job_starts:1 job_suspends job_suspends:1 poll pass",
+        "admin_drains admin_drains:1 admin_drains:2 time:3 poll pass see_all pass",
+    ),
     "arrays ended whole": _steps(
         # Of three tasks the one that has the id of the array is in the way.
         "policy:2 job_starts:1 job_starts:2 job_starts:4 scale:2 see_all poll pass pass time:3 time:3 poll pass pass",
@@ -345,6 +354,8 @@ OF_HEALTH: Collection[str] = {
     "unknown health is good health",
     "a lost Node is a good one",
     "reasons of cordons stay",
+    "emptiness is inferred",
+    "states of nodes stay",
 }
 """Those whose mistake shows only where conditions of Nodes come and go."""
 

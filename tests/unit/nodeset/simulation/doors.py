@@ -192,10 +192,12 @@ class KubeDoor:
             self.world.order_owners(metadata["name"], metadata["ownerReferences"])
             self._lose(target)
             return self.world.told(obj)
-        (condition,) = body["status"]["conditions"]
-        others = [one for one in obj["status"].get("conditions") or [] if one["type"] != condition["type"]]
-        obj["status"]["conditions"] = [*others, condition]
+        written = body["status"]["conditions"]
+        kinds = {one["type"] for one in written}
+        others = [one for one in obj["status"].get("conditions") or [] if one["type"] not in kinds]
+        obj["status"]["conditions"] = [*others, *written]
         self.world.tell("pods", "MODIFIED", obj)
+        self.world.watch_states(metadata["name"])
         self._lose(target)
         return self.world.told(obj)
 

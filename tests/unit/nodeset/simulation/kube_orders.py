@@ -7,6 +7,14 @@ from datetime import datetime
 from tests.unit.nodeset.simulation.machines import Machines
 from tests.unit.nodeset.simulation.objects import PATIENCE, RETENTION, TAG, Object, revision_of, stamp
 
+BUSY = {f"SlurmNodeState{word}" for word in ("Allocated", "Mixed", "Completing")}
+
+
+def says_empty(pod: Object) -> bool:
+    """Whether a pod says that its node is drained and not busy, as programs of others read it."""
+    shown = {one["type"] for one in pod["status"].get("conditions") or () if one["status"] == "True"}
+    return "SlurmNodeStateDrain" in shown and BUSY.isdisjoint(shown)
+
 
 class KubeOrders(Machines):
     """Pods, claims and revisions made and deleted."""
@@ -158,6 +166,18 @@ class KubeOrders(Machines):
             # It was, after the question whether it is drained and before the answer about its jobs.
             self.expose(self.node_of(name))
         self.tell("pods", "MODIFIED", pod)
+
+    def watch_states(self, name: str) -> None:
+        """Note a pod that says of its node that it is drained and holds no job, and what is wrong with that."""
+        node = self.node_of(name)
+        record = self.records.get(node)
+        if not says_empty(self.pods[name]) or record is None or not record.drain:
+            return
+        self.violations += [
+            f"pod {name} says that its node is drained and empty under job {job.id} ({job.state})"
+            for job in self.jobs_on(node)
+            if self.uid_of(name) in job.alive
+        ]
 
     def order_delete_pod(self, name: str) -> None:
         pod = self.pods[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.unit.nodeset.simulation.harness import Run, Violated
+from tests.unit.nodeset.simulation.kube_orders import says_empty
 from tests.unit.nodeset.simulation.objects import BAD, HOSTS, LOW, MISFIT, OURS, REGISTERED, TAG, Object
 from tests.unit.nodeset.simulation.steps import Step
 from tests.unit.nodeset.simulation.users import STRATEGIES
@@ -124,7 +125,7 @@ async def settled(run: Run) -> bool:
         return not any(world.is_ours(pod) for pod in world.pods.values())
     if not (records_are_settled(world) and pods_are_settled(world) and claims_are_settled(world)):
         return False
-    if not health_is_settled(world):
+    if not health_is_settled(world) or not states_are_settled(world):
         return False
     before, slept = world.counter, not run.awake
     await run.one_pass()
@@ -178,6 +179,23 @@ def health_is_settled(world: World) -> bool:
         and node not in world.foreign
     ]
     return not waiting or held >= world.health_budget(health, world.wanted())
+
+
+def states_are_settled(world: World) -> bool:
+    """Whether pods show that their nodes are drained exactly where that is asked for, and are."""
+    assert world.nodeset is not None
+    health = world.nodeset["spec"].get("health") or {}
+    for name, pod in world.pods.items():
+        record = world.records.get(world.node_of(name))
+        shown = any(one["type"] == "SlurmNodeStateDrain" and one["status"] == "True" for one in _conditions(pod))
+        is_drained = record is not None and record.drain
+        if shown != (is_drained and "podConditions" in health) or says_empty(pod) != shown:
+            return False
+    return True
+
+
+def _conditions(pod: Object) -> Sequence[Object]:
+    return pod["status"].get("conditions") or ()
 
 
 def pods_are_settled(world: World) -> bool:

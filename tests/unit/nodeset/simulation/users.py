@@ -51,9 +51,13 @@ HEALTH: tuple[Object | None, ...] = (
     {"nodeConditions": [RULE], "maxUnhealthy": 2},
     {"nodeConditions": [{**RULE, "forSeconds": 0}], "clearSeconds": 0, "maxUnhealthy": 0},
     {"nodeConditions": [{**RULE, "forSeconds": 0}], "clearSeconds": 0},
-    {"nodeConditions": [{**RULE, "reason": "call (somebody): update"}], "maxUnhealthy": "100%"},
+    {
+        "nodeConditions": [{**RULE, "reason": "call (somebody): update"}],
+        "maxUnhealthy": "100%",
+        "podConditions": "Problems",
+    },
     {"nodeConditions": [{**RULE, "forSeconds": 0}], "maxUnhealthy": 1, "clearSeconds": 100},
-    {"defaults": True},
+    {"defaults": True, "podConditions": "All"},
     None,
 )
 """What may be drained for the health of Nodes; the last two have no rule for the condition there is."""

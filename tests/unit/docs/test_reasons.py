@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from slinky_operator.nodeset.health.node_states import WORDS
+from slinky_operator.nodeset.model.pods.pod_facts import NODE_STATE
+
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ("slinky_operator", "api", "slurm_exporter", "slurm_client")
 PAGES = sorted((ROOT / "docs").glob("**/*.md"))
@@ -36,7 +39,8 @@ OF_OTHERS = frozenset(
 def known() -> frozenset[str]:
     """All capitalised words of the sources."""
     texts = (path.read_text() for top in SOURCES for path in (ROOT / top).rglob("*.py"))
-    return frozenset(word for text in texts for word in re.findall(r"\b[A-Z]\w+", text)) | OF_OTHERS
+    states = {f"{NODE_STATE}{word}" for word in WORDS.values()}
+    return frozenset(word for text in texts for word in re.findall(r"\b[A-Z]\w+", text)) | OF_OTHERS | states
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

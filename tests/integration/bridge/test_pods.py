@@ -1,0 +1,218 @@
+"""Pods that Slurm places, with the controllers and the scheduler of Kubernetes; the test is Slurm and the kubelets."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from slinky_api import labels
+from slinky_operator.bridge.pods.clusters import BridgeClusters
+from slinky_operator.bridge.pods.controller import GroupReconciler
+from slinky_operator.bridge.pods.model.lift import CONDITION
+from slinky_operator.bridge.pods.model.membership import INDEX
+from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, Observer, Singles
+from slinky_operator.bridge.pods.spec import PODS_CACHE, SPEC
+from slinky_operator.bridge.pods.triggers import GroupTriggers
+from slinky_operator.kube import errors
+from slinky_operator.kube.cache.informer import Informer
+from slinky_operator.kube.calls.connection import Connection
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.leadership.fence import OpenFence
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import (
+    BATCH_JOBS,
+    BRIDGE_PODS,
+    CLUSTERS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SLURMJOBS,
+)
+from slinky_operator.reconcile.cached.scripts import prune_job
+from slinky_operator.reconcile.clusters import ClusterReader
+from slinky_operator.reconcile.text import stamp
+from slinky_operator.reconcile.triggers import connect, observe
+from slinky_operator.runtime.controller import Controller
+from slinky_operator.runtime.tasks import Supervisor
+from slinky_operator.slurm.connection.clients import ClientMap
+from tests.support import control_plane
+from tests.support.control_plane import ControlPlane
+from tests.support.served import apply_crds, apply_job_crds
+
+pytestmark = pytest.mark.timeout(300)
+
+PATIENCE = 120
+TEAM = "bridge-team"
+GATE = {"name": labels.GATE_BRIDGE}
+# No kubelet says that these Nodes live; the taint of the bridge is left to the operator.
+ALIVE = [{"key": f"node.kubernetes.io/{one}", "operator": "Exists"} for one in ("not-ready", "unreachable")]
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    with control_plane.running("bridge", controllers=True, scheduler=True) as instance:
+        apply_crds(instance.kubectl)
+        apply_job_crds(instance.kubectl)
+        yield instance
+
+
+class Site:
+    """Two Nodes, a Cluster that places pods of a namespace there, and the running controller."""
+
+    def __init__(self, kube: KubeClient) -> None:
+        self.kube = kube
+        self.told: list[tuple[str, str, str]] = []
+
+    def warning(self, obj: Object, reason: str, message: str) -> None:
+        self.told.append((obj["metadata"]["name"], str(reason), message))
+
+    normal = warning
+
+    async def until(self, what: str, holds: Callable[[], Any]) -> Any:
+        """Wait until something that is asked for is true, and return it."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not (found := await holds()):  # noqa: ASYNC110 - the API server sets no event
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            pods = [(one["metadata"]["name"], one["status"], one["spec"].get("nodeName")) for one in await self.pods()]
+            raise AssertionError(f"{what}: {pods}, {await self.slurmjobs()}, {self.told}") from None
+        return found
+
+    async def pods(self) -> list[Object]:
+        return (await self.kube.list(PODS, TEAM)).items
+
+    async def slurmjobs(self) -> list[Object]:
+        found = (await self.kube.list(SLURMJOBS, TEAM)).items
+        return sorted(found, key=lambda one: str(one["metadata"]["name"]))
+
+    async def slurm(self, job: Object, state: str, **status: Any) -> None:
+        """Write the status of a SlurmJob."""
+        wanted = {"state": state, "reason": state, "summary": f"it is {state}", "jobId": 7, **status}
+        _ = await self.kube.patch_status(SLURMJOBS, job["metadata"]["name"], wanted, TEAM)
+
+    async def runs(self, job: Object, **cpus: int) -> None:
+        """Let Slurm run a job on nodes with so many CPUs."""
+        allocation = [{"node": node, "cpus": count, "memory": 1, "gres": []} for node, count in cpus.items()]
+        await self.slurm(job, "Running", allocation=allocation, startTime=stamp(datetime.now(UTC)))
+
+    def template(self, **spec: Any) -> Object:
+        container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}
+        given = {"schedulingGates": [GATE], "tolerations": ALIVE, "restartPolicy": "Never", "containers": [container]}
+        return {"metadata": {"labels": {labels.LABEL_BRIDGE_POD: "true"}}, "spec": {**given, **spec}}
+
+
+@pytest.fixture
+async def site(plane: ControlPlane) -> AsyncIterator[Site]:
+    async with await Connection.connect(plane.kubeconfig) as connection, Supervisor() as supervisor:
+        kube = KubeClient(connection, fence=OpenFence(), field_manager="test")
+        site = Site(kube)
+        await furnish(kube)
+        cache = PODS_CACHE
+        pods = Informer(
+            kube, BRIDGE_PODS, label_selector=cache.label_selector, indexers=cache.indexers, prune=cache.prune
+        )
+        jobs = Informer(kube, SLURMJOBS, indexers=INDEXES_OF_JOBS, prune=prune_job)
+        clusters = Informer(kube, CLUSTERS)
+        caches = {BRIDGE_PODS: pods, SLURMJOBS: jobs, CLUSTERS: clusters}
+        singles = Singles()
+        chosen = BridgeClusters(kube, ClusterReader(clusters.store), ("*",), time.monotonic)
+        observer = Observer(
+            kube, pods.store, jobs.store, chosen, singles, now=lambda: datetime.now(UTC), clock=time.monotonic
+        )
+        reconciler = GroupReconciler(kube, site, pods.store, jobs.store, observer)
+        triggers = GroupTriggers(pods.store, jobs.store, singles)
+        table = triggers.table(reconciler.subscribe, seen=reconciler.expectations.observe)
+        gates = [one.synced for one in caches.values()]
+        controller = Controller(SPEC.name, reconciler.reconcile, tell=reconciler.tell, gates=gates)
+        slurm = ClientMap(OpenFence())
+        observe(table, caches)
+        connect(table, controller.queue, caches, slurm)
+        for resource, one in caches.items():
+            supervisor.start(str(resource), one.run())
+        supervisor.start("controller", forever(controller))
+        yield site
+        await controller.stop(10)
+        await slurm.close_all()
+
+
+async def furnish(kube: KubeClient) -> None:
+    """Make what all tests share, unless it is there."""
+    cluster = {
+        "metadata": {"name": "slurm", "namespace": TEAM},
+        "spec": {"jobs": {"tenants": [{"user": "alice", "namespaces": [TEAM]}], "bridge": {"nodeLabels": {"b": "1"}}}},
+    }
+    taints = [{"key": labels.TAINT_BRIDGE, "value": "1", "effect": "NoSchedule"}]
+    size = {"cpu": "8", "memory": "8Gi", "pods": "110"}
+    try:
+        _ = await kube.create(NAMESPACES, {"metadata": {"name": TEAM}})
+        _ = await kube.create(CLUSTERS, {"apiVersion": CLUSTERS.api_version, "kind": "Cluster", **cluster})
+    except errors.AlreadyExists:
+        return
+    for name in ("k1", "k2"):
+        _ = await kube.create(NODES, {"metadata": {"name": name, "labels": {"b": "1"}}, "spec": {"taints": taints}})
+        ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
+        shown = {"allocatable": size, "capacity": size, "conditions": [ready]}
+        _ = await kube.patch_status(NODES, name, shown)
+
+
+async def forever(controller: Controller[tuple[str, str]]) -> None:
+    await controller.run()
+    _ = await asyncio.Event().wait()
+
+
+def by_index(pods: list[Object]) -> dict[str, Object]:
+    return {one["metadata"]["annotations"][INDEX]: one for one in pods}
+
+
+async def test_the_pods_of_a_job_are_bound_where_slurm_says(site: Site) -> None:
+    spec = {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "backoffLimit": 9}
+    job = {"metadata": {"name": "j", "namespace": TEAM}, "spec": {**spec, "template": site.template()}}
+    made = await site.kube.create(BATCH_JOBS, {"apiVersion": "batch/v1", "kind": "Job", **job})
+
+    async def submitted() -> Object | None:
+        return next(iter(await site.slurmjobs()), None)
+
+    slurmjob = await site.until("a SlurmJob", submitted)
+    assert slurmjob["metadata"]["name"] == f"bridge-{made['metadata']['uid']}"
+    assert (slurmjob["spec"]["tasks"], slurmjob["spec"]["cpusPerTask"]) == (3, 1)
+    assert all(one["spec"]["schedulingGates"] == [GATE] for one in await site.pods())
+    await site.runs(slurmjob, k2=2, k1=1)
+
+    async def bound() -> dict[str, Object]:
+        pods = await site.pods()
+        return by_index(pods) if all(one["spec"].get("nodeName") for one in pods) else {}
+
+    pods = await site.until("all pods have Nodes", bound)
+    assert [pods[index]["spec"]["nodeName"] for index in "012"] == ["k2", "k2", "k1"]
+
+    async def placed() -> bool:
+        found = [c for one in await site.pods() for c in one["status"]["conditions"] if c["type"] == CONDITION]
+        return [one["status"] for one in found] == ["True"] * 3
+
+    await site.until("pods show that they are placed", placed)
+    # The scheduler's conditions are still there.
+    kinds = {one["type"] for one in (await site.pods())[0]["status"]["conditions"]}
+    assert {CONDITION, "PodScheduled"} <= kinds
+
+
+async def test_a_pod_that_is_deleted_takes_its_slurmjob_along(site: Site) -> None:
+    pod = site.template()
+    pod["metadata"] |= {"name": "alone", "namespace": TEAM}
+    made = await site.kube.create(PODS, {"apiVersion": "v1", "kind": "Pod", **pod})
+    name = f"bridge-{made['metadata']['uid']}"
+
+    async def find() -> bool:
+        return name in {one["metadata"]["name"] for one in await site.slurmjobs()}
+
+    async def is_gone() -> bool:
+        return not await find()
+
+    await site.until("a SlurmJob", find)
+    _ = await site.kube.delete(PODS, "alone", TEAM, uid=None, grace_seconds=0)
+    await site.until("the SlurmJob has gone", is_gone)

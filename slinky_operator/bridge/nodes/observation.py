@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -20,7 +20,7 @@ from slinky_operator.bridge.nodes.pod_requests import PodRequests
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.connection.contact import Contact
-from slurm_client.models import Job, Node
+from slurm_client.models import Job, Node, Reservation
 
 AWAITED_S: Final = 30.0
 """Seconds for which a node that was made is not missed in Slurm's list."""
@@ -56,6 +56,10 @@ class Client(AskedClient, Protocol):
         """Change nodes."""
         ...
 
+    async def reservations(self) -> Iterable[Reservation]:
+        """All reservations, later ones too."""
+        ...
+
     async def delete_nodes(self, names: tuple[str, ...], *, are_nodes: bool) -> None:
         """Delete nodes."""
         ...
@@ -68,6 +72,16 @@ class Slurm(Protocol):
     nodes_at: float | None
 
     @property
+    def namespace(self) -> str:
+        """Of the Cluster."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Of the Cluster."""
+        ...
+
+    @property
     def nodes(self) -> Mapping[str, Node]:
         """Its nodes."""
         ...
@@ -77,8 +91,8 @@ class Slurm(Protocol):
         """Its client."""
         ...
 
-    async def jobs_with_nodes(self) -> Iterable[Job]:
-        """Jobs that hold nodes, asked for now."""
+    async def fresh_jobs(self) -> Sequence[Job]:
+        """All jobs, asked for now."""
         ...
 
     def hurry(self) -> None:

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.nodeset.model import member
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -21,7 +20,7 @@ from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnd, RecordedEnds, of_record
 from slinky_operator.reconcile.batches import gather_limited
-from slinky_operator.slurm import node_references
+from slinky_operator.slurm.connection.references import references
 from slinky_operator.slurm.node_references import References
 from slurm_client import errors
 from slurm_client.models import Job, Node
@@ -90,7 +89,7 @@ async def jobs(
         Slurm did not answer, or refused.
     """
     found = await slurm.shared_jobs(since)
-    return drains.jobs_by_node(found), await _named(slurm, found, names)
+    return drains.jobs_by_node(found), await references(slurm, found, names)
 
 
 async def jobs_now(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
@@ -219,18 +218,8 @@ async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:
         A query failed; there is no answer in part.
     """
     found = await slurm.fresh_jobs()
-    named = await _named(slurm, found, names)
+    named = await references(slurm, found, names)
     return Answer(await nodes(slurm, names), drains.jobs_by_node(found), named)
-
-
-async def _named(slurm: Slurm, found: Iterable[Job], names: Collection[str]) -> References:
-    """What names these nodes: jobs that are known, and reservations, which are queried now."""
-    reservations = tuple(await slurm.client.reservations())
-    if not node_references.are_given(found, reservations):
-        return {}
-    return await run_in_thread(
-        (slurm.namespace, "references", slurm.name), node_references.find, found, reservations, names
-    )
 
 
 def reason_of(error: errors.SlurmError) -> Reason:

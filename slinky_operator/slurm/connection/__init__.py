@@ -8,6 +8,7 @@ module             concern
 `contact`          whether Slurm answers, and since when
 `key_proof`        whether one daemon has a key of auth/slurm
 `overrides`        where slurmrestd is asked from a developer's machine
+`references`       which jobs and reservations name a node, as Slurm says now
 `replicas`         which of several slurmrestds a call goes to
 `signed_messages`  messages of Slurm's protocol that are signed with a key of auth/slurm
 `slurmd_status`    which jobs have a step on a node, as its slurmd shows

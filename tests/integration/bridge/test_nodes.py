@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -27,7 +28,7 @@ from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import Endpoint
 from slurm_client import MintedToken
-from slurm_client.models import Node
+from slurm_client.models import Node, ReservationSpec
 from tests.support.control_plane import ControlPlane
 from tests.support.slurm_host import SlurmHost
 
@@ -260,3 +261,24 @@ class _Only:
 
     def get(self, uid: str) -> ClusterClient | None:
         return self._entry if uid == self._entry.uid else None
+
+
+async def test_nodes_that_are_alike_are_made_and_one_that_is_to_be_reserved_stays(site: Site) -> None:
+    first, second = f"{site.name}-0.site", f"{site.name}-1.site"
+    await site.put_node(first)
+    await site.put_node(second)
+    _ = await site.until(first, lambda node: node is not None and node.is_idle)
+    _ = await site.until(second, lambda node: node is not None and node.is_idle)
+    begin = datetime.now(UTC) + timedelta(minutes=10)
+    spec = ReservationSpec(name="held", nodes=first, users=["root"], start_time=begin, duration=timedelta(hours=1))
+    _ = await site.entry.client.create_reservation(spec)
+
+    _ = await site.kube.merge_patch(NODES, first, {"metadata": {"labels": {f"{site.name}/slurm": None}}})
+    async with asyncio.timeout(PATIENCE_S):
+        while "named by reservation held" not in (await site.shown())["message"]:
+            await site.passes()
+            await asyncio.sleep(0.2)
+    assert first in site.entry.nodes
+
+    await site.entry.client.delete_reservation("held")
+    _ = await site.until(first, lambda node: node is None)

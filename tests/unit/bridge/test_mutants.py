@@ -9,7 +9,6 @@ import pytest
 
 from slinky_operator.bridge.nodes import execute, observation, pod_requests
 from slinky_operator.bridge.nodes.model import plan
-from slinky_operator.bridge.nodes.observation import Slurm
 from tests.unit.bridge.nodes import test_passes, test_random
 from tests.unit.bridge.nodes.worlds import external
 
@@ -32,11 +31,7 @@ def slurmds_are_ours(patch: pytest.MonkeyPatch) -> None:
 
 def jobs_are_not_asked_for(patch: pytest.MonkeyPatch) -> None:
     """What the list of nodes shows is believed, and Slurm's refusal is relied on."""
-
-    async def held(slurm: Slurm) -> frozenset[str]:
-        return frozenset()
-
-    patch.setattr(execute, "held_nodes", held)
+    patch.setattr(execute, "held_nodes", lambda jobs: frozenset())
 
 
 def drains_of_others_are_ours(patch: pytest.MonkeyPatch) -> None:
@@ -103,7 +98,7 @@ MUTANTS: Final[Mapping[str, tuple[Break, Callable[..., Awaitable[None]], Mapping
     ),
     "pods are listed without a bound": (
         pods_are_listed_without_a_bound,
-        test_passes.test_nodes_that_are_alike_are_made_in_one_call_and_pods_are_listed_at_a_bounded_rate,
+        test_passes.test_nodes_are_made_one_by_one_and_pods_are_listed_at_a_bounded_rate,
         {},
     ),
 }

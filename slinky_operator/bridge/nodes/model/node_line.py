@@ -39,13 +39,11 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and len(name) <= LONGEST_NAME and name not in _TAKEN
 
 
-def node_line(names: Sequence[str], size: Size, features: Sequence[str], port: int) -> str:
-    """The line of nodes that are alike.
+def node_line(name: str, size: Size, features: Sequence[str], port: int) -> str:
+    """The line of one node: slurmctld refuses several in a line that has addresses (error 22, measured).
 
     Parameters
     ----------
-    names
-        At least one.
     port
         Where slurmctld listens.
 
@@ -55,12 +53,12 @@ def node_line(names: Sequence[str], size: Size, features: Sequence[str], port: i
         A word could not be told from what is around it.
     """
     kinds = [kind for kind, _ in size.gres]
-    for words, shape in ((names, _NAME), (features, _FEATURE), (kinds, _KIND)):
+    for words, shape in (([name], _NAME), (features, _FEATURE), (kinds, _KIND)):
         wrong = [word for word in words if shape.fullmatch(word) is None]
         if wrong:
             raise ValueError(f"{wrong[0]!r} is no word of a node's line")
     line = (
-        f"NodeName={','.join(names)} NodeAddr={ADDRESS} Port={port} Sockets=1 CoresPerSocket={size.cpus} "
+        f"NodeName={name} NodeAddr={ADDRESS} Port={port} Sockets=1 CoresPerSocket={size.cpus} "
         f"ThreadsPerCore=1 CPUs={size.cpus} RealMemory={size.memory_mib} State=EXTERNAL Feature={','.join(features)}"
     )
     if not size.gres:

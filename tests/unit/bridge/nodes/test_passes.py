@@ -7,7 +7,7 @@ import pytest
 from slinky_operator.bridge.nodes.model.plan import SETTLED_S, SILENT_S
 from slinky_operator.bridge.nodes.pod_requests import AT_ONCE, EVERY_S
 from slinky_operator.kube.resources import NODESETS
-from slurm_client.models import Node, NodeState
+from slurm_client.models import Job, JobState, Node, NodeState, Reservation
 from tests.unit.bridge.nodes.worlds import LABEL, MARK, World, cluster, external, host
 
 ZONE = {"topology.kubernetes.io/zone": "eu-1"}
@@ -37,10 +37,10 @@ async def test_a_chosen_node_becomes_a_node_of_slurm_that_has_what_the_machine_h
     ]
 
 
-async def test_nodes_that_are_alike_are_made_in_one_call_and_pods_are_listed_at_a_bounded_rate() -> None:
+async def test_nodes_are_made_one_by_one_and_pods_are_listed_at_a_bounded_rate() -> None:
     world = World(*(host(f"n{number:02}") for number in range(50)))
     result = await world.step()
-    assert (len(world.slurm.lines), len(world.slurm.nodes), world.requests.lists) == (1, AT_ONCE, AT_ONCE)
+    assert (len(world.slurm.lines), len(world.slurm.nodes), world.requests.lists) == (AT_ONCE,) * 3
     assert result.requeue_after is not None
     assert result.requeue_after <= 2
     _ = await world.step()
@@ -239,6 +239,23 @@ async def test_a_reservation_keeps_its_node_and_is_told() -> None:
     _ = await world.step(seconds=1)
     assert world.slurm.asked - asked <= 1
     world.slurm.reserved.clear()
+    await world.settle()
+    assert world.slurm.nodes == {}
+
+
+async def test_a_node_stays_that_a_later_reservation_or_a_waiting_job_names() -> None:
+    world = World(host("kn-1"), host("kn-2"))
+    await world.settle()
+    world.slurm.booked.append(Reservation(name="upkeep", node_list="kn-1", flags=frozenset({"SPEC_NODES"})))
+    world.slurm.jobs[7] = Job(id=7, state=JobState("PENDING"), required_nodes="kn-2")
+    await world.lose_host("kn-1")
+    await world.lose_host("kn-2")
+    await world.settle()
+    assert set(world.slurm.nodes) == {"kn-1", "kn-2"}
+    assert "kn-1 stays in Slurm, as it is named by reservation upkeep" in world.shown["message"]
+    assert "kn-2 stays in Slurm, as it is required by job 7" in world.shown["message"]
+    world.slurm.booked.clear()
+    del world.slurm.jobs[7]
     await world.settle()
     assert world.slurm.nodes == {}
 

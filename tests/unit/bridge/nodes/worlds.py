@@ -21,7 +21,7 @@ from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slurm_client import errors
-from slurm_client.models import Job, JobState, Node, NodeState, Partition, PartitionState
+from slurm_client.models import Job, JobState, Node, NodeState, Partition, PartitionState, Reservation
 from tests.support.memory_kube import MemoryKube
 
 KEY = ("here", "slurm")
@@ -83,6 +83,8 @@ class Slurm:
         self.loaded: dict[str, Any] = dict(CONF)
         self.all_partitions = [Partition(name="k8s", state=PartitionState("UP"), node_sets="bridge")]
         self.reserved: set[str] = set()
+        """Nodes that slurmctld does not delete."""
+        self.booked: list[Reservation] = []
         self.lines: list[str] = []
         self.deleted: list[str] = []
         self.wrong: list[str] = []
@@ -117,17 +119,22 @@ class Slurm:
             raise errors.NotFound(f"no node {name}")
         return self.nodes[name]
 
-    async def jobs_with_nodes(self) -> Iterable[Job]:
+    async def fresh_jobs(self) -> Sequence[Job]:
         self._answer()
         return list(self.jobs.values())
 
     def hurry(self) -> None:
         """The list is always current."""
 
+    async def reservations(self) -> Iterable[Reservation]:
+        self._answer()
+        return self.booked
+
     async def create_node(self, conf: str) -> None:
         self._answer()
         words = dict(one.split("=", 1) for one in shlex.split(conf))
-        names = words["NodeName"].split(",")
+        names = [words["NodeName"]]
+        assert "," not in names[0], "slurmctld takes no two nodes in a line with addresses"
         if any(name in self.nodes for name in names):
             raise errors.Conflict("there is such a node")
         if len(self.nodes) + len(names) > self.room:

@@ -76,7 +76,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "nodeset.drain.slurmd_questions.gone": IN_WHOLE,
     "nodeset.execute.slurm_queries.recorded_ends": ASKS,
     "nodeset.execute.slurm_queries.same_runs": ASKS,
-    "nodeset.execute.slurm_queries._named": ASKS,
+    "slurm.connection.references.references": ASKS,
     "nodeset.model.snapshot.with_jobs": IN_WHOLE,
     "nodeset.ports.cancel_job": METHODS,
     "nodeset.ports.requeue_job": METHODS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,6 +31,7 @@ from slinky_operator.kube.resources import (
     CLUSTERS,
     NAMESPACES,
     NODES,
+    PODDISRUPTIONBUDGETS,
     PODS,
     SLURMJOBS,
 )
@@ -101,6 +103,31 @@ class Site:
         allocation = [{"node": node, "cpus": count, "memory": 1, "gres": []} for node, count in cpus.items()]
         await self.slurm(job, "Running", allocation=allocation, startTime=stamp(datetime.now(UTC)))
 
+    async def fails(self, job: Object, reason: str) -> None:
+        now = stamp(datetime.now(UTC))
+        about = {"type": "Finished", "status": "True", "reason": reason, "message": "", "lastTransitionTime": now}
+        await self.slurm(job, "Failed", reason=reason, endTime=now, conditions=[about])
+
+    async def end(self, pod: Object) -> None:
+        """Let a pod succeed, as its kubelet does."""
+        done = {"exitCode": 0, "reason": "Completed", "startedAt": None, "finishedAt": None}
+        status = {
+            "name": "c",
+            "image": "x",
+            "imageID": "",
+            "ready": False,
+            "restartCount": 0,
+            "state": {"terminated": done},
+        }
+        name, shown = pod["metadata"]["name"], {"phase": "Succeeded", "containerStatuses": [status]}
+        _ = await self.kube.patch_status(PODS, name, shown, TEAM)
+
+    async def remove(self, pod: Object) -> None:
+        """Let a pod go that has ended, as its kubelet does."""
+        about = pod["metadata"]
+        with suppress(errors.NotFound):
+            _ = await self.kube.delete(PODS, about["name"], TEAM, uid=about["uid"], grace_seconds=0)
+
     def template(self, **spec: Any) -> Object:
         container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}
         given = {"schedulingGates": [GATE], "tolerations": ALIVE, "restartPolicy": "Never", "containers": [container]}
@@ -170,7 +197,34 @@ def by_index(pods: list[Object]) -> dict[str, Object]:
     return {one["metadata"]["annotations"][INDEX]: one for one in pods}
 
 
-async def test_the_pods_of_a_job_are_bound_where_slurm_says(site: Site) -> None:
+async def evicted_by_slurm(site: Site, job: Object, pods: list[Object]) -> None:
+    """Let Slurm end a job whose pods a budget protects for a while, and let the pods go."""
+    budget = {"metadata": {"name": "none", "namespace": TEAM}}
+    selector = {"matchLabels": {"job-name": "j"}}
+    _ = await site.kube.create(PODDISRUPTIONBUDGETS, {**budget, "spec": {"maxUnavailable": 0, "selector": selector}})
+    # The controller that counts is not here: the API server allows no disruption until a budget was counted.
+    for pod in pods:
+        # A budget protects pods that run, and are ready.
+        ready = [{"type": "Ready", "status": "True"}, *pod["status"]["conditions"]]
+        _ = await site.kube.patch_status(PODS, pod["metadata"]["name"], {"phase": "Running", "conditions": ready}, TEAM)
+    await site.fails(job, "Timeout")
+
+    async def waits() -> bool:
+        return "EvictionWaits" in {reason for _, reason, _ in site.told}
+
+    await site.until("the budget keeps pods", waits)
+    assert not any(one["metadata"].get("deletionTimestamp") for one in await site.pods())
+    _ = await site.kube.delete(PODDISRUPTIONBUDGETS, "none", TEAM, uid=None)
+
+    async def evicted() -> bool:
+        return all(one["metadata"].get("deletionTimestamp") for one in await site.pods() if one["spec"].get("nodeName"))
+
+    await site.until("pods are evicted", evicted)
+    for pod in pods:
+        await site.remove(pod)
+
+
+async def test_the_pods_of_a_job_run_where_slurm_says_are_evicted_when_it_says_and_run_again(site: Site) -> None:
     spec = {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "backoffLimit": 9}
     job = {"metadata": {"name": "j", "namespace": TEAM}, "spec": {**spec, "template": site.template()}}
     made = await site.kube.create(BATCH_JOBS, {"apiVersion": "batch/v1", "kind": "Job", **job})
@@ -199,6 +253,28 @@ async def test_the_pods_of_a_job_are_bound_where_slurm_says(site: Site) -> None:
     # The scheduler's conditions are still there.
     kinds = {one["type"] for one in (await site.pods())[0]["status"]["conditions"]}
     assert {CONDITION, "PodScheduled"} <= kinds
+    await evicted_by_slurm(site, slurmjob, list(pods.values()))
+
+    async def again() -> Object | None:
+        found = await site.slurmjobs()
+        return found[1] if len(found) > 1 else None
+
+    second = await site.until("a second SlurmJob", again)
+    assert second["metadata"]["name"] == f"{slurmjob['metadata']['name']}-r1"
+    await site.runs(second, k1=3)
+    pods = await site.until("the next pods have Nodes", bound)
+    assert {one["spec"]["nodeName"] for one in pods.values()} == {"k1"}
+    for pod in pods.values():
+        await site.end(pod)
+
+    async def ended() -> Object:
+        found = await site.kube.get(SLURMJOBS, second["metadata"]["name"], TEAM)
+        end: Object = found["spec"]["external"].get("ended") or {}
+        return end
+
+    end = await site.until("the end of the job is said", ended)
+    assert end["exitCode"] == 0
+    _ = await site.kube.delete(BATCH_JOBS, "j", TEAM, uid=None)
 
 
 async def test_a_pod_that_is_deleted_takes_its_slurmjob_along(site: Site) -> None:

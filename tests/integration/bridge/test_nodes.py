@@ -282,3 +282,35 @@ async def test_nodes_that_are_alike_are_made_and_one_that_is_to_be_reserved_stay
 
     await site.entry.client.delete_reservation("held")
     _ = await site.until(first, lambda node: node is None)
+
+
+async def test_nodes_are_changed_drained_and_deleted_together(site: Site) -> None:
+    names = [f"{site.name}-{number}.site" for number in range(2)]
+
+    async def all_are(holds: Callable[[Node | None], bool]) -> list[Node | None]:
+        return [await site.until(one, holds) for one in names]
+
+    async def label(**labels: str | None) -> None:
+        for one in names:
+            _ = await site.kube.merge_patch(NODES, one, {"metadata": {"labels": labels}})
+
+    for one in names:
+        await site.put_node(one)
+    _ = await all_are(lambda node: node is not None and node.is_usable and "zone.eu-1" in node.features)
+
+    await label(zone="eu-2")
+    for node in await all_are(lambda node: node is not None and "zone.eu-2" in node.features):
+        assert node is not None
+        assert "zone.eu-1" not in node.features
+        assert "k8s" in node.partitions
+
+    for one in names:
+        await site.put_node(one, unschedulable=True)
+    _ = await all_are(lambda node: node is not None and node.is_drain)
+    for one in names:
+        await site.put_node(one, unschedulable=False)
+    _ = await all_are(lambda node: node is not None and node.is_usable and not node.reason)
+
+    await label(**{f"{site.name}/slurm": None})
+    _ = await all_are(lambda node: node is None)
+    assert (await site.shown())["nodes"] == 0

@@ -1,8 +1,9 @@
 """Reads what pods that Slurm has not placed request on a Kubernetes Node: rarely, and few Nodes at a time.
 
 Nobody watches all pods of a cluster for this. A Node's pods are listed when it is to become a node of Slurm, and again
-each `EVERY_S`. For all Clusters together at most `A_SECOND` lists are made a second: 5,000 Nodes are 5,000 lists in the
-first 17 minutes, and 1.4 a second later on. The API server has an index of pods by Node.
+each `EVERY_S`; each `URGENT_S` while it is none, as others may have left too little of it. For all Clusters together at
+most `A_SECOND` lists are made a second: 5,000 Nodes are 5,000 lists in the first 17 minutes, and 1.4 a second later on.
+The API server has an index of pods by Node.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from slinky_operator.reconcile.batches import gather_limited
 logger = logging.getLogger(__name__)
 
 EVERY_S: Final = 3600.0
-"""Seconds for which what was read counts."""
+"""Seconds for which what was read counts of a Node that is a node of Slurm."""
+
+URGENT_S: Final = 60.0
+"""The same of one that is not."""
 
 A_SECOND: Final = 5.0
 """Lists a second."""
@@ -104,7 +108,7 @@ class PodRequests:
             The API server failed or refused for the first of them.
         """
         now = self._clock()
-        due = [*self._due(urgent, now), *self._due(others, now)]
+        due = [*self._due(urgent, now, URGENT_S), *self._due(others, now, EVERY_S)]
         self._room = min(AT_ONCE, self._room + (now - self._room_at) * A_SECOND)
         self._room_at = now
         some = due[: int(self._room)]
@@ -116,12 +120,12 @@ class PodRequests:
                 raise error
         return max(1.0, (1.0 - self._room) / A_SECOND) if len(due) > len(some) else None
 
-    def _due(self, hosts: Sequence[Host], now: float) -> list[Host]:
+    def _due(self, hosts: Sequence[Host], now: float, valid_s: float) -> list[Host]:
         """Those that were never read, then those that were read long ago."""
         never = float("-inf")
         at = {host.uid: read.at if (read := self._known.get(host.uid)) is not None else never for host in hosts}
         return sorted(
-            (host for host in hosts if now - at[host.uid] >= EVERY_S), key=lambda one: (at[one.uid], one.name)
+            (host for host in hosts if now - at[host.uid] >= valid_s), key=lambda one: (at[one.uid], one.name)
         )
 
     async def _ask(self, host: Host, resources: Sequence[str]) -> None:

@@ -163,7 +163,9 @@ class _Decisions:
             # Its event brings the next pass.
             return
         elif size is not None and size.wanted is None:
+            # Pods of others are not watched.
             self._small.append(host.name)
+            self._again = True
         else:
             self._pending += 1
             if size is not None and size.wanted is not None and host.name not in self._snapshot.awaited:

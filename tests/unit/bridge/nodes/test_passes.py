@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slinky_operator.bridge.nodes.model.plan import SETTLED_S, SILENT_S
-from slinky_operator.bridge.nodes.pod_requests import AT_ONCE, EVERY_S
+from slinky_operator.bridge.nodes.pod_requests import AT_ONCE, EVERY_S, URGENT_S
 from slinky_operator.kube.resources import NODESETS
 from slurm_client.models import Job, JobState, Node, NodeState, Reservation
 from tests.unit.bridge.nodes.worlds import LABEL, MARK, World, cluster, external, host
@@ -380,8 +380,18 @@ async def test_a_size_that_slurm_does_not_take_over_is_told_and_not_repeated() -
     assert "kn-1 (4 CPUs, 32768 MiB in place of 8 CPUs, 32768 MiB)" in world.shown["message"]
 
 
-async def test_a_machine_without_room_is_told() -> None:
+async def test_a_machine_without_room_is_told_and_comes_once_there_is_some() -> None:
     world = World(host("kn-1", cpu="2"))
     world.put_pod("all", "kn-1", "1500m")
     await world.settle()
     assert (world.slurm.lines, world.shown["reason"]) == ([], "NoRoom")
+    result = await world.step(seconds=1)
+    assert (result.requeue_after or EVERY_S) <= URGENT_S
+    lists = world.requests.lists
+    _ = await world.step(seconds=1)
+    assert world.requests.lists == lists
+
+    world.put_pod("all", "kn-1", "500m")
+    await world.settle(seconds=URGENT_S)
+    assert set(world.slurm.nodes) == {"kn-1"}
+    assert world.shown["ready"] is True

@@ -219,7 +219,7 @@ def test_pods_on_virtual_nodes_are_left_to_the_policy_of_their_chart(cluster: Co
     chart = render(
         ROOT / "helm" / "slurm-virtual-nodes", {"policy": {"hosts": ["site"]}}, release="slurm-virtual-nodes"
     )
-    cluster.kubectl.apply(chart)
+    cluster.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "slurm-operator"}}, *chart])
     own = "slurm-operator may only change pods on virtual Nodes"
     wait_for(lambda: own in changed(cluster, "other-site", annotated(a="c"), OPERATOR))
     assert not changed(cluster, "virtual", annotated(a="b"), OPERATOR)

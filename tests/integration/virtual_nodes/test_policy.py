@@ -33,7 +33,7 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     )
     about = {"namespace": TEAM}
     made = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TEAM}},
+        *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (TEAM, "slurm-operator")),
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", **about}},
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": REAL}},
         *(

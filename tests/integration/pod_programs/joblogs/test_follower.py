@@ -131,15 +131,18 @@ def test_another_node_is_followed(desk: Desk) -> None:
 
 
 def test_the_rest_of_the_first_run_is_not_lost(desk: Desk) -> None:
-    path = desk.node.write("rest.out", b"")
+    path = desk.node.write("rest.out", b"begun")
     job = desk.job(stdout=desk.node.place("rest.out"))
     follower = desk.follow(job)
-    content = b"x" * (40 * MIB)
+    # It knows of the first run only once it has looked.
+    follower.prints(b"begun")
+    rest = b"x" * (40 * MIB)
     with job_logs.node() as other:
         other.write("rest.out", b"again")
-        path.write_bytes(content)
+        with path.open("ab") as file:
+            _ = file.write(rest)
         job.now(attempt=1, node="compute-1", streams={"stdout": other.place("rest.out")})
-        follower.prints(content + b"again")
+        follower.prints(b"begun" + rest + b"again")
         job.end()
         follower.ends_with(0)
 

@@ -150,6 +150,8 @@ class Jobs:
         self._clock = clock
         self._asked: _Asked | None = None
         self._changed_at = -math.inf
+        self._answered_at = -math.inf
+        """When planners last had an answer."""
         self._budget = Budget(clock)
 
     def changed(self) -> None:
@@ -170,7 +172,7 @@ class Jobs:
             If they could not be asked for.
         """
         asked = self._asked
-        if asked is None or asked.at < since or (self._is_old(asked) and self._budget.left > 0):
+        if asked is None or asked.at < since or (self._is_old(asked) and self._may_ask()):
             asked = self._asked = _Asked(self._clock(), self._holding())
         # Waited for, not awaited: who waits may be cancelled, and the others still want the answer; and an answer
         # that was cancelled is an error for its waiters, never a cancellation of the waiters.
@@ -192,14 +194,25 @@ class Jobs:
         found = await self._timed(ask)
         if self._asked is None or self._asked.at < at:
             self._asked = _Asked(at, self._kept(found))
+            self._answered_at = self._clock()
         return found
 
     def _is_old(self, asked: _Asked) -> bool:
         return asked.failed or (asked.answer.done() and asked.at <= max(self._changed_at, self._clock() - AGE))
 
+    def _may_ask(self) -> bool:
+        """Whether the budget allows another question, or planners have had no answer for so long that one is due.
+
+        What others ask right before something irreversible is spent as well, and may leave nothing for planners.
+        """
+        return self._budget.left > 0 or self._clock() - self._answered_at >= LONGEST_WAIT
+
     async def _holding(self) -> Sequence[Job]:
         # In turns too: planners that each need an answer from after a write of theirs are many.
-        return await self._kept(await self._brief.answer())
+        try:
+            return await self._kept(await self._brief.answer())
+        finally:
+            self._answered_at = self._clock()
 
     async def _timed(self, ask: Callable[[], Awaitable[Iterable[Job]]]) -> Sequence[Job]:
         began = self._clock()

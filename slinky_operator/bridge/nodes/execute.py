@@ -2,7 +2,7 @@
 
 Before a node is changed Slurm is asked for it, and the rule of the plan is applied to the answer: the list may be old,
 and another program may have put its own node in that place. Such an answer does not go into the cache, and is not asked
-for jobs: slurmctld counts what is allocated anew for lists alone, and shows a node by itself as it was (measured with
+for jobs: slurmctld counts allocations again for lists alone, and shows a node by itself as it was (measured with
 26.05). So nodes are deleted after Slurm was asked for all jobs that hold any. An order of which the answer is lost is
 given again by a later pass: each may be given twice.
 """
@@ -148,6 +148,7 @@ class Execution:
         try:
             await slurm.client.delete_nodes(names, are_nodes=True)
         except errors.NotFound:
+            # Somebody else has deleted one: which are left is read below.
             pass
         except errors.Conflict as error:
             outcome.waiting.append(

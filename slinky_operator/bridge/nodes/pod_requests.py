@@ -35,7 +35,7 @@ AT_ONCE: Final = 20
 """Lists at a time."""
 
 MOST: Final = 1000
-"""Pods of a Node that are read; kubelets run 110 unless they are told otherwise."""
+"""Pods of a Node that are read; kubelets run 110 unless configured otherwise."""
 
 
 class Kube(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.bridge.clusters import is_allowed
 from slinky_operator.bridge.pods.model.snapshot import Away, Place, Snapshot
 from slinky_operator.jobs import tenants
 from slinky_operator.kube.ports import Getter
@@ -94,13 +95,13 @@ class BridgeClusters:
     async def _placing(self) -> AsyncIterator[Cluster]:
         """Clusters that place pods, by namespace and name."""
         for key in sorted(self._clusters.store.keys()):
-            if {"*", "/".join(key)} & self._permitted:
+            if is_allowed(key, self._permitted):
                 cluster = await self._clusters.find(key)
                 if cluster is not None and self._may_place(cluster):
                     yield cluster
 
     def _may_place(self, cluster: Cluster) -> bool:
-        is_permitted = bool({"*", _title(cluster)} & self._permitted)
+        is_permitted = is_allowed((cluster.namespace, cluster.name), self._permitted)
         return is_permitted and not cluster.deleting and cluster.spec.jobs.bridge is not None
 
 

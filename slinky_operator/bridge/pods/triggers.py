@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from slinky_operator.bridge.clusters import wants_bridge
 from slinky_operator.bridge.pods.model import membership, slurmjobs
 from slinky_operator.bridge.pods.model.membership import GroupKey
 from slinky_operator.bridge.pods.observation import Singles
@@ -76,19 +77,13 @@ class GroupTriggers:
 
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Clusters: groups that wait, wherever they are."""
-        if is_same(old, new, written_by_users) or not any(_has_bridge(obj) for obj in (old, new)):
+        if is_same(old, new, written_by_users) or not any(wants_bridge(obj) for obj in (old, new) if obj is not None):
             return
         found: dict[Key, None] = {}
         for pod in self._pods:
             if membership.is_gated(pod):
                 found[str(pod["metadata"].get("namespace") or ""), str(self._singles.group_of(pod))] = None
         yield from found
-
-
-def _has_bridge(obj: Object | None) -> bool:
-    spec = (obj or {}).get("spec")
-    jobs = spec.get("jobs") if isinstance(spec, dict) else None
-    return isinstance(jobs, dict) and "bridge" in jobs
 
 
 def _state(pod: Object) -> tuple[Any, ...]:

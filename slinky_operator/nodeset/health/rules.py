@@ -5,7 +5,7 @@ Between the two nothing changes: no drain begins, and none ends. A condition wit
 either; one that the Node has no more is as good as one that does not match.
 
 Times are those of the conditions (`lastTransitionTime`), so that neither a restart of the operator nor a late event
-begins a wait anew.
+starts a wait again.
 """
 
 from __future__ import annotations

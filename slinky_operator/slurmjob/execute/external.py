@@ -35,7 +35,7 @@ from slurm_client.models import JobRecord
 logger = logging.getLogger(__name__)
 
 PAUSES_S: Final = (2.0, 5.0, 15.0, 60.0, 300.0)
-"""Seconds until accounting is told again, after the first time in vain, the second and so on."""
+"""Seconds until the next attempt to write into accounting, after the first failure, the second and so on."""
 
 SOON_S: Final = 0.2
 """Seconds until the pass that goes on where this one has ended."""
@@ -102,7 +102,7 @@ class Ends:
         self._now = now
 
     async def record(self, obj: Object, snapshot: Snapshot, step: RecordEnd, memory: Memory) -> Result:
-        """Tell it, and note in the status that it was told; after `step.until` it is told no more."""
+        """Write it, and note that in the status; after `step.until` it is not tried again."""
         job, begun = snapshot.job, snapshot.job.status.submission
         client = self._access.client(snapshot.cluster)
         memory.record_since = memory.record_since or snapshot.now

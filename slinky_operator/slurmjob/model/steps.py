@@ -155,7 +155,7 @@ class AskAllocation:
 
 @dataclass(frozen=True, slots=True)
 class RecordEnd:
-    """Slurm's accounting is told how the work of a job without a script has ended.
+    """The end of the work of a job without a script is written into Slurm's accounting.
 
     Parameters
     ----------

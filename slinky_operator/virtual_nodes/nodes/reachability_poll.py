@@ -60,7 +60,7 @@ class ReachabilityPoll:
     way
         What is asked about; None if this process does not know its pod: then nothing is asked.
     clusters
-        The cache of Clusters: those that have virtual Nodes are told of another answer.
+        The cache of Clusters: those that have virtual Nodes are queued when the answer changes.
     clock, sleep
         Monotonic seconds, and how to let them pass.
     """

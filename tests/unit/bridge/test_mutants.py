@@ -1,4 +1,4 @@
-"""The tests of the bridge's nodes are effective: each broken rule is told by the test that the table names."""
+"""The tests of the bridge's nodes are effective: each broken rule is caught by the test that the table names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests of jobs without a script are effective: each rule that is broken is told by the test beside it."""
+"""The tests of jobs without a script are effective: each rule that is broken is caught by the test beside it."""
 
 from __future__ import annotations
 

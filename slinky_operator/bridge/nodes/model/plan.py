@@ -36,7 +36,7 @@ SETTLED_S: Final = 60.0
 """Seconds for which the same other size must be wanted: device plugins start again, pods come and go."""
 
 SILENT_S: Final = 180.0
-"""Seconds after which a node that does not respond is made anew; Slurm itself needs one minute at most."""
+"""Seconds after which a node that does not respond is made again; Slurm itself needs one minute at most."""
 
 GONE: Final = "its Kubernetes Node is gone, or not chosen any more"
 TOO_LARGE: Final = "the machine has less than Slurm's record"

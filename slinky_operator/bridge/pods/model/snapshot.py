@@ -140,7 +140,7 @@ class GroupJob:
 
     @property
     def is_ended_by_us(self) -> bool:
-        """Whether its pods have ended, and Slurm is told so."""
+        """Whether its pods have ended, and its SlurmJob says so."""
         return bool((self.spec.get("external") or {}).get("ended"))
 
     @property

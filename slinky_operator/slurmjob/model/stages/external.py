@@ -1,15 +1,15 @@
-"""Jobs without a script: what they were given, how their work has ended, and what Slurm's accounting is told. Pure.
+"""Jobs without a script: what they were given, how their work has ended, and what accounting gets. Pure.
 
-Whoever runs something on the nodes of such a job (the bridge) may rely on this:
+The program that uses the nodes of such a job (the bridge) may rely on this:
 
 - `status.allocation` is there when the state is first Running, from a record with the mark of the SlurmJob. It stays
   as it is while the job runs, and after its end.
 - A job that slurmctld has forgotten to have started (a crash) is shown as what it is then: Pending again. Its
-  allocation stays shown until the job runs again; it is read anew then, and is another one only if Slurm has given it
+  allocation stays shown until the job runs again; it is read again then, and is another one only if Slurm has given it
   other nodes. Nothing is cancelled.
 - A job that slurmctld has forgotten altogether ends as Unknown with the reason EndNotSeen, unless its end was said;
   its number may be that of another job by then, and is used for nothing without the mark.
-- `spec.external.ended` ends the job in Slurm. Whatever came first is told: a job that had reached its time limit stays
+- `spec.external.ended` ends the job in Slurm. Whatever came first is shown: a job that had reached its time limit stays
   one that did. Slurm cannot say that such a job has succeeded, so a cancellation beside `ended` counts as its end.
 """
 
@@ -32,7 +32,7 @@ from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import AskAllocation, Plan, RecordEnd
 
 RECORDED: Final = timedelta(hours=1)
-"""For so long Slurm's accounting is told how the work has ended."""
+"""For so long the operator tries to write the end of the work into Slurm's accounting."""
 
 RECORDED_DELETING: Final = timedelta(minutes=2)
 """The same of an object that is being deleted, from its deletion on: slurmctld tells slurmdbd of an end in seconds."""

@@ -83,7 +83,7 @@ def _cancelling(snapshot: Snapshot) -> Plan:
         news = late_calls.looking(until) if snapshot.job.status.job_id is None else NoNews()
         return Plan(news=news, wake=RETRY_S)
     if looked.seen.is_finished and external.end_of(snapshot.job) is not None and snapshot.keeps_history:
-        # Noted first: accounting is told how it ended before the object goes.
+        # Noted first: its end is written into accounting before the object goes.
         return Plan(news=Record(external.ended(snapshot, looked.seen)))
     if looked.seen.is_finished:
         return Plan(RemoveFinalizer(ended=looked.seen))

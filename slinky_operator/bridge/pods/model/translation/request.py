@@ -75,7 +75,7 @@ class Request:
         return {**spec, "external": {}, "tasks": tasks, "cpusPerTask": self.share.cpus, PARAMETERS: given}
 
     def fits(self, spec: Mapping[str, Any]) -> bool:
-        """Whether a pod fits into a task of a SlurmJob that exists, whoever has written it."""
+        """Whether a pod fits into a task of a SlurmJob that exists, no matter who has written it."""
         wanted, given = self.spec(1), spec.get(PARAMETERS)
         if not isinstance(given, dict) or not isinstance(spec.get("external"), dict):
             return False

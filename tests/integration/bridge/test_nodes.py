@@ -226,7 +226,7 @@ async def test_the_life_of_a_kubernetes_node_as_a_node_of_slurm(site: Site) -> N
     await site.kube.merge_patch(NODES, held, {"spec": {"unschedulable": None}})
     _ = await site.until(held, lambda one: one is not None and not one.is_drain)
 
-    # A machine that has grown keeps its job, and its node is made anew after it.
+    # A machine that has grown keeps its job, and its node is made again after it.
     await site.put_node(held, cpu="8")
     for _ in range(6):
         await site.passes(plan.SETTLED_S)

@@ -10,13 +10,14 @@ suspended job does not show in the state of its node.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from slinky_api.v1alpha1.nodeset.health import PodConditions
 from slinky_operator.nodeset.drain import drain_causes
 from slinky_operator.nodeset.model import kubernetes_nodes
-from slinky_operator.nodeset.model.actions import PodStates, ShowStates
+from slinky_operator.nodeset.model.actions import PodStates
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import NODE_STATE, DrainCondition
 from slinky_operator.nodeset.model.snapshot import Snapshot
@@ -60,6 +61,15 @@ States = Mapping[str, DrainCondition]
 """Conditions by their type."""
 
 
+@dataclass(frozen=True, slots=True)
+class StateChanges:
+    """What to write on pods of a NodeSet in one pass."""
+
+    pods: tuple[PodStates, ...] = ()
+    is_late: bool = False
+    """Whether anything is left to be looked at later."""
+
+
 def wanted(member: Member, *, all_states: bool, kept_free: bool, jobs_known: bool, now: datetime) -> States | None:
     """The conditions that a pod is to have; None if nothing is known of its node.
 
@@ -95,17 +105,15 @@ def is_open(member: Member) -> bool:
     return node is not None and node.is_drain and not drains.is_busy(node) and not _say_empty(member.pod.node_states)
 
 
-def changes(
-    snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, object], now: datetime
-) -> tuple[list[ShowStates], bool]:
-    """What to write on pods, within the budget of this pass; and whether anything is left to be looked at later.
+def changes(snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, object], now: datetime) -> StateChanges:
+    """What to write on pods, within the budget of this pass.
 
     Parameters
     ----------
     snapshot
         The snapshot.
     live
-        The pods that are neither being deleted nor ended, and are not deleted in this pass.
+        The pods that are neither being deleted nor ended.
     causes
         The causes for which the operator drains the node of each pod, by name of the pod.
     now
@@ -143,8 +151,7 @@ def changes(
     urgent = [one for one, first in zip(due, is_urgent, strict=True) if first]
     others = [one for one, first in zip(due, is_urgent, strict=True) if not first]
     left = max(0, snapshot.state_writes)
-    chosen = (*urgent, *others[:left])
-    return [ShowStates(chosen)] if chosen else [], is_late or len(others) > left
+    return StateChanges((*urgent, *others[:left]), is_late or len(others) > left)
 
 
 _TYPES: Final = frozenset(f"{NODE_STATE}{word}" for word in WORDS.values())

@@ -13,8 +13,9 @@ from slinky_api import labels
 from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
 from slinky_operator.nodeset.drain.deadline import Overdue
-from slinky_operator.nodeset.health import choice
+from slinky_operator.nodeset.health import choice, node_states
 from slinky_operator.nodeset.health.choice import HealthChoice
+from slinky_operator.nodeset.health.node_states import StateChanges
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_state import State
@@ -44,6 +45,8 @@ class Decisions:
     """The causes for which the node of each pod is drained, by name of the pod."""
     health: HealthChoice = field(default_factory=HealthChoice)
     """Which nodes are drained for the health of their Kubernetes Nodes, and which wait for that."""
+    shown: StateChanges = StateChanges()  # noqa: RUF009 - frozen
+    """What pods are to show of the states of their nodes."""
     states: Mapping[str, State] = field(default_factory=dict)
     """State of each pod, by name."""
     overdue: Mapping[str, Overdue] = field(default_factory=dict)
@@ -101,6 +104,7 @@ def decide(seen: Survey) -> Decisions:
         creation=created,
         causes=causes,
         health=health,
+        shown=node_states.changes(snapshot, live, causes, now),
         states={
             member.name: pod_state.classify(member, snapshot.slurm, causes.get(member.name, frozenset()))
             for member in snapshot.members

@@ -16,7 +16,6 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_operator.nodeset.drain import pod_steps, slurm_steps
-from slinky_operator.nodeset.health import node_states
 from slinky_operator.nodeset.model.actions import (
     Action,
     AddFinalizer,
@@ -28,6 +27,7 @@ from slinky_operator.nodeset.model.actions import (
     MarkDown,
     RemoveFinalizer,
     Repair,
+    ShowStates,
     TakeOver,
 )
 from slinky_operator.nodeset.model.pods import pod_facts
@@ -148,14 +148,13 @@ def _show_on_pods(seen: Survey, decided: Decisions, before: Sequence[Action]) ->
     ]
 
 
-def _show_states(seen: Survey, decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
+def _show_states(_seen: Survey, decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
     """States of nodes on pods, except those that an earlier action deletes."""
     if decided.skip_drain:
         return ()
     going = {pod.name for action in before if isinstance(action, DeletePods | Repair) for pod in action.pods}
-    standing = [member for member in seen.live if member.name not in going]
-    found, _ = node_states.changes(seen.snapshot, standing, decided.causes, seen.now)
-    return found
+    standing = tuple(one for one in decided.shown.pods if one.pod.name not in going)
+    return [ShowStates(standing)] if standing else ()
 
 
 def _clean_up_records(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Final
 
 from slinky_operator.nodeset.drain import deadline
-from slinky_operator.nodeset.health import node_states
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
@@ -66,7 +65,7 @@ def wake_up(snapshot: Snapshot, decided: Decisions, live: Sequence[Member], now:
             left = snapshot.nodeset.spec.min_ready_seconds - (now - pod.ready_since).total_seconds()
             if left > 0:
                 times.append(left)
-    if node_states.changes(snapshot, live, decided.causes, now)[1]:
+    if decided.shown.is_late:
         times.append(SOON if snapshot.state_writes <= 0 else LATER)
     later = (volume_questions.due_in(snapshot, now), decided.health.wake_up)
     return min([*times, *(seconds for seconds in later if seconds is not None)], default=None)

@@ -40,6 +40,7 @@ def partition(raw: Mapping[str, Any]) -> Partition:
         priority_job_factor=count(priority.get("job_factor")),
         priority_tier=count(priority.get("tier")),
         grace_time=seconds(get("grace_time")),
+        preempt_modes=words(get("preempt_mode")),
         qos=text(qos.get("assigned")),
         allowed_qos=text(qos.get("allowed")),
         allowed_accounts=text(accounts.get("allowed")),

@@ -40,6 +40,9 @@ class Partition(Entry):
         Limits of wall time; ``INFINITE`` for none, ``None`` for not set.
     max_nodes, min_nodes
         Nodes one job may have.
+    preempt_modes
+        What becomes of its jobs that are preempted, where it has a mode of its own: CANCEL, REQUEUE, SUSPEND. Slurm
+        26.05 or newer.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Partition(Entry):
     priority_job_factor: int = 0
     priority_tier: int = 0
     grace_time: timedelta | None = None
+    preempt_modes: tuple[str, ...] = ()
     qos: str = ""
     allowed_qos: str = ""
     allowed_accounts: str = ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection
+from typing import Final
 
 from slinky_api import labels
+from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.bridge.clusters import is_allowed
 from slinky_operator.bridge.pods.model.snapshot import Away, Place, Snapshot
@@ -68,7 +70,7 @@ class BridgeClusters:
             else:
                 refused.append(granted.message)
         if len(found) == 1:
-            return found[0]
+            return _unsuitable(found[0]) or found[0]
         path = f"metadata.annotations[{labels.ANNOTATION_BRIDGE_CLUSTER}]"
         if found:
             choice = named([_title(one) for one in found])
@@ -103,6 +105,18 @@ class BridgeClusters:
     def _may_place(self, cluster: Cluster) -> bool:
         is_permitted = is_allowed((cluster.namespace, cluster.name), self._permitted)
         return is_permitted and not cluster.deleting and cluster.spec.jobs.bridge is not None
+
+
+_UNSUITABLE: Final = frozenset({Reason.PREEMPTION_UNSUITABLE, Reason.SLURM_TOO_OLD})
+"""What Slurm must be before it is asked for anything."""
+
+
+def _unsuitable(cluster: Cluster) -> Away | None:
+    """Why the Slurm of a Cluster cannot place pods; None if it can, or nothing is known."""
+    said = cluster.status.bridge
+    if said is None or said.ready is not False or said.reason not in _UNSUITABLE:
+        return None
+    return Away("ClusterNotReady", f"Cluster {_title(cluster)} cannot place pods: {said.message}")
 
 
 def _title(cluster: Cluster) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 from typing_extensions import override
@@ -46,6 +46,9 @@ TAKEN_S: Final = 30.0
 
 DISRUPTION_S: Final = 10.0
 """Seconds until an eviction that a disruption budget forbids is tried again."""
+
+BUDGET: Final = timedelta(minutes=10)
+"""For so long a disruption budget may keep a pod whose job Slurm has ended: then it is deleted."""
 
 LARGE: Final = 16
 """Pods of a group from which on its events are batched."""
@@ -223,7 +226,7 @@ class GroupReconciler(Reconciler):
         )
 
     async def _evict(self, steps: Sequence[Evict]) -> float | None:
-        answers = await gather_limited(self._kube.evict(*_name(one), uid=one.member.uid) for one in steps)
+        answers = await gather_limited(self._let_go(one) for one in steps)
         again: float | None = None
         rest: list[object] = []
         for step, answer in zip(steps, answers, strict=True):
@@ -234,9 +237,21 @@ class GroupReconciler(Reconciler):
             elif isinstance(answer, BaseException):
                 rest.append(answer)
             else:
-                self._recorder.warning(step.member.obj, "EvictedBySlurm", cut(step.why, lift.LONGEST))
+                self._recorder.warning(step.member.obj, "EvictedBySlurm", cut(answer, lift.LONGEST))
         _raise_first(rest)
         return again
+
+    async def _let_go(self, step: Evict) -> str:
+        """Evict a pod, or delete one that a disruption budget has kept for long enough; what is said of it."""
+        where = BRIDGE_PODS, step.member.name, str(step.member.obj["metadata"]["namespace"])
+        try:
+            _ = await self._kube.evict(*where, uid=step.member.uid)
+        except errors.TooManyRequests:
+            if step.since is not None and self._now() - step.since < BUDGET:
+                raise
+            _ = await self._kube.delete(*where, uid=step.member.uid)
+            return f"{step.why}; a PodDisruptionBudget forbids its eviction, so it is deleted"
+        return step.why
 
     async def _show(self, step: Tell) -> None:
         pod, metadata = step.member.obj, step.member.obj["metadata"]
@@ -259,10 +274,6 @@ class GroupReconciler(Reconciler):
                 f"delete it (kubectl get slurmjobs -n {snapshot.namespace})"
             )
             self._recorder.warning(one.obj, "JobNotOurs", words)
-
-
-def _name(step: Evict) -> tuple[Resource, str, str]:
-    return BRIDGE_PODS, step.member.name, str(step.member.obj["metadata"]["namespace"])
 
 
 def _raise_first(answers: Sequence[object]) -> None:

@@ -30,6 +30,7 @@ _SPEC: Final = (
     "resourceClaims",
     "resources",
     "schedulingGates",
+    "terminationGracePeriodSeconds",
     "tolerations",
     "topologySpreadConstraints",
 )

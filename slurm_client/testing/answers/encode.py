@@ -215,6 +215,7 @@ def partition(value: Partition, nodes: list[Node], version: str) -> dict[str, An
         "flags": sorted(value.flags),
         "alternate": value.alternate,
         "grace_time": int(value.grace_time.total_seconds()) if value.grace_time else 0,
+        "preempt_mode": list(value.preempt_modes),
     }
     record["nodes"] |= {
         "configured": value.node_list or ",".join(each.name for each in members),

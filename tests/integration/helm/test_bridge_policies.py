@@ -13,6 +13,7 @@ from hack.packaging.render import ROOT, render
 from slinky_api import labels
 from tests.support.control_plane import ControlPlane
 from tests.support.job_logs import wait_for
+from tests.support.served import apply_job_crds
 
 OPERATOR = "--as=system:serviceaccount:slurm-operator:slurm-operator"
 TEAM, SLURM_ONLY = "bridge-team", "bridge-slurm-only"
@@ -20,6 +21,15 @@ NODE = "worker-1"
 RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
 ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": TEAM}
 ACCOUNT = {"kind": "ServiceAccount", "name": "slurm-operator", "namespace": "slurm-operator"}
+USER = f"--as=system:serviceaccount:{TEAM}:user"
+"""Who may edit everything in the namespace."""
+
+EDITOR = {"kind": "ServiceAccount", "name": "user", "namespace": TEAM}
+# What the role edit is made of: the controller that does so is not here.
+EDIT = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:aggregate-to-edit"}
+VIEW = {**EDIT, "name": "system:aggregate-to-view"}
+JOB_RIGHTS = [{"apiGroups": ["slinky.slurm.net"], "resources": ["slurmjobs"], "verbs": ["*"]}]
+UID = "0b4ed1b6-6f2a-4d35-9d6c-2f1f7f6f0001"
 OWN_RIGHTS = [
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "delete"]},
     {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["get"]},
@@ -38,6 +48,7 @@ LIFT = {
 def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """The rights and the policies, and a namespace for pods of Slurm alone."""
     kubectl = control_plane.kubectl
+    apply_job_crds(kubectl)
     chart = render(ROOT / "helm" / "slurm-bridge", {}, release="slurm-bridge")
     required = {labels.LABEL_BRIDGE_REQUIRED: "true"}
     made: list[dict[str, Any]] = [
@@ -48,6 +59,30 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
             for namespace in (TEAM, SLURM_ONLY)
         ),
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}},
+        *(
+            {
+                **RBAC,
+                "kind": "RoleBinding",
+                "metadata": {"name": role["name"].rpartition("-")[2], "namespace": TEAM},
+                "roleRef": role,
+                "subjects": [EDITOR],
+            }
+            for role in (EDIT, VIEW)
+        ),
+        # As the chart slurm-jobs adds it to the role edit, and the operator's own chart to the operator's.
+        {
+            **RBAC,
+            "kind": "Role",
+            "metadata": {"name": "jobs", "namespace": TEAM},
+            "rules": JOB_RIGHTS,
+        },
+        {
+            **RBAC,
+            "kind": "RoleBinding",
+            "metadata": {"name": "jobs", "namespace": TEAM},
+            "roleRef": {**EDIT, "kind": "Role", "name": "jobs"},
+            "subjects": [EDITOR, ACCOUNT],
+        },
         # What the operator has by its own chart, and what kubectl reads before it writes.
         {**RBAC, "kind": "ClusterRole", "metadata": {"name": TEAM}, "rules": OWN_RIGHTS},
         {**RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": TEAM}, "roleRef": ROLE, "subjects": [ACCOUNT]},
@@ -59,6 +94,7 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     wait_for(lambda: "Slurm places pods" in created(control_plane, pod("early", SLURM_ONLY), "--dry-run=server"))
     assert not created(control_plane, pod("foreign", nodeName=NODE))
     wait_for(lambda: "may only change pods" in changed(control_plane, "foreign", annotated(a="b"), OPERATOR))
+    wait_for(lambda: "slurm-operator makes" in created(control_plane, slurmjob("early"), "--dry-run=server"))
     yield control_plane
     remove(control_plane, chart)
     for namespace in (TEAM, SLURM_ONLY):
@@ -80,6 +116,24 @@ def pod(name: str, namespace: str = TEAM, *, gate: bool = False, label: bool = F
         "kind": "Pod",
         "metadata": about,
         "spec": {**(GATE if gate else {}), "containers": [container], **spec},
+    }
+
+
+def slurmjob(name: str = f"bridge-{UID}", **about: Any) -> dict[str, Any]:
+    """A SlurmJob as the operator makes it for a pod."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": UID, "controller": True}
+    return {
+        "apiVersion": "slinky.slurm.net/v1alpha1",
+        "kind": "SlurmJob",
+        "metadata": {
+            "name": name,
+            "namespace": TEAM,
+            "labels": {labels.LABEL_BRIDGE_GROUP: UID},
+            "annotations": {labels.ANNOTATION_BRIDGE_MEMBERS: f"Pod/{UID}/"},
+            "ownerReferences": [owner],
+            **about,
+        },
+        "spec": {"clusterName": "slurm", "external": {}, "tasks": 1, "cpusPerTask": 1},
     }
 
 
@@ -239,3 +293,92 @@ def test_the_operator_evicts_pods(cluster: ControlPlane) -> None:
     path = f"/api/v1/namespaces/{TEAM}/pods/evicted/eviction"
     raw = ("create", "--raw", path, "-f", "-")
     assert not answer(cluster, *raw, OPERATOR, stdin=json.dumps(body))
+
+
+# Who may edit everything in a namespace of tenants
+
+
+def test_no_way_of_writing_a_pod_removes_the_gate(cluster: ControlPlane) -> None:
+    body = pod("edited", gate=True, label=True)
+    assert not created(cluster, body, USER)
+    said = "only slurm-operator removes the scheduling gate"
+    for kind, patch in (
+        ("merge", {"spec": {"schedulingGates": None}}),
+        ("strategic", {"spec": {"schedulingGates": [{"$patch": "delete", "name": labels.GATE_BRIDGE}]}}),
+        ("json", [{"op": "remove", "path": "/spec/schedulingGates"}]),
+    ):
+        arguments = ("patch", "pod", "edited", "-n", TEAM, f"--type={kind}", f"--patch={json.dumps(patch)}", USER)
+        assert said in answer(cluster, *arguments), kind
+    found = cluster.kubectl.get("pod", "edited", "-n", TEAM)
+    del found["spec"]["schedulingGates"]
+    assert said in answer(cluster, "replace", "-f", "-", USER, stdin=json.dumps(found))
+    # Server-side apply removes what a manager has applied before, and leaves out.
+    applied = pod("applied", gate=True, label=True)
+    server_side = ("apply", "--server-side", "--force-conflicts", "-f", "-", USER)
+    assert not answer(cluster, *server_side, stdin=json.dumps(applied))
+    del applied["spec"]["schedulingGates"]
+    assert said in answer(cluster, *server_side, stdin=json.dumps(applied))
+
+
+def test_subresources_of_pods_lead_nowhere(cluster: ControlPlane) -> None:
+    assert not created(cluster, pod("subs", gate=True, label=True), USER)
+    binding = {"metadata": {"name": "subs"}, "target": {"apiVersion": "v1", "kind": "Node", "name": NODE}}
+    body = json.dumps({"apiVersion": "v1", "kind": "Binding", **binding})
+    raw = ("create", "--raw", f"/api/v1/namespaces/{TEAM}/pods/subs/binding", "-f", "-")
+    assert "cannot create resource" in answer(cluster, *raw, USER, stdin=body)
+    # Nor may those bind it who bind pods.
+    assert "has non-empty .spec.schedulingGates" in answer(cluster, *raw, stdin=body)
+    for subresource in ("status", "resize"):
+        patch = ("patch", "pod", "subs", "-n", TEAM, f"--subresource={subresource}", "--type=merge")
+        gone = json.dumps({"spec": {"schedulingGates": None}, "status": {"phase": "Succeeded"}})
+        assert answer(cluster, *patch, f"--patch={gone}", USER)
+    shell = {"spec": {"ephemeralContainers": [{"name": "e", "image": "x"}], "schedulingGates": None}}
+    path = ("patch", "pod", "subs", "-n", TEAM, "--subresource=ephemeralcontainers", "--type=strategic")
+    # They request nothing, and leave the gate where it is.
+    _ = answer(cluster, *path, f"--patch={json.dumps(shell)}")
+    found = cluster.kubectl.get("pod", "subs", "-n", TEAM)
+    assert found["spec"]["schedulingGates"] == GATE["schedulingGates"]
+    assert not found["spec"].get("nodeName")
+    assert found["status"]["phase"] == "Pending"
+
+
+def test_slurmjobs_of_pods_are_made_by_the_operator_alone(cluster: ControlPlane) -> None:
+    said = "slurm-operator makes the SlurmJobs of pods that Slurm places"
+    assert said in created(cluster, slurmjob(), USER)
+    assert said in created(cluster, slurmjob(labels={}, annotations={}, ownerReferences=[]), USER)
+    assert said in created(cluster, slurmjob("mine"), USER)
+    # Names and jobs of users' own are theirs.
+    assert not created(cluster, slurmjob("bridge-building", labels={}), USER)
+    assert not created(cluster, slurmjob(), OPERATOR)
+    cluster.kubectl("delete", "slurmjobs", "--all", "-n", TEAM)
+
+
+def edited(cluster: ControlPlane, patch: dict[str, Any], *who: str) -> str:
+    """Change the SlurmJob of a pod."""
+    name, written = f"bridge-{UID}", f"--patch={json.dumps(patch)}"
+    return answer(cluster, "patch", "slurmjob", name, "-n", TEAM, "--type=merge", written, *who)
+
+
+def test_nobody_else_writes_whose_a_job_is_and_that_it_has_ended(cluster: ControlPlane) -> None:
+    assert not created(cluster, slurmjob(), OPERATOR)
+    owners = [{"apiVersion": "v1", "kind": "Pod", "name": "q", "uid": UID, "controller": True}]
+    members = {labels.ANNOTATION_BRIDGE_MEMBERS: "Pod/other/", labels.ANNOTATION_BRIDGE_RANKS: "0-3"}
+    refused: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"spec": {"external": {"ended": {"exitCode": 0}}}}, "says in spec.external.ended that the pods"),
+        ({"spec": {"cancelPolicy": "Keep"}}, "is cancelled with its SlurmJob"),
+        ({"metadata": {"labels": {labels.LABEL_BRIDGE_GROUP: None}}}, "alone writes the label and the annotations"),
+        ({"metadata": {"annotations": dict.fromkeys(members)}}, "alone writes the label and the annotations"),
+        ({"metadata": {"annotations": members}}, "alone writes the label and the annotations"),
+        ({"metadata": {"ownerReferences": None}}, "is what holds these pods together, and stays"),
+        ({"metadata": {"ownerReferences": owners}}, "is what holds these pods together, and stays"),
+    )
+    for patch, said in refused:
+        assert said in edited(cluster, patch, USER), patch
+    # What users may do: hold it, mark it, and end it.
+    for harmless in ({"spec": {"suspend": True}}, {"metadata": {"labels": {"mine": "yes"}}}, annotated(mine="yes")):
+        assert not edited(cluster, harmless, USER)
+    # The operator says how it has ended, and Kubernetes takes owners away that were deleted without it.
+    assert not edited(cluster, {"spec": {"external": {"ended": {"exitCode": 0}}}}, OPERATOR)
+    collector = "--as=system:serviceaccount:kube-system:generic-garbage-collector"
+    assert not edited(cluster, {"metadata": {"ownerReferences": None}}, collector, "--as-group=system:masters")
+    assert not answer(cluster, "delete", "slurmjob", f"bridge-{UID}", "-n", TEAM, USER)

@@ -96,6 +96,9 @@ def test_names_are_those_of_the_code() -> None:
         labels.ANNOTATION_BRIDGE_SLURMJOB,
         labels.ANNOTATION_BRIDGE_SLOT,
         labels.ANNOTATION_BRIDGE_DEADLINE,
+        labels.LABEL_BRIDGE_GROUP,
+        labels.ANNOTATION_BRIDGE_MEMBERS,
+        labels.ANNOTATION_BRIDGE_RANKS,
     ):
         assert f"'{name}'" in text
     chosen = policies()["namespaces"]["matchConstraints"]["namespaceSelector"]

@@ -1,7 +1,7 @@
 """What in Slurm's configuration does not go with pods, as measured with Slurm 26.05. Pure.
 
 - A suspended job leaves its CPUs to others while its pods run on, since nothing stops them. That is refused: pods of
-  two jobs would share a machine that has room for one.
+  two jobs would share a machine that has room for one. GANG suspends jobs in turn, and lets partitions and QOS suspend.
 - With GraceTime slurmctld signals the preempted job first, which makes the node NOT_RESPONDING for up to a minute, and
   the pods are not told. It is said, and nodes are made.
 - Without AccountingStorageEnforce Slurm takes an account or QOS that the user does not have for another one, silently.
@@ -31,8 +31,8 @@ class Configuration:
     gres_types: frozenset[str] = frozenset()
     port: int = _PORT
     """Where slurmctld listens."""
-    suspends: bool = False
-    """Whether jobs may be suspended for others."""
+    suspends: str = ""
+    """The setting with which jobs may be suspended for others; empty if there is none."""
     enforces: bool = True
     """Whether accounts and QOS of jobs are checked."""
     node_sets: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ def configuration_of(conf: Mapping[str, Any], partitions: Iterable[Partition], n
     return Configuration(
         gres_types=frozenset(_words(conf.get("GresTypes"))),
         port=port,
-        suspends="SUSPEND" in {word.upper() for word in _words(conf.get("PreemptMode"))},
+        suspends=_suspends(_words(conf.get("PreemptMode")), ours),
         enforces=bool({word.lower() for word in _words(conf.get("AccountingStorageEnforce"))} - {"none", "0"}),
         node_sets=frozenset(word for one in known for word in _words(one.node_sets)),
         patient=tuple(sorted(one.name for one in ours if one.grace_time is not None and one.grace_time > _NONE)),
@@ -70,8 +70,8 @@ def problems_of(found: Configuration) -> Iterable[Problem]:
         yield (
             Reason.PREEMPTION_UNSUITABLE,
             (
-                "slurm.conf has PreemptMode=SUSPEND: a suspended job leaves its CPUs to others, but its pods run. No "
-                "node is made; set PreemptMode to CANCEL or REQUEUE"
+                f"{found.suspends}: a suspended job leaves its CPUs to others, but its pods run. No node is made; set "
+                "PreemptMode to CANCEL or REQUEUE"
             ),
         )
 
@@ -107,6 +107,15 @@ def remarks_of(found: Configuration, accounts: Collection[str]) -> Iterable[str]
             "slurm.conf has no AccountingStorageEnforce, so Slurm does not check the accounts that spec.jobs.tenants "
             "grants: add AccountingStorageEnforce=associations,limits,qos"
         )
+
+
+def _suspends(modes: Sequence[str], ours: Sequence[Partition]) -> str:
+    """The setting with which slurmctld may suspend jobs of these partitions, given the modes of all partitions."""
+    general = sorted({word.upper() for word in modes} & {"GANG", "SUSPEND"})
+    if general:
+        return f"slurm.conf has PreemptMode={','.join(general)}"
+    names = [one.name for one in ours if "SUSPEND" in one.preempt_modes]
+    return f"PreemptMode=SUSPEND of partition {named(names)}" if names else ""
 
 
 def _words(value: object) -> list[str]:

@@ -14,7 +14,9 @@ def end_if_over(snapshot: Snapshot, job: GroupJob, draft: Draft) -> bool:
         return False
     if snapshot.is_single and snapshot.members:
         if job.has_run:
-            is_good = all(one.phase == "Succeeded" for one in snapshot.members)
+            is_good: bool | None = all(one.phase == "Succeeded" for one in snapshot.members)
+            if any(one.is_void for one in snapshot.members):
+                is_good = None
             draft.steps.append(End(job, slurmjobs.ended(snapshot.members, "", is_good=is_good)))
         else:
             draft.steps.append(DeleteJob(job))

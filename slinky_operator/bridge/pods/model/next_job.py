@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.bridge.pods.model.group_owners import Owner
@@ -54,7 +53,7 @@ def make_next(snapshot: Snapshot, last: GroupJob | None, draft: Draft) -> None:
 
 def _pause(snapshot: Snapshot, last: GroupJob, draft: Draft) -> float:
     """Seconds until the next job after one that has ended."""
-    ended = _ended_at(last)
+    ended = slurmjobs.ended_at(last)
     if not last.has_run:
         # The user who cancelled it while it waited, or Slurm that refused it, meant these pods.
         is_new = ended is not None and all(one.created is not None and one.created > ended for one in snapshot.waiting)
@@ -72,11 +71,6 @@ def _pause(snapshot: Snapshot, last: GroupJob, draft: Draft) -> float:
         return 0.0
     pause = min(FIRST_PAUSE_S * 2 ** min(last.attempt, 10), LONGEST_PAUSE_S)
     return float(max(0.0, pause - (snapshot.now - ended).total_seconds()))
-
-
-def _ended_at(job: GroupJob) -> Any:
-    finished = next((one for one in job.status.conditions if one.type == "Finished" and one.status == "True"), None)
-    return (finished.last_transition_time if finished is not None else None) or job.status.end_time
 
 
 def _wanted(snapshot: Snapshot) -> tuple[Owner, Place, Request, list[Member]] | Away:

@@ -18,8 +18,7 @@ def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
     if not waiting:
         return
     if isinstance(snapshot.place, Away):
-        draft.tell(snapshot, waiting, snapshot.place.reason, snapshot.place.message)
-        draft.again(AGAIN_S)
+        _may_not(snapshot, job, snapshot.place, draft)
         return
     if isinstance(snapshot.owner, Gone | Away) or (
         isinstance(snapshot.owner, Owner) and not slurmjobs.is_owned(snapshot.key, job.obj, snapshot.owner.uid)
@@ -32,10 +31,8 @@ def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
         draft.tell(snapshot, waiting, "TooFewCpus", words)
         return
     lifts = list(_lifts(snapshot, job, nodes, draft))
-    is_begun = any(one.job == job.name for one in snapshot.members)
-    if not is_begun and len(lifts) < job.tasks:
-        started = job.status.start_time
-        waited = (snapshot.now - started).total_seconds() if started is not None else 0.0
+    if not _is_begun(snapshot, job) and len(lifts) < job.tasks:
+        waited = _waited(snapshot, job)
         if waited >= GAP_S:
             ended = {"exitCode": 1, "comment": f"{len(lifts)} of {job.tasks} pods were there"}
             draft.steps.append(End(job, ended))
@@ -48,6 +45,26 @@ def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
     draft.steps += lifts
     for lift in lifts:
         draft.tells.pop(lift.member.uid, None)
+
+
+def _may_not(snapshot: Snapshot, job: GroupJob, why: Away, draft: Draft) -> None:
+    """No pod of the job may be placed any more: it gives its nodes back if none was."""
+    draft.tell(snapshot, snapshot.waiting, why.reason, why.message)
+    if not _is_begun(snapshot, job) and _waited(snapshot, job) >= GAP_S:
+        draft.steps.append(End(job, {"exitCode": 1, "comment": "no pod of it may be placed"}))
+    else:
+        draft.again(AGAIN_S)
+
+
+def _is_begun(snapshot: Snapshot, job: GroupJob) -> bool:
+    """Whether a pod was placed by a job."""
+    return any(one.job == job.name for one in snapshot.members)
+
+
+def _waited(snapshot: Snapshot, job: GroupJob) -> float:
+    """Seconds for which Slurm has run a job."""
+    started = job.status.start_time
+    return (snapshot.now - started).total_seconds() if started is not None else 0.0
 
 
 def _lifts(snapshot: Snapshot, job: GroupJob, nodes: list[str], draft: Draft) -> Iterator[Lift]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.bridge.pods.model.ending import end_if_over, not_owned
 from slinky_operator.bridge.pods.model.next_job import make_next
 from slinky_operator.bridge.pods.model.placing import place
@@ -67,10 +68,15 @@ def _evictions(snapshot: Snapshot) -> Iterator[Evict]:
         if job is None and one.job in snapshot.lost:
             yield Evict(one, f"SlurmJob {one.job} was deleted, and its job in Slurm with it")
         elif job is not None and job.is_deleting:
-            yield Evict(one, f"SlurmJob {job.name} is being deleted, which cancels its job in Slurm")
-        elif job is not None and job.is_finished and not job.is_ended_by_us:
+            since = moment(job.obj["metadata"].get("deletionTimestamp"))
+            yield Evict(one, f"SlurmJob {job.name} is being deleted, which cancels its job in Slurm", since)
+        elif job is not None and job.is_finished:
             why = job.status.summary or job.status.reason
-            yield Evict(one, f"Slurm has ended job {job.status.job_id or job.name}: {job.status.reason}: {why}")
+            if job.is_ended_by_us:
+                # Nobody says so while a pod of it lives, but somebody who writes to the SlurmJob.
+                why = f"spec.external.ended of SlurmJob {job.name} says that its work is over"
+            words = f"Slurm has ended job {job.status.job_id or job.name}: {job.status.reason}: {why}"
+            yield Evict(one, words, slurmjobs.ended_at(job))
 
 
 def _with_job(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:

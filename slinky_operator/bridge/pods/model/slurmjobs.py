@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from slinky_api import labels
@@ -192,6 +193,12 @@ def ended(pods: Iterable[Member], why: str, *, is_good: bool | None) -> dict[str
     ]
     words = "".join(sign if sign.isprintable() else " " for sign in "; ".join(filter(None, parts)))
     return {"exitCode": code, "comment": cut(words or "no pods", LONGEST_COMMENT)}
+
+
+def ended_at(job: GroupJob) -> datetime | None:
+    """When Slurm has ended a job."""
+    finished = next((one for one in job.status.conditions if one.type == "Finished" and one.status == "True"), None)
+    return (finished.last_transition_time if finished is not None else None) or job.status.end_time
 
 
 def _exit(pod: Object) -> tuple[int, str]:

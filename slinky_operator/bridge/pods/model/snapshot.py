@@ -54,8 +54,13 @@ class Member:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
-        return self.phase in ENDED
+        """Whether it has ended, or will never begin."""
+        return self.phase in ENDED or self.is_void
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it is to go and has no Node: Kubernetes gives it none any more, however long finalizers keep it."""
+        return self.is_deleting and not (self.obj.get("spec") or {}).get("nodeName")
 
     @property
     def is_deleting(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from slinky_operator.bridge.pods.model.lift import says, shown, written_at
@@ -83,10 +83,17 @@ class Lift:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """End a pod that Slurm runs no more."""
+    """End a pod that Slurm runs no more.
+
+    Parameters
+    ----------
+    since
+        When Slurm's job has ended; None if that is not known.
+    """
 
     member: Member
     why: str
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

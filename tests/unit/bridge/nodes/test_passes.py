@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from slinky_operator.bridge.nodes.model.plan import SETTLED_S, SILENT_S
@@ -336,10 +339,45 @@ async def test_suspension_makes_no_node_and_grace_time_and_unchecked_accounts_ar
     world.slurm.loaded.update(PreemptMode="GANG,SUSPEND", AccountingStorageEnforce="none")
     await world.settle()
     assert (world.slurm.lines, world.shown["reason"]) == ([], "PreemptionUnsuitable")
+    assert "slurm.conf has PreemptMode=GANG,SUSPEND: " in world.shown["message"]
     world.slurm.loaded["PreemptMode"] = "REQUEUE"
     await world.settle()
     assert world.shown["ready"] is True
     assert "add AccountingStorageEnforce=associations,limits,qos" in world.shown["message"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "modes", "setting"),
+    [
+        ("SUSPEND", (), "slurm.conf has PreemptMode=SUSPEND"),
+        # With it partitions and QOS may have SUSPEND, and jobs that share CPUs are suspended in turn.
+        ("GANG", (), "slurm.conf has PreemptMode=GANG"),
+        ("CANCEL", ("SUSPEND",), "PreemptMode=SUSPEND of partition k8s"),
+    ],
+)
+async def test_whatever_lets_slurm_suspend_a_job_makes_no_node(mode: str, modes: tuple[str, ...], setting: str) -> None:
+    world = World(host("kn-1"))
+    world.slurm.loaded["PreemptMode"] = mode
+    (ours,) = world.slurm.all_partitions
+    other = replace(ours, name="batch", node_sets="compute", preempt_modes=("SUSPEND",))
+    world.slurm.all_partitions = [replace(ours, preempt_modes=modes), other]
+    await world.settle()
+    assert (world.slurm.lines, world.shown["reason"]) == ([], "PreemptionUnsuitable")
+    assert world.shown["message"].startswith(f"{setting}: a suspended job leaves its CPUs to others")
+    world.slurm.loaded["PreemptMode"] = "CANCEL"
+    world.slurm.all_partitions = [replace(ours, preempt_modes=("REQUEUE",)), other]
+    await world.settle(seconds=100)
+    assert world.shown["ready"] is True
+
+
+async def test_a_grace_time_is_told_and_nodes_are_made() -> None:
+    world = World(host("kn-1"))
+    (ours,) = world.slurm.all_partitions
+    patient = replace(ours, grace_time=timedelta(seconds=30))
+    world.slurm.all_partitions = [patient, replace(patient, name="batch", node_sets="compute")]
+    await world.settle()
+    assert world.shown["ready"] is True
+    assert "partitions k8s have a GraceTime" in world.shown["message"]
 
 
 async def test_a_nodeset_of_the_same_name_keeps_new_nodes_from_being_made_and_ends_none() -> None:

@@ -50,6 +50,8 @@ class Kube(MemoryKube):
         self.handlers: list[Callable[[Resource, Object | None, Object | None], None]] = []
         self.blocked: set[str] = set()
         """Names of pods that a disruption budget protects."""
+        self.binds = True
+        """Whether the scheduler binds what is placed in the same moment."""
         self.writes: list[str] = []
         self.last_write: int | None = None
         self._resources: dict[str, Resource] = {}
@@ -136,6 +138,8 @@ class Kube(MemoryKube):
         merged = merge(found, patch)
         if resource is BRIDGE_PODS:
             self.check_lift(found, merged)
+            if self.binds:
+                merged["spec"]["nodeName"] = pins_of(merged)[0]
         stored = self.put(resource, merged)
         self.wrote("lift" if resource is BRIDGE_PODS else "patch", name)
         return stored
@@ -190,12 +194,12 @@ class Kube(MemoryKube):
             assert job["metadata"]["labels"][labels.LABEL_BRIDGE_GROUP] in owners
         nodes = [one["node"] for one in status["allocation"] for _ in range(one["cpus"] // job["spec"]["cpusPerTask"])]
         terms = after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-        pins = [one["values"] for term in terms for one in term["matchFields"]]
-        assert pins == [[nodes[slot]]] * len(terms)
+        assert pins_of(after) == [nodes[slot]] * len(terms)
         for one in self.pods():
             where = one["metadata"].get("annotations") or {}
             is_same = where.get(labels.ANNOTATION_BRIDGE_SLURMJOB) == name and one["metadata"]["uid"] != about["uid"]
-            is_living = (one.get("status") or {}).get("phase") not in {"Succeeded", "Failed"}
+            is_void = bool(one["metadata"].get("deletionTimestamp")) and not one["spec"].get("nodeName")
+            is_living = (one.get("status") or {}).get("phase") not in {"Succeeded", "Failed"} and not is_void
             if is_same and is_living and GATE not in (one["spec"].get("schedulingGates") or []):
                 assert where[labels.ANNOTATION_BRIDGE_SLOT] != str(slot), "a task has two pods"
 
@@ -204,6 +208,12 @@ class Kube(MemoryKube):
 
     def pods(self) -> list[Object]:
         return self.all(BRIDGE_PODS)
+
+
+def pins_of(pod: Object) -> list[str]:
+    """The Node that each term of a pod's affinity names."""
+    terms = pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    return [node for term in terms for one in term["matchFields"] for node in one["values"]]
 
 
 class Events:

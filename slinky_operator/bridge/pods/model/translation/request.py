@@ -82,10 +82,15 @@ class Request:
         has_memory = isinstance(given.get("memory_per_cpu"), int)
         return (
             spec.get("cpusPerTask") == wanted["cpusPerTask"]
+            and spec.get("features") == wanted.get("features")
             and has_memory
             and given["memory_per_cpu"] >= wanted[PARAMETERS]["memory_per_cpu"]
             and given.get("tres_per_task") == wanted[PARAMETERS].get("tres_per_task")
         )
+
+
+LONGEST_GRACE_S: Final = 600
+"""Seconds that a pod may take to end: so long it keeps a Node that Slurm has given to the next job already."""
 
 
 def request_of(pod: Object, kind: GroupKind, bridge: Bridge, owner: Mapping[str, str], deadline_s: object) -> Request:
@@ -175,6 +180,10 @@ def _check(pod: Object, kind: GroupKind) -> None:
         raise InvalidJob(f"metadata.annotations[{labels.LABEL_BRIDGE_GROUP}]", "must be Job or Pod")
     if spec.get("nodeName"):
         raise InvalidJob("spec.nodeName", "Slurm chooses the Node: leave it out")
+    grace = spec.get("terminationGracePeriodSeconds")
+    if isinstance(grace, int) and grace > LONGEST_GRACE_S:
+        reason = f"must be {LONGEST_GRACE_S} at most, since Slurm has given the Node away by then, not {grace}"
+        raise InvalidJob("spec.terminationGracePeriodSeconds", reason)
     if spec.get("resourceClaims"):
         raise InvalidJob("spec.resourceClaims", "Slurm allocates no devices of resource claims: request extended ones")
     if kind is GroupKind.POD:

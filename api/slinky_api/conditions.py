@@ -352,6 +352,7 @@ class Reason(StrEnum):
     SUBMITTED_AGAIN = "SubmittedAgain"
     END_NOT_SEEN = "EndNotSeen"
     ALLOCATION_TOO_LARGE = "AllocationTooLarge"
+    COMPONENT_ENDED = "ComponentEnded"
     COMPLETED = "Completed"
     NON_ZERO_EXIT_CODE = "NonZeroExitCode"
     HOLD_REFUSED = "HoldRefused"

@@ -109,6 +109,9 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
             "nodes",
             "cancelled (`AllocationTooLarge`)",
         ),
+        Limit(
+            f"{_KINDS}.slurmjob.kind:MAX_COMPONENTS", "components of a job without a script", "components", "refused"
+        ),
         Limit("slinky_operator.jobs.environment:LARGEST", "environment of a SlurmJob", "characters", "refused"),
         Limit(
             "slinky_operator.slurm.slurmd.launch:LONGEST_COMMAND",

@@ -7,10 +7,11 @@ that has failed. What such a job asks for otherwise is read as for any other job
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from slinky_api.v1alpha1.slurmjob.kind import ExternalJob, JobComponent
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.refusal import InvalidJob
 from slurm_client import JobSpec
@@ -73,6 +74,12 @@ PARAMETERS: Final[Mapping[str, str]] = {
 }
 """Parameters that such a job has not, and why."""
 
+OF_ALL: Final = ("begin_time", "deadline", "dependency", "hold")
+"""Parameters that a component has not: Slurm starts all of them together."""
+
+ONCE: Final = ("dependency", "hold", "licenses", "mail_type")
+"""Parameters that the first component has for all: the others start with it, and Slurm would count them again."""
+
 FLAGS: Final[Mapping[str, str]] = {"EXPEDITED_REQUEUE": _NO_AGAIN, "STEPMGR_ENABLED": _NOTHING_RUNS}
 """Words of parameters.flags that such a job has not, and why."""
 
@@ -97,6 +104,40 @@ def check(spec: SlurmJobSpec) -> None:
     for word in words if isinstance(words, list) else ():
         if word in FLAGS:
             raise InvalidJob("spec.parameters.flags", f"{word} cannot be set beside spec.external: {FLAGS[word]}")
+
+
+def parts(spec: SlurmJobSpec, external: ExternalJob | None) -> Iterator[SlurmJobSpec]:
+    """Give the spec of each component of a job, with what it has of the whole; nothing for a job without components."""
+    common = dict(spec.parameters)
+    for component in (external.components if external is not None else None) or ():
+        own = {name: getattr(component, name) for name in component.model_fields_set}
+        own |= {"tasks": component.tasks, "cpus_per_task": component.cpus_per_task}
+        yield spec.model_copy(update={**own, "parameters": {**common, **component.parameters}})
+        common = {name: value for name, value in common.items() if name not in ONCE}
+
+
+def check_component(component: JobComponent) -> None:
+    """Refuse in one component what counts for all of them.
+
+    Raises
+    ------
+    InvalidJob
+        With the field and the reason.
+    """
+    for name in OF_ALL:
+        if name in component.parameters:
+            raise InvalidJob(f"spec.parameters.{name}", "counts for all components: write it into spec.parameters")
+
+
+def in_component(error: InvalidJob, number: int, component: JobComponent) -> InvalidJob:
+    """Return what is wrong with a component with the path of its own field, if that has it."""
+    words = error.field.split(".")
+    fields = component.model_dump(by_alias=True, exclude_unset=True)
+    name = words[1] if len(words) > 1 else ""
+    is_own = name in fields and (name != "parameters" or words[-1] in component.parameters)
+    if words[0] != "spec" or not is_own:
+        return error
+    return type(error)(".".join(("spec", "external", f"components[{number}]", *words[1:])), error.reason)
 
 
 def without_script(job: JobSpec) -> JobSpec:

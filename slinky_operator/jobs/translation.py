@@ -55,12 +55,15 @@ class Submission:
         Lines and fields that change nothing about the job, with the reason.
     array
         The tasks of the job, if it is an array.
+    components
+        The parts of a job that has such, of which `job` is the first.
     """
 
     job: JobSpec
     conflicts: tuple[Conflict, ...]
     without_effect: tuple[str, ...]
     array: Array | None = None
+    components: tuple[JobSpec, ...] = ()
 
 
 def translate(

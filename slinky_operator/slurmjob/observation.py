@@ -12,7 +12,7 @@ from typing import Final
 from slinky_api.conditions import Reason, SlurmJobCondition, find, is_true
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobLogPod, JobLogStatus, SlurmJob
-from slinky_operator.jobs import tenants
+from slinky_operator.jobs import external, tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.cache.store import Indexer, Store
@@ -32,6 +32,7 @@ from slinky_operator.slurmjob.model.snapshot import Obstacle, Snapshot
 from slinky_operator.slurmjob.model.stages import late_calls
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.translations import Translations
+from slurm_client import JobSpec
 
 CLUSTER_OF_JOB: Final = "cluster of job"
 """Index of the SlurmJob cache over `<namespace>/<cluster>`; of those whose job has not ended."""
@@ -93,6 +94,26 @@ def _waits_without_fault(job: SlurmJob, granted: tenants.Grant | tenants.Refused
     if isinstance(granted, tenants.Refused):
         return known.reason in _OBSTACLES | {Reason.JOBS_NOT_ALLOWED}
     return obstacle is not None and known.reason in _OBSTACLES
+
+
+def _restricted(job: SlurmJob, submission: Submission, granted: tenants.Grant | tenants.Refused) -> tuple[JobSpec, ...]:
+    """The components of a job within what is granted.
+
+    Raises
+    ------
+    InvalidJob
+        One of them is not.
+    """
+    given = (job.spec.external.components if job.spec.external is not None else None) or ()
+    if not isinstance(granted, tenants.Grant):
+        return submission.components
+    found: list[JobSpec] = []
+    for number, (component, wanted) in enumerate(zip(given, submission.components, strict=True)):
+        try:
+            found.append(tenants.restrict(wanted, granted))
+        except InvalidJob as error:
+            raise external.in_component(error, number, component) from None
+    return tuple(found)
 
 
 Decided = tuple[Submission | InvalidJob | None, JobLogStatus | None]
@@ -228,9 +249,10 @@ class Observer:
                 name = secrets.token_hex(output_path.NAME_BYTES)
                 wanted, logs = output_path.decide(shown, wanted, submission.array, logs, not_served, name)
             dependencies.check(wanted.dependency, is_waiting=bool(job.spec.depends_on))
+            components = _restricted(job, submission, granted)
         except InvalidJob as error:
             return error, logs
-        return replace(submission, job=wanted), logs
+        return replace(submission, job=wanted, components=components), logs
 
     def _not_served(self, cluster: Cluster | None, partition: str | None) -> str:
         """Why a job must not write to the folder of the job log server."""

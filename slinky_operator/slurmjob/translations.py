@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
+from slinky_operator.jobs import external
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission, translate
 from slinky_operator.kube.ports import Getter
@@ -108,12 +109,30 @@ class Translations:
 
 def _translated(job: SlurmJob, user: str, now: datetime) -> tuple[Submission | InvalidJob, int]:
     try:
-        found = translate(job.spec, name=job.name, user=user, now=now, is_external=job.spec.external is not None)
+        found = _of_parts(job, user, now) or translate(
+            job.spec, name=job.name, user=user, now=now, is_external=job.spec.external is not None
+        )
     except InvalidJob as error:
         # The frames that an error holds hold all that was read so far.
         error.__traceback__ = error.__context__ = None
         return error, _weigh(str(error))
     return found, _weigh(found)
+
+
+def _of_parts(job: SlurmJob, user: str, now: datetime) -> Submission | None:
+    """The submission of a job with components; None for one that has none."""
+    given = (job.spec.external.components if job.spec.external is not None else None) or ()
+    found: list[Submission] = []
+    for number, spec in enumerate(external.parts(job.spec, job.spec.external)):
+        try:
+            external.check_component(given[number])
+            found.append(translate(spec, name=job.name, user=user, now=now, is_external=True))
+        except InvalidJob as error:
+            raise external.in_component(error, number, given[number]) from None
+    if not found:
+        return None
+    idle = dict.fromkeys(words for one in found for words in one.without_effect)
+    return replace(found[0], without_effect=tuple(idle), components=tuple(one.job for one in found))
 
 
 def _weigh(value: Any) -> int:

@@ -33,8 +33,8 @@ async def ended(access: SlurmAccess, job: SlurmJob, request: Request) -> Plan:
     try:
         _ = await access.key(request.cluster)
         wanted = requests.wanted(job, request.submission, request.ready, 0)
-        slurm_calls.check_release(client, wanted)
-        sent = await client.submission_request(wanted, timeout=slurm_calls.TIMEOUT)
+        slurm_calls.check_release(client, wanted[0])
+        sent = await client.submission_request(wanted if len(wanted) > 1 else wanted[0], timeout=slurm_calls.TIMEOUT)
     except KeyUnknown as error:
         return Plan(news=Note(Reason.KEY_PENDING, str(error)), wake=KEY_VALID_S)
     except slurm_calls.REFUSALS as error:

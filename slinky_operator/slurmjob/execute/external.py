@@ -53,15 +53,21 @@ async def ask_allocation(
     found = None
     try:
         if client is not None and begun is not None:
-            record = await client.job(seen.job_id, timeout=slurm_calls.TIMEOUT)
+            parts = await client.job_parts(seen.job_id, timeout=slurm_calls.TIMEOUT)
             mark = Mark(snapshot.job.uid, begun.attempt)
             # A record of another start, or of another job, is no answer: the list of jobs will say more.
-            if allocations.is_of(record, mark, snapshot.job.status.user or "", seen):
-                found = allocations.of(record.details.resources, record.gres_detail)
+            if allocations.is_of(parts, mark, snapshot.job.status.user or "", seen):
+                found = allocations.of_parts(parts, _count(snapshot))
     except SlurmError as error:
         logger.info("%s/%s: its nodes are not known: %s", snapshot.job.namespace, snapshot.job.name, error)
     memory.allocation_again = None if found is not None else now() + timedelta(seconds=RETRY_S)
     return replace(snapshot, allocation=found, allocation_again=memory.allocation_again)
+
+
+def _count(snapshot: Snapshot) -> int:
+    """How many components the job has; 0 for one without."""
+    external = snapshot.job.spec.external
+    return len(external.components or ()) if external is not None else 0
 
 
 async def is_still_ours(client: SlurmClient, snapshot: Snapshot, job_id: int) -> bool:

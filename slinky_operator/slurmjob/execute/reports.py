@@ -60,6 +60,7 @@ _WARNED: Final = frozenset(
         Reason.CANCEL_REFUSED,
         Reason.ACCOUNTING_DOWN,
         Reason.ALLOCATION_TOO_LARGE,
+        Reason.COMPONENT_ENDED,
     }
 )
 """Reasons that are worth an Event although Slurm has the job, or had it."""

@@ -123,18 +123,20 @@ def was_not_sent(error: SlurmError) -> bool:
     return isinstance(error, errors.Unreachable) and not error.sent
 
 
-async def submit(client: SlurmClient, user: str, key: SigningKey | None, job: JobSpec) -> SubmittedJob:
-    """Submit a job as its user.
+async def submit(client: SlurmClient, user: str, key: SigningKey | None, jobs: Sequence[JobSpec]) -> SubmittedJob:
+    """Submit a job, or the components of one, as its user.
 
     Raises
     ------
     SlurmError
         One for which `is_refusal`, or `was_not_sent`, if there is no job; any other leaves that open.
     """
-    check_release(client, job)
+    check_release(client, jobs[0])
     view = as_user(client, user, key)
     try:
-        return await view.submit_job(job, timeout=TIMEOUT)
+        if len(jobs) > 1:
+            return await view.submit_het_job(jobs, timeout=TIMEOUT)
+        return await view.submit_job(jobs[0], timeout=TIMEOUT)
     finally:
         await view.close()
 

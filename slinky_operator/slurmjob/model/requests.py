@@ -24,8 +24,10 @@ DRY_RUN: Final = "DryRun"
 """State of a dry run that has come to its end."""
 
 
-def wanted(job: SlurmJob, submission: Submission, ready: dependencies.Ready, attempt: int) -> JobSpec:
-    """The job as Slurm is asked for it: with its mark, and the numbers of those that it waits for.
+def wanted(job: SlurmJob, submission: Submission, ready: dependencies.Ready, attempt: int) -> tuple[JobSpec, ...]:
+    """The job, or each of its components, as Slurm is asked for it: with its mark, and what it waits for.
+
+    Slurm starts components together, so the first one alone waits for other jobs.
 
     Parameters
     ----------
@@ -38,9 +40,11 @@ def wanted(job: SlurmJob, submission: Submission, ready: dependencies.Ready, att
     attempt
         Which submission it is.
     """
-    asked = submission.job
-    dependency = dependencies.joined(asked.dependency, ready.text)
-    return replace(asked, extra=Mark(job.uid, attempt).text, dependency=dependency)
+    mark = Mark(job.uid, attempt).text
+    first, *others = submission.components or (submission.job,)
+    dependency = dependencies.joined(first.dependency, ready.text)
+    first = replace(first, extra=mark, dependency=dependency)
+    return first, *(replace(one, extra=mark) for one in others)
 
 
 def shown(request: SubmissionRequest) -> JobRequest:

@@ -48,14 +48,23 @@ class Submission(Operations):
         answer = await self._session.call("post_job_submit", body=body, timeout=timeout)
         return self._submitted(answer, "/job/submit")
 
-    async def submission_request(self, spec: JobSpec, *, timeout: float | None = None) -> SubmissionRequest:
+    async def submission_request(
+        self, spec: JobSpec | Sequence[JobSpec], *, timeout: float | None = None
+    ) -> SubmissionRequest:
         """
-        Return the request with which :meth:`submit_job` would submit a batch job, and submit nothing.
+        Return the request with which :meth:`submit_job` would submit a job, and submit nothing.
+
+        Several are the components of a heterogeneous job, as for :meth:`submit_het_job`.
 
         The server is asked for its data parser, if that is not known yet, and for nothing else: whether Slurm would
         take the job stays open. No token is a part of what is returned.
         """
-        body = await self._batch(spec, timeout)
+        if isinstance(spec, JobSpec):
+            body = await self._batch(spec, timeout)
+        else:
+            components = submissions.components(spec)
+            await self._fit(components, timeout)
+            body = {"jobs": components}
         request, content = await self._session.prepared("post_job_submit", body=body, timeout=timeout)
         return SubmissionRequest(request.method, request.path, content.decode())
 

@@ -28,8 +28,10 @@ class BlockingSubmission(Blocking):
         """Submit a batch job, or an external one."""
         return self._wait(self._submission.submit_job(spec, timeout=timeout))
 
-    def submission_request(self, spec: JobSpec, *, timeout: float | None = None) -> SubmissionRequest:
-        """Return the request with which :meth:`submit_job` would submit a batch job, and submit nothing."""
+    def submission_request(
+        self, spec: JobSpec | Sequence[JobSpec], *, timeout: float | None = None
+    ) -> SubmissionRequest:
+        """Return the request with which :meth:`submit_job` would submit a job, and submit nothing."""
         return self._wait(self._submission.submission_request(spec, timeout=timeout))
 
     def submit_het_job(self, specs: Sequence[JobSpec], *, timeout: float | None = None) -> SubmittedJob:

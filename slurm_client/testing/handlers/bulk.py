@@ -16,8 +16,9 @@ from typing_extensions import override
 from slurm_client.testing.answers import encode
 from slurm_client.testing.answers.calls import Call, Reply, error
 from slurm_client.testing.handlers.cluster import Operations
+from slurm_client.testing.handlers.jobs import without_external
 from slurm_client.testing.refusals import ACCESS_DENIED, ALREADY_DONE, INVALID_JOB, INVALID_NODE, NODES_BUSY, Refusal
-from slurm_client.testing.slurmctld import arrays
+from slurm_client.testing.slurmctld import arrays, external
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -65,7 +66,10 @@ class BulkOperations(Operations):
         if not components:
             return await super()._post_job_submit(call)
         script = call.body.get("script") or components[0].get("script")
-        if not script:
+        is_external = all(map(external.is_wished, components))
+        if is_external and (unknown := without_external(call.version)):
+            return unknown
+        if not (script or is_external):
             raise Refusal(
                 _SCRIPT_MISSING,
                 "Refusing HetJob submission without batch script or empty batch script for first component",
@@ -78,10 +82,7 @@ class BulkOperations(Operations):
         unknown = [each for each in components if each.get("partition", "") not in {"", *self.world.partitions}]
         if unknown:
             raise Refusal(2000, "HetJob submission failed")
-        jobs = [self.world.submit(each, user) for each in components]
-        for offset, job in enumerate(jobs):
-            self.world.jobs[job.id] = replace(self.world.jobs[job.id], het_job_id=jobs[0].id, het_job_offset=offset)
-        return jobs[0]
+        return self.world.submit_together(components, user)
 
     async def _post_job_allocate(self, call: Call) -> Reply:
         body = call.body or {}

@@ -95,7 +95,7 @@ class JobHandlers(Answers):
         array, _, task = text.partition("_")
         if not task:
             own = int(text)
-            return [job.id for job in self.world.jobs.values() if job.array_job_id == own] or [own]
+            return [job.id for job in self.world.jobs.values() if own in {job.array_job_id, job.het_job_id}] or [own]
         if task.startswith("["):
             # Those that wait together have the number of the array.
             return [int(array)]
@@ -172,8 +172,8 @@ class JobHandlers(Answers):
         body = call.body or {}
         wishes = body.get("job") or {}
         has_script, is_external = bool(body.get("script") or wishes.get("script")), external.is_wished(wishes)
-        if is_external and external.FLAG not in wire.words(call.version, "JobDescMsgFlagsItem"):
-            return Reply(status=500, errors=[error(FLAGS_INVALID, f'Unknown flag "{external.FLAG}"')])
+        if is_external and (unknown := without_external(call.version)):
+            return unknown
         if not (has_script or is_external):
             return Reply(status=422, errors=[error(9000, 'Populated "script" field is required for job submission')])
         job = self.world.submit(wishes, call.user, has_script=has_script)
@@ -202,6 +202,13 @@ class JobHandlers(Answers):
         return Reply(
             {"nodes": [encode.layout(self.world.nodes[name], known.get(name), devices.get(name, "")) for name in names]}
         )
+
+
+def without_external(version: str) -> Reply | None:
+    """Refuse an external job of a data parser that does not know such; ``None`` of one that does."""
+    if external.FLAG in wire.words(version, "JobDescMsgFlagsItem"):
+        return None
+    return Reply(status=500, errors=[error(FLAGS_INVALID, f'Unknown flag "{external.FLAG}"')])
 
 
 def _not_killed(job_id: int, number: int) -> dict[str, Any]:

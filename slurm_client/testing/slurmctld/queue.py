@@ -54,6 +54,8 @@ class Queue(Arranged):
         """Whether nothing starts for the moment."""
         self._too_large: set[tuple[int | None, int | None, str, str]] = set()
         """Wishes for which there is no room."""
+        self._taken: set[str] = set()
+        """Nodes of other components of the heterogeneous job that is being started: none shares a node."""
 
     # what users do
 
@@ -113,6 +115,22 @@ class Queue(Arranged):
         )
         self.schedule()
         return self.jobs[job_id]
+
+    def submit_together(self, components: list[dict[str, Any]], user: str) -> Job:
+        """Take all components of a heterogeneous job, or none; they start together, or not yet."""
+        kept, self._at_rest = dict(self.jobs), True
+        try:
+            has_script = not all(map(external.is_wished, components))
+            jobs = [self.submit(each, user, has_script=has_script) for each in components]
+        except Refusal:
+            _restore(self.jobs, kept)
+            raise
+        finally:
+            self._at_rest = False
+        for offset, job in enumerate(jobs):
+            self.jobs[job.id] = replace(self.jobs[job.id], het_job_id=jobs[0].id, het_job_offset=offset)
+        self.schedule()
+        return self.jobs[jobs[0].id]
 
     def _usual_limit(self, partition: str) -> Any:
         found = self.partitions[partition]
@@ -222,7 +240,10 @@ class Queue(Arranged):
             job = self._look_at_dependency(self.jobs[job_id])
             if job.hold or not job.priority or job.dependency:
                 continue
-            self._start_tasks(job) if job.array_tasks else self._start(job)
+            if job.het_job_id is not None:
+                self._start_together(job)
+            else:
+                self._start_tasks(job) if job.array_tasks else self._start(job)
 
     def _look_at_dependency(self, job: Job) -> Job:
         if not job.dependency:
@@ -271,10 +292,31 @@ class Queue(Arranged):
         else:
             self._begin(job, places)
 
+    def _start_together(self, leader: Job) -> None:
+        """Start all components of a heterogeneous job, each on nodes that no other one has, or none."""
+        parts = [job for job in self.jobs.values() if job.het_job_id == leader.het_job_id]
+        if leader.het_job_offset or not all(job.is_pending and not job.hold for job in parts):
+            return
+        jobs, nodes = dict(self.jobs), dict(self.nodes)
+        try:
+            for job in parts:
+                self._too_large.clear()
+                self._start(self.jobs[job.id])
+                if self.jobs[job.id].is_pending:
+                    _restore(self.jobs, jobs)
+                    _restore(self.nodes, nodes)
+                    self._wait(leader, "Resources")
+                    return
+                self._taken.update(self.jobs[job.id].nodes)
+        finally:
+            self._taken.clear()
+            self._too_large.clear()
+
     def _start_external(self, job: Job) -> None:
         """Start a job that gets CPUs, memory and devices by its tasks."""
         if job.max_nodes is None and not job.required_nodes:
-            found = external.packed(job, self.nodes.values(), self._holding)
+            free = (node for node in self.nodes.values() if node.name not in self._taken)
+            found = external.packed(job, free, self._holding)
             places = {name: devices for name, (_, devices) in found.items()} if found is not None else None
             tasks = {name: count for name, (count, _) in found.items()} if found is not None else {}
         else:
@@ -312,7 +354,7 @@ class Queue(Arranged):
         found: dict[str, str] = {}
         for name in names:
             node = self.nodes.get(name)
-            if node is None or not node.is_usable or node.cpus - node.alloc_cpus < cpus:
+            if node is None or not node.is_usable or node.cpus - node.alloc_cpus < cpus or name in self._taken:
                 continue
             if not external.is_for(node, job):
                 continue
@@ -358,6 +400,11 @@ def uid_of(user: str) -> int:
 def ends_jobs(signal: str | None) -> bool:
     """Whether a cancellation with this signal, or with none, ends a job."""
     return signal is None or signal.upper() in {"KILL", "SIGKILL", "9"}
+
+
+def _restore(table: dict[Any, Any], kept: dict[Any, Any]) -> None:
+    table.clear()
+    table.update(kept)
 
 
 def _tres(counts: dict[str, int]) -> str:

@@ -253,6 +253,26 @@ def test_a_job_does_not_become_one_without_a_script_and_its_end_is_said_once(job
     assert jobs.change("pods", suspend=True, external={"ended": {"exitCode": 3}}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("cpusPerTask", 1), ("gres", "gpu:1"), ("memory", "1G"), ("nodes", 2), ("tasks", 2)]
+)
+def test_what_each_component_asks_for_is_refused_beside_components(jobs: Jobs, field: str, value: Any) -> None:
+    answer = jobs.create(script=None, external={"components": [{"tasks": 1}, {"tasks": 2}]}, **{field: value})
+    assert (answer.status_code, f"spec.{field}" in answer.text) == (422, True)
+    assert "write it into each component" in answer.text, answer.text
+
+
+def test_components_are_bounded_and_stay_as_they_are(jobs: Jobs) -> None:
+    parts: list[dict[str, Any]] = [{"tasks": 1, "parameters": {"memory_per_cpu": 1}}, {"tasks": 2, "features": "a"}]
+    for wrong in ([{}], [{}] * 33, [{}, {"tasks": 0}]):
+        assert jobs.create(script=None, external={"components": wrong}).status_code in {400, 422}
+    jobs.create("gang", script=None, external={"components": parts}, features="b").raise_for_status()
+    for other in (None, parts[::-1], [parts[0], {**parts[1], "features": "b"}]):
+        answer = jobs.change("gang", external={"components": other})
+        assert (answer.status_code, "components is immutable" in answer.text) == (422, True), answer.text
+    assert jobs.change("gang", external={"ended": {"exitCode": 0}}).status_code == 200
+
+
 def test_an_allocation_is_bounded(jobs: Jobs) -> None:
     jobs.create(**EXTERNAL).raise_for_status()
     nodes = [{"node": f"k-{number}", "cpus": 1} for number in range(1025)]

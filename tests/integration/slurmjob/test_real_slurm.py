@@ -30,6 +30,11 @@ from tests.support.slurm_jobs import JobWorld, Killed, until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
+# Components of a heterogeneous job are started by the backfill scheduler alone.
+CONF = """MinJobAge=2
+GresTypes=gpu
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1"""
+
 PATIENCE = 120
 USER = "daemon"
 LONG = "sleep 600"
@@ -46,7 +51,7 @@ def mariadb() -> Iterator[MariadbHost]:
 def slurm(request: pytest.FixtureRequest, mariadb: MariadbHost) -> Iterator[AccountingHost]:
     series: str = request.param
     database = mariadb.database(f"jobs{series.replace('.', '')}")
-    with AccountingHost(ensure(series), database=database, extra_conf="MinJobAge=2\nGresTypes=gpu") as host:
+    with AccountingHost(ensure(series), database=database, extra_conf=CONF) as host:
         host.add_node("w-0", cpus=16, features=("all", "stays"), wait=False)
         host.add_node("w-1", cpus=2, features=("all", "lost"))
         host.wait_for(lambda: host.node_is_up("w-0"), "node w-0 registers")
@@ -545,6 +550,33 @@ async def test_jobs_without_a_script(slurm: AccountingHost, world: World) -> Non
     shown = await command(slurm, "sacct", "-n", "-P", "-X", "-j", number, "-o", "state%10,derivedexitcode,comment")
     state, code, comment = shown.strip().split("|")
     assert (state.partition(" ")[0], code, comment) == ("CANCELLED", "3:0", "pod a")
+
+
+async def test_components_of_a_job_without_a_script(slurm: AccountingHost, world: World) -> None:
+    if not await external_nodes(slurm):
+        return
+    driver = {"cpusPerTask": 2, "parameters": {"tres_per_task": "gres/gpu=2"}}
+    parts = {"components": [driver, {"tasks": 2}]}
+    common: dict[str, Any] = {"script": None, "features": "k8s", "time": "10", "parameters": {"memory_per_cpu": 10}}
+    world.job("parts", external=parts, **common)
+    async with world.working():
+        await world.reaches("parts", "Running")
+        assert world.status("parts")["allocation"] == [
+            {"component": 0, "node": "k-0", "cpus": 2, "memory": 0, "gres": ["gpu:2(IDX:0-1)"]},
+            {"component": 1, "node": "k-1", "cpus": 2, "memory": 0, "gres": []},
+        ]
+        number = world.status("parts")["jobId"]
+        world.job("parts", external={**parts, "ended": {"exitCode": 3, "comment": "pod a"}})
+        await world.reaches("parts", "NonZeroExitCode")
+        assert await asyncio.to_thread(slurm.job_state, number + 1) == "CANCELLED"
+        world.job("broken", external=parts, **common)
+        await world.reaches("broken", "Running")
+        _ = await command(slurm, "scancel", f"{world.status('broken')['jobId']}+1")
+        await world.reaches("broken", "Cancelled")
+        async with asyncio.timeout(PATIENCE):
+            await until(lambda: world.status("parts").get("recorded"))
+    shown = await command(slurm, "sacct", "-n", "-P", "-X", "-j", str(number), "-o", "jobid,derivedexitcode,comment")
+    assert shown.split() == [f"{number}+0|3:0|pod", "a", f"{number}+1|3:0|pod", "a"]
 
 
 async def test_a_number_that_a_crash_has_given_to_another_job_is_left_alone(

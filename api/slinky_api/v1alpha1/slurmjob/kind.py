@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from slinky_api.resource import Column, Resource
 from slinky_api.v1alpha1.cluster.jobs import JobUser
 from slinky_api.v1alpha1.common import CONDITIONS, GROUP, VERSION, ApiModel, ApiObject, Condition, ObjectMeta
-from slinky_api.v1alpha1.fields import DnsLabel, DnsSubdomain, Namespace
+from slinky_api.v1alpha1.fields import AnyMap, DnsLabel, DnsSubdomain, Namespace
 from slinky_api.v1alpha1.rules import Text, cel
 from slinky_api.v1alpha1.slurmjob.files import (
     MAX_COPIES,
@@ -18,7 +18,7 @@ from slinky_api.v1alpha1.slurmjob.files import (
     JobResults,
     JobVolume,
 )
-from slinky_api.v1alpha1.slurmjob.submission import ONE_LINE, SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob.submission import ONE_LINE, JobText, NumberOrText, SlurmJobSpec
 
 SLURMJOB: Final = Resource(
     group=GROUP,
@@ -54,6 +54,10 @@ MAX_TASKS: Final = 4096
 
 MAX_ALLOCATION: Final = 1024
 """Nodes of an external job."""
+
+
+MAX_COMPONENTS: Final = 32
+"""Components of an external job."""
 
 
 class JobDependency(ApiModel):
@@ -109,6 +113,10 @@ _OF_SCRIPTS: Final = {
 """Fields that mean nothing to a job without a script, and why."""
 
 
+OF_COMPONENTS: Final = ("cpusPerTask", "gres", "memory", "nodes", "tasks")
+"""Fields that a job with components has in each of them only."""
+
+
 def _of_external() -> list[dict[str, JsonValue]]:
     """A rule for each field that a job without a script has not, and one that keeps jobs from becoming such."""
     rules = [
@@ -118,8 +126,17 @@ def _of_external() -> list[dict[str, JsonValue]]:
     again = "cannot be set beside external: what runs on its nodes is not there for another job; create a SlurmJob"
     limit = "!has(self.external) || !has(self.backoffLimit) || self.backoffLimit == 0"
     stays = "external cannot be added or taken away: a submitted job cannot be changed; create another SlurmJob"
+    parts = [
+        cel(
+            f"!has(self.external) || !has(self.external.components) || !has(self.{name})",
+            "cannot be set beside external.components: write it into each component",
+            field=f".{name}",
+        )
+        for name in OF_COMPONENTS
+    ]
     return [
         *rules,
+        *parts,
         cel(limit, again, field=".backoffLimit"),
         cel("has(self.external) == has(oldSelf.external)", stays, field=".external"),
     ]
@@ -138,6 +155,27 @@ class JobEnd(ApiModel):
     """What Slurm's accounting keeps as the comment of the job."""
 
 
+class JobComponent(ApiModel):
+    """A part of an external job that asks for other things than its other parts. What it sets wins over the spec."""
+
+    tasks: Annotated[int, Field(ge=1, le=2**20)] = 1
+    """Number of tasks."""
+    cpus_per_task: Annotated[int, Field(ge=1, le=2**20)] = 1
+    """CPUs of each task."""
+    nodes: NumberOrText | None = None
+    """How many nodes: 2, 2-4, or one of 1,2,4."""
+    memory: NumberOrText | None = None
+    """Memory on each node in MiB, or with a unit."""
+    gres: JobText | None = None
+    """Generic resources of each node: gpu:2,shard:1."""
+    features: JobText | None = None
+    """Features that its nodes must have. Default: those of the spec."""
+    partition: JobText | None = None
+    """Its partition, or several with commas between them. Default: that of the spec."""
+    parameters: AnyMap = Field(default_factory=dict)
+    """The rest, as in the spec, whose own parameters count where these have none of the name."""
+
+
 class ExternalJob(ApiModel):
     """A job without a script: Slurm gives it nodes, and something else runs there. Needs Slurm 26.05.3 or newer."""
 
@@ -145,16 +183,25 @@ class ExternalJob(ApiModel):
         json_schema_extra={
             "x-kubernetes-validations": [
                 cel(
+                    "has(self.components) == has(oldSelf.components) && "
+                    "(!has(self.components) || self.components == oldSelf.components)",
+                    "components is immutable: a submitted job cannot be changed; create another SlurmJob",
+                    field=".components",
+                ),
+                cel(
                     "!has(oldSelf.ended) || (has(self.ended) && self.ended == oldSelf.ended)",
                     "ended cannot be changed: the job ends as was said first",
                     field=".ended",
-                )
+                ),
             ]
         }
     )
 
     ended: JobEnd | None = None
     """Set once, when the work has ended: Slurm ends the job, and its state is Succeeded or Failed by the exit code."""
+    components: Annotated[tuple[JobComponent, ...], Field(min_length=2, max_length=MAX_COMPONENTS)] | None = None
+    """Parts that ask for different things: one heterogeneous job, whose parts Slurm starts together. Default: the job
+    is one part, as the spec says."""
 
 
 class JobLogPod(ApiModel):
@@ -321,8 +368,10 @@ class JobRequest(ApiModel):
 
 
 class JobAllocation(ApiModel):
-    """What an external job was given on one node."""
+    """What an external job, or a component of it, was given on one node."""
 
+    component: Annotated[int, Field(ge=0, lt=MAX_COMPONENTS)] | None = None
+    """Which component has it, from 0 on; absent if the job has none."""
     node: Annotated[str, Field(max_length=255)]
     """Name of the node in Slurm."""
     cpus: int
@@ -386,8 +435,8 @@ class SlurmJobStatus(ApiModel):
     request: JobRequest | None = None
     """With spec.dryRun, the request that would have been sent."""
     allocation: Annotated[tuple[JobAllocation, ...], Field(max_length=MAX_ALLOCATION)] | None = None
-    """Of an external job that runs, or has run: what it was given on each node, in Slurm's order of nodes. It does not
-    change while the job runs."""
+    """Of an external job that runs, or has run: what it was given on each node, by component, in Slurm's order of
+    nodes. It does not change while the job runs."""
     recorded: bool | None = None
     """Of an external job whose end was said: whether Slurm's accounting has the exit code and the comment; false once
     the operator has given up. Absent until then, and where the Cluster has no accounting."""

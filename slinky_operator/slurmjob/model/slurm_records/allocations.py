@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from slinky_api.v1alpha1.slurmjob.kind import MAX_ALLOCATION, JobAllocation
-from slinky_operator.slurmjob.model.slurm_records.marks import Mark
+from slinky_operator.slurmjob.model.slurm_records.marks import Mark, number_of
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slurm_client.models import Job, JobResources
 
@@ -35,25 +35,55 @@ _NONE: Final = re.compile(r":0(\(|$)")
 _STARTING: Final = frozenset({"CONFIGURING", "POWER_UP_NODE", "COMPLETING"})
 
 
-def is_of(record: Job, mark: Mark, user: str, seen: Seen) -> bool:
-    """Whether a record is that of the job as the list has it: it has the mark, and runs since then.
+def is_of(parts: Sequence[Job], mark: Mark, user: str, seen: Seen) -> bool:
+    """Whether records are those of the job as the list has it: they have the mark, and run since then.
 
     Parameters
     ----------
-    record
-        What slurmctld says under the number of the job.
+    parts
+        What slurmctld says under the number of the job: its record, or those of its components.
     mark, user
         Whose job it is to be.
     seen
         The job in the list.
     """
-    is_ours = record.extra == mark.text and record.user == user and record.id == seen.job_id
-    runs = record.state.base in {"RUNNING", "SUSPENDED"} and record.state.flags.isdisjoint(_STARTING)
-    return is_ours and runs and record.start_time == seen.start_time
+    starts = [record.start_time for record in parts if record.start_time is not None]
+    return (
+        len(starts) == len(parts) > 0
+        and min(starts) == seen.start_time
+        and all(_is_ours(record, mark, user, seen.job_id) for record in parts)
+    )
+
+
+def _is_ours(record: Job, mark: Mark, user: str, job_id: int) -> bool:
+    is_ours = record.extra == mark.text and record.user == user and number_of(record) == job_id
+    return is_ours and record.state.base in {"RUNNING", "SUSPENDED"} and record.state.flags.isdisjoint(_STARTING)
+
+
+def of_parts(parts: Sequence[Job], count: int) -> tuple[JobAllocation, ...] | None:
+    """What a job was given on each node, by component and in Slurm's order; None if that cannot be said.
+
+    Parameters
+    ----------
+    parts
+        The records of the job.
+    count
+        How many components it has; 0 for a job without.
+    """
+    ordered = sorted(parts, key=lambda record: record.het_job_offset or 0)
+    if [record.het_job_offset or 0 for record in ordered] != list(range(max(1, count))):
+        return None
+    found: list[JobAllocation] = []
+    for number, record in enumerate(ordered):
+        given = of(record.details.resources, record.gres_detail)
+        if given is None:
+            return None
+        found += [one.model_copy(update={"component": number}) for one in given] if count else given
+    return tuple(found) if len(found) <= MAX_ALLOCATION else None
 
 
 def of(found: JobResources | None, devices: Sequence[str]) -> tuple[JobAllocation, ...] | None:
-    """What a job was given on each node, in Slurm's order; None if its record does not say it as a status can hold it.
+    """What one component was given on each node, in Slurm's order; None if its record does not say it.
 
     Parameters
     ----------

@@ -15,11 +15,15 @@ from typing import Final
 from slinky_api.v1alpha1.slurmjob.kind import MAX_TASKS, ArrayCounts, ArrayTasks
 from slinky_operator.jobs.phases import Phase, Reason, Shown, shown
 from slinky_operator.jobs.task_sets import Reader, TaskSet, union
+from slinky_operator.slurmjob.model.slurm_records import components
 from slurm_client.models import Job, JobRecord
 from slurm_client.notation import hostlist
 
 LONGEST: Final = 512
 """Characters of a text of Slurm's that is repeated."""
+
+LONGEST_LIST: Final = 65_536
+"""Characters of the list of nodes of one of several components that are read."""
 
 HELD_BY_USER: Final = "JobHeldUser"
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
@@ -62,6 +66,8 @@ class Seen:
     """Whether Slurm keeps it, or tasks of it, from starting, or from starting again."""
     is_cancelled: bool = False
     """Whether it, or a task of it, was cancelled."""
+    broken: Shown | None = None
+    """The end of a component of a heterogeneous job that others have outlived."""
 
     @property
     def is_finished(self) -> bool:
@@ -103,15 +109,18 @@ def of_queue(
         known = counted or ArrayCounts()
         array, noted = _counted(parts, known, tasks or ArrayTasks(), texts or Reader(), is_cancelled=is_cancelled)
         whole = _whole([one for _, one in parts], whole, array)
+    broken = None
+    if leader.het_job_id is not None:
+        whole, broken = components.whole([(job.end_time, one) for job, one in parts])
     starts = [job.start_time for job in jobs if job.start_time is not None]
     ends = [job.end_time for job in jobs if job.end_time is not None]
     return Seen(
-        job_id=leader.array_job_id or leader.id,
+        job_id=leader.array_job_id or leader.het_job_id or leader.id,
         shown=whole,
         user=leader.user[:LONGEST],
         account=leader.account[:LONGEST],
         partition=leader.partition[:LONGEST],
-        nodes=hostlist.shorten(leader.node_list, LONGEST),
+        nodes=_nodes(jobs if leader.het_job_id is not None else [leader]),
         slurm_reason=leader.state_reason[:LONGEST],
         submit_time=leader.submit_time,
         start_time=min(starts, default=None),
@@ -122,6 +131,7 @@ def of_queue(
         output=leader.standard_output_expanded[:LONGEST],
         is_held=any(job.hold or job.state_reason in _HELD for job in jobs),
         is_cancelled=noted.cancelled if noted is not None else is_cancelled,
+        broken=broken,
     )
 
 
@@ -155,13 +165,15 @@ def of_history(
         known = counted or ArrayCounts()
         array, noted = _counted(parts, known, tasks or ArrayTasks(), Reader(), is_cancelled=is_cancelled)
         whole = _whole([one for _, one in parts], whole, array)
+    if leader.het_job_id is not None:
+        whole, _ = components.whole([(record.end_time, one) for record, one in parts])
     return Seen(
-        job_id=leader.array_job_id or leader.id,
+        job_id=leader.array_job_id or leader.het_job_id or leader.id,
         shown=whole,
         user=leader.user[:LONGEST],
         account=leader.account[:LONGEST],
         partition=leader.partition[:LONGEST],
-        nodes=hostlist.shorten(leader.node_list, LONGEST),
+        nodes=_nodes(list(last.values()) if leader.het_job_id is not None else [leader]),
         slurm_reason=leader.state_reason[:LONGEST],
         submit_time=leader.submit_time,
         start_time=min((one.start_time for one, _ in parts if one.start_time is not None), default=None),
@@ -171,6 +183,12 @@ def of_history(
         tasks=noted,
         is_cancelled=noted.cancelled if noted is not None else is_cancelled,
     )
+
+
+def _nodes(parts: Sequence[Job | JobRecord]) -> str:
+    """The nodes of one record, or of the components of a heterogeneous job."""
+    ordered = sorted(parts, key=lambda part: part.het_job_offset or 0)
+    return hostlist.shorten(",".join(part.node_list[:LONGEST_LIST] for part in ordered if part.node_list), LONGEST)
 
 
 def _begun(record: JobRecord) -> float:

@@ -47,7 +47,7 @@ def done(job: SlurmJob, number: int) -> str:
     if external.end_of(job) is not None:
         return f"job {number} was cancelled, since its work has ended (spec.external.ended)"
     if not (job.deleting or _is_annotated(job)):
-        return f"job {number} was cancelled: it has more nodes than its status holds"
+        return f"job {number} was cancelled, since it is of no use any more"
     why = "since the SlurmJob is being deleted" if job.deleting else f"as {_SOURCE}"
     return f"job {number} was cancelled, {why}"
 

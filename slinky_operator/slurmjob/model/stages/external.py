@@ -86,9 +86,14 @@ def _too_large(snapshot: Snapshot) -> str:
     return f"Slurm gave it {count} nodes, and {most}" if count else ""
 
 
-def too_large(snapshot: Snapshot) -> Note | None:
-    """Why the job is cancelled; None if it is not."""
-    words = _too_large(snapshot) if snapshot.job.spec.external is not None else ""
+def unusable(snapshot: Snapshot, seen: Seen) -> Note | None:
+    """Why the job is cancelled although nobody has asked for that; None if it is not."""
+    if snapshot.job.spec.external is None:
+        return None
+    if seen.broken is not None:
+        words = f"a component of it has ended, and the others are of no use alone: {seen.broken.message}"
+        return Note(Reason.COMPONENT_ENDED, f"the job is cancelled: {words}")
+    words = _too_large(snapshot)
     return Note(Reason.ALLOCATION_TOO_LARGE, f"the job is cancelled: {words}") if words else None
 
 

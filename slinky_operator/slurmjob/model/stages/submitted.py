@@ -113,10 +113,10 @@ def shown(snapshot: Snapshot, seen: Seen) -> Plan:
     known = external.awaiting(seen) if is_new else seen
     if snapshot.job.status.job_id is None:
         return Plan(news=Record(known))
-    too_large = external.too_large(snapshot)
-    if too_large is not None or cancellation.is_asked(snapshot.job):
+    unusable = external.unusable(snapshot, seen)
+    if unusable is not None or cancellation.is_asked(snapshot.job):
         planned = holds_and_cancels.due(snapshot, OrderKind.CANCEL, known)
-        return replace(planned, news=with_note(planned.news, too_large)) if too_large is not None else planned
+        return replace(planned, news=with_note(planned.news, unusable)) if unusable is not None else planned
     planned = holds_and_cancels.held(snapshot, seen)
     return external.read(snapshot, seen, planned) if is_new else planned
 

@@ -155,3 +155,43 @@ async def test_the_exit_code_of_its_work_goes_into_accounting(slurm: SlurmClient
     for wrong in (-1, 256):
         with pytest.raises(errors.InvalidArgument, match="an exit code is 0 to 255"):
             _ = await slurm.db.update_job(job_id, derived_exit_code=wrong)
+
+
+async def test_components_start_together_and_end_with_the_first(fake: FakeSlurmrestd, slurm: SlurmClient) -> None:
+    await add(slurm, "k-0", 4, gpus=1)
+    await add(slurm, "k-1", 4)
+    driver = replace(SPEC, tasks=1, tres_per_task="gres/gpu=1")
+    blocked = (await slurm.submit_job(replace(SPEC, tasks=1, cpus_per_task=4, required_nodes=["k-1"]))).id
+    full = (await slurm.submit_job(replace(SPEC, tasks=1, cpus_per_task=4))).id
+    whole = (await slurm.submit_het_job([driver, SPEC])).id
+    parts = await slurm.job_parts(whole)
+    assert [(part.het_job_id, part.het_job_offset, str(part.state)) for part in parts] == [
+        (whole, 0, "PENDING"),
+        (whole, 1, "PENDING"),
+    ]
+    # Room for one component alone changes nothing.
+    await slurm.cancel_job(full)
+    parts = await slurm.job_parts(whole)
+    assert [(str(part.state), part.nodes) for part in parts] == [("PENDING", ()), ("PENDING", ())]
+    assert fake.world.nodes["k-0"].alloc_cpus == 0
+    await slurm.cancel_job(blocked)
+    # No two components share a node.
+    assert {str(part.state) for part in await slurm.job_parts(whole)} == {"PENDING"}
+    await add(slurm, "k-2", 4)
+    fake.world.schedule()
+    parts = await slurm.job_parts(whole)
+    assert [(str(part.state), part.nodes) for part in parts] == [("RUNNING", ("k-0",)), ("RUNNING", ("k-1", "k-2"))]
+    await slurm.cancel_job(whole)
+    assert {str(part.state) for part in await slurm.job_parts(whole)} == {"CANCELLED"}
+
+
+async def test_a_component_that_is_refused_leaves_nothing_behind(fake: FakeSlurmrestd, slurm: SlurmClient) -> None:
+    with pytest.raises(errors.SlurmError):
+        _ = await slurm.submit_het_job([SPEC, replace(SPEC, partition="nosuch")])
+    assert list(fake.world.jobs) == []
+
+
+async def test_the_request_of_components_is_shown(slurm: SlurmClient, fake: FakeSlurmrestd) -> None:
+    shown = await slurm.submission_request([SPEC, replace(SPEC, tasks=1)])
+    assert shown.body.startswith('{"jobs":[')
+    assert fake.calls("post_job_submit") == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -107,15 +108,16 @@ async def test_a_number_without_the_mark_is_another_job(world: JobWorld) -> None
     number = await world.submitted()
     mark, shown = marks.Mark("uid-team-hello", 0), records.of_queue([job := world.slurm.world.jobs[number]])
     assert shown is not None
-    assert allocations.is_of(job, mark, "alice", shown)
+    assert allocations.is_of([job], mark, "alice", shown)
     for wrong in (
         replace(job, extra="slurmjob.slinky.slurm.net/uid=other.0"),
         replace(job, user="bob"),
         replace(job, start_time=job.start_time and job.start_time + timedelta(seconds=1)),
         replace(job, state=type(job.state)("RUNNING", frozenset({"CONFIGURING"}))),
         replace(job, state=type(job.state)("PENDING", frozenset())),
+        replace(job, het_job_id=number + 1),
     ):
-        assert not allocations.is_of(wrong, mark, "alice", shown)
+        assert not allocations.is_of([wrong], mark, "alice", shown)
 
 
 @pytest.mark.parametrize(("code", "shown"), [(0, ("Succeeded", "Completed")), (3, ("Failed", "NonZeroExitCode"))])
@@ -233,6 +235,107 @@ async def test_a_number_that_was_given_to_another_job_is_not_cancelled(world: Jo
     assert world.slurm.calls("delete_job") == []
     assert world.slurm.world.jobs[number].is_running
     assert "JobCancelled" not in world.events.reasons()
+
+
+# components
+
+DRIVER: dict[str, Any] = {"tasks": 1, "cpusPerTask": 4, "parameters": {"memory_per_cpu": 100}}
+WORKERS: dict[str, Any] = {"tasks": 3, "parameters": {"memory_per_cpu": 10, "tres_per_task": "gres/gpu=1"}}
+
+
+def parts(world: JobWorld, number: int) -> list[Any]:
+    return [job for job in world.slurm.world.jobs.values() if job.het_job_id == number]
+
+
+async def runs_in_components(world: JobWorld, *components: dict[str, Any], **spec: Any) -> int:
+    world.job(script=None, external={"components": list(components or (DRIVER, WORKERS))}, **spec)
+    number = await world.submitted()
+    await world.until(lambda: world.status().get("state") == "Running")
+    return number
+
+
+async def test_components_are_one_job_and_each_says_what_it_was_given(world: JobWorld) -> None:
+    number = await runs_in_components(world, parameters={"nice": 3, "memory_per_cpu": 1, "licenses": "l:1"}, time="10")
+    assert world.status()["allocation"] == [
+        {"component": 0, "node": "k-1", "cpus": 4, "memory": 400, "gres": []},
+        {"component": 1, "node": "k-0", "cpus": 3, "memory": 30, "gres": ["gpu:a100:3(IDX:0-2)"]},
+    ]
+    assert world.status()["nodes"] == "k-1,k-0"
+    (sent,) = world.slurm.calls("post_job_submit")
+    assert sent.body is not None
+    jobs = sent.body["jobs"]
+    assert [(job["tasks"], job["cpus_per_task"], job["nice"]) for job in jobs] == [(1, 4, 3), (3, 1, 3)]
+    # Counted once, not for each component.
+    assert ["licenses" in job for job in jobs] == [True, False]
+    assert {job["extra"] for job in jobs} == {"slurmjob.slinky.slurm.net/uid=uid-team-hello.0"}
+    world.job(external={"components": [DRIVER, WORKERS], "ended": {"exitCode": 0}})
+    await world.until(lambda: is_over(world))
+    assert says(world) == ("Succeeded", "Completed")
+    assert {str(job.state) for job in parts(world, number)} == {"CANCELLED"}
+
+
+async def test_a_component_that_ends_alone_ends_the_job(world: JobWorld) -> None:
+    number = await runs_in_components(world)
+    _, workers = parts(world, number)
+    world.slurm.world.finish_job(workers.id, "NODE_FAIL")
+    await world.until(lambda: is_over(world))
+    assert says(world) == ("Failed", "NodeFail")
+    assert [str(job.state) for job in parts(world, number)] == ["CANCELLED", "NODE_FAIL"]
+    assert "ComponentEnded" in world.events.reasons()
+
+
+async def test_an_answer_that_is_lost_leads_to_one_job_of_all_components(world: JobWorld) -> None:
+    world.slurm.faults.add(r"POST /slurm/\S+/job/submit", times=1, truncate=0.0)
+    number = await runs_in_components(world)
+    assert len(parts(world, number)) == len(world.slurm.world.jobs) == 2
+    assert world.status()["jobId"] == number
+
+
+async def test_only_the_first_component_waits_for_other_jobs(world: JobWorld) -> None:
+    await runs(world)
+    world.job(
+        "next", script=None, external={"components": [DRIVER, WORKERS]}, dependsOn=[{"name": "hello", "type": "after"}]
+    )
+    number = await world.submitted("next")
+    await world.until(lambda: world.status("next").get("state") == "Running")
+    sent = world.slurm.calls("post_job_submit")[-1].body
+    assert sent is not None
+    assert ["dependency" in job for job in sent["jobs"]] == [True, False]
+    assert number in world.slurm.world.jobs
+
+
+@pytest.mark.parametrize(
+    ("components", "field"),
+    [
+        ([DRIVER, {"memory": "much"}], "spec.external.components[1].memory"),
+        ([DRIVER, {"parameters": {"nosuch": 1}}], "spec.external.components[1].parameters.nosuch"),
+        ([{"parameters": {"dependency": "after:1"}}, DRIVER], "spec.external.components[0].parameters.dependency"),
+        (
+            [{"parameters": {"kill_on_node_fail": False}}, {}],
+            "spec.external.components[0].parameters.kill_on_node_fail",
+        ),
+    ],
+)
+async def test_what_is_wrong_with_a_component_is_told_with_its_path(
+    world: JobWorld, components: list[dict[str, Any]], field: str
+) -> None:
+    world.job(script=None, external={"components": components})
+    await world.until(lambda: world.condition("Submitted")[1] == "InvalidSpec")
+    assert field in world.condition("Submitted")[2]
+
+
+async def test_a_component_asks_for_no_more_than_is_granted(world: JobWorld) -> None:
+    world.cluster(jobs={"tenants": [{"namespaces": ["team"], "user": "alice", "partitions": ["all"]}]})
+    world.job(script=None, external={"components": [DRIVER, {"partition": "secret"}]})
+    await world.until(lambda: world.condition("Submitted")[1] == "JobsNotAllowed")
+    assert "spec.external.components[1].partition: 'secret' is not granted" in world.condition("Submitted")[2]
+
+
+async def test_a_dry_run_shows_all_components(world: JobWorld) -> None:
+    world.job(script=None, external={"components": [DRIVER, WORKERS]}, dryRun=True)
+    await world.until(lambda: is_over(world))
+    assert len(json.loads(world.status()["request"]["body"])["jobs"]) == 2
+    assert world.slurm.world.jobs == {}
 
 
 async def test_more_nodes_than_a_status_holds_are_refused(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:

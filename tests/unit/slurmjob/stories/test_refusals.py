@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -145,8 +145,8 @@ def refuse(monkeypatch: pytest.MonkeyPatch, words: str = "Invalid account") -> l
     """Let Slurm refuse all jobs; returns the names of those that were tried."""
     tried = list[str]()
 
-    async def refused(_client: Any, _user: Any, _key: Any, job: JobSpec) -> Any:
-        tried.append(job.name or "")
+    async def refused(_client: Any, _user: Any, _key: Any, jobs: Sequence[JobSpec]) -> Any:
+        tried.append(jobs[0].name or "")
         raise errors.InvalidRequest(words, reports=(errors.Report(number=2045, name="ESLURM_INVALID_ACCOUNT"),))
 
     monkeypatch.setattr(slurm_calls, "submit", refused)

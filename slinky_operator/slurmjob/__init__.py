@@ -1,19 +1,20 @@
 """The SlurmJob controller: batch jobs as objects.
 
-==============  =======================================================================================
-module          concern
-==============  =======================================================================================
-`model`         what is known of a SlurmJob, what is done next, and what is shown: pure rules
-`controller`    one pass: observe, plan, carry out, report
-`observation`   builds the snapshot from caches
-`job_list`      finds the job of one SlurmJob in the list of a Cluster's jobs
-`queues`        one poll of the jobs of each Cluster, for all SlurmJobs in it
-`translations`  translates each version of a SlurmJob once for each user, in a thread
-`execute`       carries out a step: submission, dry run, holds and cancellations, questions to slurmdbd, status
-`pods`          the pods of a SlurmJob: the one with its output, and those that copy its files
-`triggers`      what wakes a SlurmJob
-`spec`          what the controller exports to the process
-==============  =======================================================================================
+================  =====================================================================================
+module            concern
+================  =====================================================================================
+`model`           what is known of a SlurmJob, what is done next, and what is shown: pure rules
+`controller`      one pass: observe, plan, carry out, report
+`observation`     builds the snapshot from caches
+`job_list`        finds the job of one SlurmJob in the list of a Cluster's jobs
+`queues`          one poll of the jobs of each Cluster, for all SlurmJobs in it
+`rescheduling`    lets slurmctld look through its queue when a job without a script has ended
+`translations`    translates each version of a SlurmJob once for each user, in a thread
+`execute`         carries out a step: submission, dry run, holds and cancellations, questions to slurmdbd, status
+`pods`            the pods of a SlurmJob: the one with its output, and those that copy its files
+`triggers`        what wakes a SlurmJob
+`spec`            what the controller exports to the process
+================  =====================================================================================
 
 `slinky_operator.jobs` has what a spec means to Slurm, what Slurm's states mean to users, and who may submit as whom.
 

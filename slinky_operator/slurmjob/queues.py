@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from slinky_operator.slurmjob.model.slurm_records import marks
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
+from slinky_operator.slurmjob.rescheduling import Rescheduling
 from slurm_client import SlurmClient
 from slurm_client.models import Job
 from slurm_client.watch import SYNCED, Reader
@@ -124,7 +125,9 @@ class Queues:
             queue.entry.client.job_watch.poke()
 
     async def _run(self, cluster_uid: str, queue: Queue) -> None:
-        watching = asyncio.create_task(self._watch(queue))
+        client = queue.entry.client
+        rescheduling = Rescheduling(client, lambda: (job for found in queue.jobs.values() for job in found.values()))
+        watching = asyncio.create_task(self._watch(queue, rescheduling))
         try:
             while not queue.entry.closed and self._is_needed(cluster_uid):
                 _ = await asyncio.wait({watching}, timeout=CHECK_S)
@@ -133,13 +136,14 @@ class Queues:
                     logger.warning("the list of jobs of Cluster %s is read again: %s", cluster_uid, error or "it ended")
                     queue.is_complete = False
                     await asyncio.sleep(AGAIN_S)
-                    watching = asyncio.create_task(self._watch(queue))
+                    watching = asyncio.create_task(self._watch(queue, rescheduling))
         finally:
             watching.cancel()
+            rescheduling.stop()
             if self._queues.get(cluster_uid) is queue:
                 del self._queues[cluster_uid]
 
-    async def _watch(self, queue: Queue) -> None:
+    async def _watch(self, queue: Queue, rescheduling: Rescheduling) -> None:
         """Follow the list until the client is closed; outages are waited for."""
         # What goes while nobody looks is concerned too, and no event will say so.
         queue.untold |= {mark.uid for mark in queue.jobs}
@@ -161,6 +165,8 @@ class Queues:
                     _keep(queue.jobs, mark, event.key, job if is_new else None)
                 if queue.is_complete:
                     self._tell(uids)
+                if uids:
+                    rescheduling.changed(event.old, event.new)
 
     def _tell(self, uids: Iterable[str]) -> None:
         for uid in uids:

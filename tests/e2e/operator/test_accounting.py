@@ -69,6 +69,21 @@ def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     return instance
 
 
+@pytest.fixture(scope="module")
+def faulty(slurm: SlurmInKubernetes) -> tuple[str, ...]:
+    """Clusters whose databases are at fault in three ways; it takes minutes until they have said so."""
+    password = {"name": "wrong", "key": "password"}
+    slurm.kube("create", "secret", "generic", "wrong", "--from-literal=password=not-this-one")
+    databases: dict[str, dict[str, Any]] = {
+        "denied": {"database": {"host": "slurm-database", "passwordRef": password}},
+        "away": {"database": {"host": "nosuch.invalid", "passwordRef": password}},
+        "unbound": {"mariadb": {"persistence": {"storageClassName": "nosuch"}}},
+    }
+    for name, accounting in databases.items():
+        another(slurm, name, {"image": slurm.image("slurmdbd"), **accounting})
+    return tuple(databases)
+
+
 def test_accounting_is_switched_on_under_a_running_job(slurm: SlurmInKubernetes) -> None:
     held = slurm.hold(NODE)
     before = slurm.pod_uid(NODE)
@@ -122,6 +137,7 @@ def test_no_record_is_lost_when_slurmdbd_is_killed(slurm: SlurmInKubernetes) -> 
     under_load(slurm, DBD)
 
 
+@pytest.mark.usefixtures("faulty")
 def test_no_record_is_lost_when_slurmctld_is_killed(slurm: SlurmInKubernetes) -> None:
     held = slurm.hold(NODE)
     jobs = [slurm.submit(seconds=0) for _ in range(10)]
@@ -277,16 +293,9 @@ def test_a_tree_of_accounts_is_applied_edited_and_pruned(slurm: SlurmInKubernete
     wait_recorded(slurm, "COMPLETED", first, second)
 
 
-def test_each_fault_of_a_database_is_told_in_its_own_words_and_affects_nobody_else(slurm: SlurmInKubernetes) -> None:
-    password = {"name": "wrong", "key": "password"}
-    slurm.kube("create", "secret", "generic", "wrong", "--from-literal=password=not-this-one")
-    databases: dict[str, dict[str, Any]] = {
-        "denied": {"database": {"host": "slurm-database", "passwordRef": password}},
-        "away": {"database": {"host": "nosuch.invalid", "passwordRef": password}},
-        "unbound": {"mariadb": {"persistence": {"storageClassName": "nosuch"}}},
-    }
-    for name, accounting in databases.items():
-        another(slurm, name, {"image": slurm.image("slurmdbd"), **accounting})
+def test_each_fault_of_a_database_is_told_in_its_own_words_and_affects_nobody_else(
+    slurm: SlurmInKubernetes, faulty: tuple[str, ...]
+) -> None:
     # Its container is restarted once, so that its words can be seen; a busy kubelet may lose them again afterwards.
     shown = ("runs and does not listen. It has said", "does not start: slurmdbd has ended: exit code 137")
     never = f"slurmdbd's pod .* ({'|'.join(shown)}): .*"
@@ -296,7 +305,7 @@ def test_each_fault_of_a_database_is_told_in_its_own_words_and_affects_nobody_el
     # A new slurmctld waits for its slurmdbd; nobody else does.
     assert slurm.condition("cluster", slurm.name, "AccountingReady")["status"] == "True"
     wait_recorded(slurm, "COMPLETED", slurm.submit(seconds=0))
-    slurm.kube("delete", "clusters.slinky.slurm.net", *databases, "--wait=false")
+    slurm.kube("delete", "clusters.slinky.slurm.net", *faulty, "--wait=false")
 
 
 def another(slurm: SlurmInKubernetes, name: str, accounting: dict[str, Any], **spec: Any) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hack.localkube.kubectl import wait_for
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+# It disturbs nobody; beside the tests that do, both halves of the run take as long.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.alone]
 SOON = {"idleTime": "5s", "scaleDownDelay": "1s"}
 BY = "submit-0"
 """The pod from which jobs are submitted: its NodeSet is not scaled."""
@@ -98,7 +99,7 @@ def test_a_stream_of_short_jobs_keeps_its_node(slurm: SlurmInKubernetes) -> None
     first = submit(slurm, "-pstream")
     wait_for("the first job", lambda: finished(slurm, first), PATIENCE)
     pod = slurm.pod_uid("stream-0")
-    for _ in range(8):
+    for _ in range(3):
         job = submit(slurm, "-pstream", seconds=0.2)
         wait_for("a job of the stream", lambda job=job: finished(slurm, job), PATIENCE)  # type: ignore[misc]
     assert slurm.pod_uid("stream-0") == pod

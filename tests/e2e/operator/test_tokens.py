@@ -117,11 +117,6 @@ def test_a_secret_goes_with_its_token(slurm: SlurmInKubernetes, kubectl: Kubectl
     wait_for("its Secret gone", gone, PATIENCE)
 
 
-def test_over_renewals_no_call_fails(program: Program) -> None:
-    wait_for(f"{RENEWALS} renewals", lambda: program.tokens > RENEWALS, PATIENCE * 2)
-    assert [one for one in program.answers if one[1] != 200] == []
-
-
 class Submits(Program):
     """Submits jobs that never start, instead of looking at nodes."""
 
@@ -168,6 +163,12 @@ def test_both_keys_of_tokens_are_replaced_under_a_running_job_and_no_call_fails(
     slurm.run("scancel", "--name=loop")
     slurm.release(job, "compute-0")
     slurm.wait_job(job, "COMPLETED")
+
+
+def test_over_renewals_no_call_fails(program: Program) -> None:
+    # Each of the two keys that were replaced may have brought a token, too.
+    wait_for(f"{RENEWALS} renewals", lambda: program.tokens > RENEWALS + 2, PATIENCE * 2)
+    assert [one for one in program.answers if one[1] != 200] == []
 
 
 def test_users_of_another_issuer_are_let_in_and_a_bad_key_set_locks_nobody_out(

@@ -5,10 +5,11 @@ Such objects are read one by one, when a group is new and when none of its pods 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from slinky_api import labels
 from slinky_operator.bridge.pods.model.membership import LWS_SIZE, GroupKey, GroupKind
 from slinky_operator.jobs.task_sets import TaskSet
 from slinky_operator.kube.objects import Object
@@ -118,18 +119,45 @@ def _job(spec: Mapping[str, Any], status: Mapping[str, Any], asked: str) -> dict
 
 
 def _jobset(spec: Mapping[str, Any], status: Mapping[str, Any], attempt: int) -> dict[str, Any]:
-    pods = 0
-    for one in spec.get("replicatedJobs") or ():
-        job = _map(_map(_map(one).get("template")).get("spec"))
-        each = _whole(job.get("parallelism"), 1)
-        if job.get("completions") is not None:
-            each = min(each, _whole(job.get("completions"), 1))
-        pods += _whole(_map(one).get("replicas"), 1) * each
+    found = [_map(one) for one in spec.get("replicatedJobs") or ()]
+    # Others, such as those that fetch data first, may run without Slurm.
+    placed = [one for one in found if _has_label(one)] or found
+    pods = sum(_whole(one.get("replicas"), 1) * _pods_of(one) for one in placed)
     end = _end(status, ("Completed", "Failed")) or ("Suspended" if spec.get("suspend") else "")
     if not end and _whole(status.get("restarts"), 0) > attempt:
         end = "Restarted"
-    found: dict[str, Any] = {"pods": pods}
-    return {**found, "end": COMPLETE if end == "Completed" else end} if end else found
+    read: dict[str, Any] = {"pods": pods, "problem": _order(spec, placed)}
+    return {**read, "end": COMPLETE if end == "Completed" else end} if end else read
+
+
+def _template(replicated: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The spec of the Jobs of a JobSet."""
+    return _map(_map(replicated.get("template")).get("spec"))
+
+
+def _has_label(replicated: Mapping[str, Any]) -> bool:
+    """Whether its pods are to be placed by Slurm."""
+    metadata = _map(_map(_template(replicated).get("template")).get("metadata"))
+    return _map(metadata.get("labels")).get(labels.LABEL_BRIDGE_POD) == "true"
+
+
+def _pods_of(replicated: Mapping[str, Any]) -> int:
+    """How many pods each of its Jobs has."""
+    job = _template(replicated)
+    each = _whole(job.get("parallelism"), 1)
+    return each if job.get("completions") is None else min(each, _whole(job.get("completions"), 1))
+
+
+def _order(spec: Mapping[str, Any], placed: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """Why its pods can never wait for Slurm together: some are made only once others run."""
+    reason = "some pods would come only once others run, and Slurm places all of them together: leave it out"
+    if len(placed) > 1 and _map(spec.get("startupPolicy")).get("startupPolicyOrder") == "InOrder":
+        return "spec.startupPolicy", reason
+    names = {one.get("name") for one in placed}
+    for one in placed:
+        if any(_map(other).get("name") in names for other in one.get("dependsOn") or ()):
+            return f"spec.replicatedJobs[{str(one.get('name'))[:63]}].dependsOn", reason
+    return None
 
 
 def _leader_worker_set(spec: Mapping[str, Any], sizes: Mapping[str, str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slinky_operator.bridge.pods.model import slurmjobs
+from slinky_operator.bridge.pods.model.components import Component, grouped
 from slinky_operator.bridge.pods.model.group_owners import Owner
 from slinky_operator.bridge.pods.model.membership import GroupKind
 from slinky_operator.bridge.pods.model.snapshot import Away, GroupJob, Member, Place, Snapshot
@@ -18,7 +19,7 @@ from slinky_operator.bridge.pods.model.steps import (
     Create,
     Draft,
 )
-from slinky_operator.bridge.pods.model.translation.request import Request, check
+from slinky_operator.bridge.pods.model.translation.request import check
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.reconcile.text import named
 
@@ -39,15 +40,16 @@ def make_next(snapshot: Snapshot, last: GroupJob | None, draft: Draft) -> None:
         draft.tell(snapshot, waiting, found.reason, found.message)
         draft.again(AGAIN_S)
         return
-    owner, place, request, pods = found
+    owner, place, components = found
     # A pod that still ends names the job that placed it, even if that SlurmJob was deleted.
     named_before = (slurmjobs.attempt_named(snapshot.key, owner.uid, one.job) for one in snapshot.living)
     before = [one for one in named_before if one is not None]
     attempt = max([*before, -1 if last is None else last.attempt]) + 1
-    body = slurmjobs.made_for(snapshot.key, snapshot.namespace, owner, place, request, pods, attempt)
+    body = slurmjobs.made_for(snapshot.key, snapshot.namespace, owner, place, components, attempt)
     draft.steps.append(Create(body))
-    if request.ignored:
-        words = f"annotations without effect, which only administrators of Slurm may ask for: {named(request.ignored)}"
+    ignored = list(dict.fromkeys(name for one in components for name in one.request.ignored))
+    if ignored:
+        words = f"annotations without effect, which only administrators of Slurm may ask for: {named(ignored)}"
         draft.tell(snapshot, waiting, "Ignored", words)
 
 
@@ -73,7 +75,7 @@ def _pause(snapshot: Snapshot, last: GroupJob, draft: Draft) -> float:
     return float(max(0.0, pause - (snapshot.now - ended).total_seconds()))
 
 
-def _wanted(snapshot: Snapshot) -> tuple[Owner, Place, Request, list[Member]] | Away:
+def _wanted(snapshot: Snapshot) -> tuple[Owner, Place, tuple[Component, ...]] | Away:
     """What the next job is for; why there can be none."""
     owner = snapshot.owner
     if snapshot.is_single:
@@ -88,18 +90,16 @@ def _wanted(snapshot: Snapshot) -> tuple[Owner, Place, Request, list[Member]] | 
     pods = _complete(snapshot, owner)
     if isinstance(pods, Away):
         return pods
-    request, place = pods[0].request, snapshot.place
-    assert isinstance(request, Request)  # noqa: S101 - for the type checker
+    components, place = grouped(pods), snapshot.place
     assert isinstance(place, Place)  # noqa: S101 - for the type checker
-    other = next((one for one in pods if one.request != request), None)
-    if other is not None:
-        words = f"pods {pods[0].name} and {other.name} of one group ask for different things, which is not supported"
-        return Away("Refused", words)
-    try:
-        check(request, place.granted)
-    except InvalidJob as error:
-        return Away("Refused", str(error))
-    return owner, place, request, pods
+    if isinstance(components, Away):
+        return components
+    for one in components:
+        try:
+            check(one.request, place.granted)
+        except InvalidJob as error:
+            return Away("Refused", f"pod {one.pods[0].name}: {error}" if len(components) > 1 else str(error))
+    return owner, place, components
 
 
 def _obstacles(snapshot: Snapshot, owner: Owner) -> Iterator[Away]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
-from slinky_operator.bridge.pods.model import slurmjobs
+from slinky_operator.bridge.pods.model import components, slurmjobs
 from slinky_operator.bridge.pods.model.ending import not_owned
 from slinky_operator.bridge.pods.model.group_owners import Owner
 from slinky_operator.bridge.pods.model.snapshot import Away, Gone, GroupJob, Member, Snapshot
 from slinky_operator.bridge.pods.model.steps import AGAIN_S, GAP_S, Draft, End, Lift, Tell
+from slinky_operator.bridge.pods.model.translation.request import Request
 from slinky_operator.jobs.refusal import InvalidJob
 
 
@@ -25,7 +27,7 @@ def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
     ):
         not_owned(snapshot, job, draft)
         return
-    nodes = slurmjobs.slots(job.status.allocation or (), int(job.spec.get("cpusPerTask") or 1), job.tasks)
+    nodes = slurmjobs.slots(job)
     if len(nodes) < job.tasks:
         words = f"Slurm job {job.status.job_id} has room for {len(nodes)} of {job.tasks} pods: cancel it"
         draft.tell(snapshot, waiting, "TooFewCpus", words)
@@ -67,36 +69,60 @@ def _waited(snapshot: Snapshot, job: GroupJob) -> float:
     return (snapshot.now - started).total_seconds() if started is not None else 0.0
 
 
+class _Tasks:
+    """The tasks of a job: which of them pods have, and which are free."""
+
+    def __init__(self, job: GroupJob, living: Iterable[Member]) -> None:
+        self._job = job
+        self._taken = {one.slot: one for one in living if one.job == job.name}
+        self._ranks = slurmjobs.slots_by_rank(job)
+        self._component_of = [number for number, tasks in enumerate(job.sizes) for _ in range(tasks)]
+        self._free: dict[int, deque[int]] = {number: deque() for number in range(len(job.sizes))}
+        for number, component in enumerate(self._component_of):
+            if number not in self._taken:
+                self._free[component].append(number)
+
+    def take(self, member: Member, fitting: Sequence[int]) -> int | str:
+        """Give a pod a task of one of these components, or say why it gets none."""
+        slot = slurmjobs.wanted_slot(self._job, member, self._ranks)
+        if slot is None:
+            slot = next((self._free[number].popleft() for number in fitting if self._free[number]), None)
+        elif slot == -1:
+            return f"SlurmJob {self._job.name} has no task for index {member.rank}: waits for the next job"
+        elif self._component_of[slot] not in fitting:
+            return _other(self._job)
+        elif slot in self._taken:
+            return f"waits until pod {self._taken[slot].name}, in whose place it comes, has ended"
+        if slot is None:
+            return f"all {self._job.tasks} tasks of SlurmJob {self._job.name} are taken: waits for one"
+        self._taken[slot] = member
+        return slot
+
+
 def _lifts(snapshot: Snapshot, job: GroupJob, nodes: list[str], draft: Draft) -> Iterator[Lift]:
-    taken = {one.slot: one for one in snapshot.living if one.job == job.name}
-    ranks = slurmjobs.slots_by_rank(job)
-    free = iter([slot for slot in range(job.tasks) if slot not in taken])
+    tasks = _Tasks(job, snapshot.living)
+    known: dict[Request, tuple[int, ...]] = {}
     for one in snapshot.waiting:
-        words = _unfit(one, job)
-        slot: int | None = None
-        if not words:
-            slot = slurmjobs.wanted_slot(job, one, ranks)
-            if slot == -1:
-                words = f"SlurmJob {job.name} has no task for index {one.rank}: waits for the next job"
-            elif slot is not None and slot in taken:
-                words = f"waits until pod {taken[slot].name}, in whose place it comes, has ended"
-            elif slot is None:
-                slot = next(free, None)
-                if slot is None:
-                    words = f"all {job.tasks} tasks of SlurmJob {job.name} are taken: waits for one"
-        if words or slot is None:
-            draft.tells[one.uid] = Tell(one, "NoTask", words)
-            continue
-        taken[slot] = one
-        yield Lift(one, job, slot, nodes[slot])
+        words, fitting = _unfit(one, job, known)
+        slot = words or tasks.take(one, fitting)
+        if isinstance(slot, str):
+            draft.tells[one.uid] = Tell(one, "NoTask", slot)
+        else:
+            yield Lift(one, job, slot, nodes[slot])
 
 
-def _unfit(member: Member, job: GroupJob) -> str:
-    """Why a pod cannot be a task of a job; empty if it can."""
+def _unfit(member: Member, job: GroupJob, known: dict[Request, tuple[int, ...]]) -> tuple[str, tuple[int, ...]]:
+    """Why a pod cannot be a task of a job, or of which components it can."""
     if member.other_gates:
-        return f"waits until the scheduling gate {member.other_gates[0][:253]} is removed, which is another's"
+        return f"waits until the scheduling gate {member.other_gates[0][:253]} is removed, which is another's", ()
     if isinstance(member.request, InvalidJob):
-        return str(member.request)
-    if member.request is None or not member.request.fits(job.spec):
-        return f"asks for something else than a task of SlurmJob {job.name} has: waits for the next job"
-    return ""
+        return str(member.request), ()
+    request = member.request
+    if request is not None and request not in known:
+        known[request] = components.fitting(request, job)
+    found = known[request] if request is not None else ()
+    return ("", found) if found else (_other(job), ())
+
+
+def _other(job: GroupJob) -> str:
+    return f"asks for something else than a task of SlurmJob {job.name} has: waits for the next job"

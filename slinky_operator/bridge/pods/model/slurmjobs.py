@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.slurmjob.kind import JobAllocation
+from slinky_operator.bridge.pods.model.components import Component, spec_of
 from slinky_operator.bridge.pods.model.group_owners import RESOURCES, Owner
 from slinky_operator.bridge.pods.model.membership import GroupKey, GroupKind
 from slinky_operator.bridge.pods.model.snapshot import GroupJob, Member, Place
-from slinky_operator.bridge.pods.model.translation.request import Request
 from slinky_operator.jobs.task_sets import TaskSet
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
@@ -96,13 +97,12 @@ def is_owned(key: GroupKey, job: Object, uid: str) -> bool:
 
 
 def made_for(
-    key: GroupKey, namespace: str, owner: Owner, place: Place, request: Request, pods: Sequence[Member], attempt: int
+    key: GroupKey, namespace: str, owner: Owner, place: Place, components: Sequence[Component], attempt: int
 ) -> Object:
     """The SlurmJob of a group, owned by what holds the group together."""
     resource, (cluster_namespace, cluster) = RESOURCES[key.kind], place.cluster
-    ranks = [one.rank for one in pods if one.rank is not None]
-    written = TaskSet.of(ranks).written(_MOST_RANKS) if len(ranks) == len(pods) else ""
-    spec = request.spec(len(pods))
+    written, user = _ranks(components), components[0].request.user
+    spec = spec_of(components)
     spec["parameters"].setdefault("name", owner.name)
     return {
         "apiVersion": SLURMJOBS.api_version,
@@ -131,16 +131,29 @@ def made_for(
             "clusterName": cluster,
             "clusterNamespace": cluster_namespace,
             "ttlSecondsAfterFinished": KEPT_S,
-            **({"user": request.user} if request.user is not None else {}),
+            **({"user": user} if user is not None else {}),
         },
     }
 
 
-def slots(allocation: Iterable[JobAllocation], cpus_per_task: int, tasks: int) -> list[str]:
-    """The node of each task: as many on each node as its CPUs make, in Slurm's order of nodes."""
+def _ranks(components: Sequence[Component]) -> str:
+    """The ranks of the pods of each component, in order: `0;1-7`; empty for pods without ranks."""
+    found = [[pod.rank for pod in one.pods if pod.rank is not None] for one in components]
+    if any(len(ranks) != len(one.pods) for ranks, one in zip(found, components, strict=True)):
+        return ""
+    return ";".join(TaskSet.of(ranks).written(_MOST_RANKS // len(found)) for ranks in found)
+
+
+def slots(job: GroupJob) -> list[str]:
+    """The node of each task: by component, as many on each node as its CPUs make, in Slurm's order of nodes."""
     found: list[str] = []
-    for one in allocation:
-        found += [one.node] * min(one.cpus // max(1, cpus_per_task), tasks - len(found))
+    allocation: Sequence[JobAllocation] = job.status.allocation or ()
+    for number, (part, tasks) in enumerate(zip(job.parts, job.sizes, strict=True)):
+        own: list[str] = []
+        for one in allocation:
+            if (one.component or 0) == number:
+                own += [one.node] * min(one.cpus // max(1, int(part.get("cpusPerTask") or 1)), tasks - len(own))
+        found += own
     return found
 
 
@@ -156,11 +169,13 @@ def slots_by_rank(job: GroupJob) -> Mapping[int, int]:
     """Which task each rank of a job is; empty for a group whose pods have no ranks."""
     text = str((job.obj["metadata"].get("annotations") or {}).get(labels.ANNOTATION_BRIDGE_RANKS) or "")
     found: dict[int, int] = {}
-    for first, last in TaskSet.read(text).spans:
-        for rank in range(first, min(last, first + job.tasks) + 1):
-            if len(found) >= job.tasks:
-                return found
-            found[rank] = len(found)
+    begin = 0
+    for part, tasks in zip(text.split(";"), job.sizes, strict=False):
+        ranks = (
+            rank for first, last in TaskSet.read(part).spans for rank in range(first, min(last, first + tasks) + 1)
+        )
+        found |= {rank: begin + number for number, rank in enumerate(islice(ranks, tasks))}
+        begin += tasks
     return found
 
 

@@ -122,10 +122,25 @@ class GroupJob:
         return found
 
     @property
+    def parts(self) -> tuple[Mapping[str, Any], ...]:
+        """What each of its components asks for, with what it has of the whole; of a plain job its spec."""
+        external = self.spec.get("external")
+        found = external.get("components") if isinstance(external, dict) else None
+        common = self.spec.get("parameters") or {}
+        return tuple(
+            {**self.spec, **one, "parameters": {**common, **(one.get("parameters") or {})}} for one in found or ()
+        ) or (self.spec,)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many pods each of its components is for."""
+        found = (one.get("tasks") for one in self.parts)
+        return tuple(one if isinstance(one, int) else 1 for one in found)
+
+    @property
     def tasks(self) -> int:
         """How many pods it is for."""
-        found = self.spec.get("tasks")
-        return found if isinstance(found, int) else 1
+        return sum(self.sizes)
 
     @property
     def is_deleting(self) -> bool:

@@ -519,12 +519,3 @@ async def test_of_several_clusters_the_pod_says_which(world: World) -> None:
     await world.settle()
     assert "ns/other, ns/slurm" in world.condition("p")["message"]
     assert world.slurmjob["spec"]["clusterName"] == "other"
-
-
-async def test_pods_of_a_group_that_differ_are_refused(world: World) -> None:
-    made = world.job(pods=2, make=False)
-    world.pod_of(made, 0)
-    world.pod_of(made, 1, requests={"cpu": "2", "memory": "1Gi"})
-    await world.settle()
-    assert not world.slurmjobs()
-    assert "ask for different things" in world.condition(world.kube.pods()[0]["metadata"]["name"])["message"]

@@ -20,6 +20,7 @@ from slinky_operator.bridge.pods.model.membership import INDEX
 from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, INDEXES_OF_PODS, Observer, Singles
 from slinky_operator.bridge.pods.spec import prune_pod
 from slinky_operator.bridge.pods.triggers import GroupTriggers
+from slinky_operator.jobs.quantities import number_of
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.errors import Target
@@ -192,7 +193,16 @@ class Kube(MemoryKube):
         owners = {about["uid"], *(one["uid"] for one in about.get("ownerReferences") or ())}
         if set(about["labels"]) == {labels.LABEL_BRIDGE_POD}:
             assert job["metadata"]["labels"][labels.LABEL_BRIDGE_GROUP] in owners
-        nodes = [one["node"] for one in status["allocation"] for _ in range(one["cpus"] // job["spec"]["cpusPerTask"])]
+        nodes = [
+            one["node"]
+            for number, part in enumerate(parts_of(job))
+            for one in status["allocation"]
+            if one.get("component", 0) == number
+            for _ in range(one["cpus"] // part["cpusPerTask"])
+        ]
+        asked = after["spec"]["containers"][0]["resources"]["requests"]
+        sizes = [part for part in parts_of(job) for _ in range(part["tasks"])]
+        assert sizes[slot]["cpusPerTask"] >= number_of(asked["cpu"], "cpu"), "more of a node than its job has"
         terms = after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
         assert pins_of(after) == [nodes[slot]] * len(terms)
         for one in self.pods():
@@ -214,6 +224,11 @@ def pins_of(pod: Object) -> list[str]:
     """The Node that each term of a pod's affinity names."""
     terms = pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
     return [node for term in terms for one in term["matchFields"] for node in one["values"]]
+
+
+def parts_of(job: Object) -> list[Object]:
+    """The components of a job, or what a plain one asks for."""
+    return job["spec"]["external"].get("components") or [job["spec"]]
 
 
 class Events:
@@ -381,6 +396,14 @@ class World:
             }  # fmt: skip
             base |= {"conditions": [finished], "endTime": stamp(self.kube.now)}
         return self.kube.put(SLURMJOBS, {**found, "status": {**before, **base, **status}})
+
+    def runs_in_components(self, job: Object) -> Object:
+        """Let Slurm run a heterogeneous job: each component on a node of its own, k0, k1 and so on."""
+        allocation = [
+            {"component": number, "node": f"k{number}", "cpus": part["tasks"] * part["cpusPerTask"], "memory": 1}
+            for number, part in enumerate(parts_of(job))
+        ]
+        return self.slurm(job, "Running", allocation=allocation, startTime=stamp(self.kube.now))
 
     def runs(self, job: Object, nodes: tuple[str, ...] = ("k2", "k1")) -> Object:
         """Let Slurm run a job: as many tasks as there are on the first node but one, the rest on the second."""

@@ -16,6 +16,7 @@ room             concern
 `calls`          where the API server is, how a request is sent and repeated, reads and writes
 `cache`          stores with indexes, what fills them, and own writes that they do not show yet
 `leadership`     the Lease, the fence before every write, and other operators for the same kinds
+`node_taints`    by which taints autoscalers say that a Node is going
 `shared_memory`  a bounded memory that namespaces share
 ===============  ===============================================================================
 """

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from slinky_api import labels
+from slinky_operator.kube.node_taints import leaving
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import moment
 
@@ -79,8 +80,9 @@ class KubernetesNode:
     disk_pressure: bool = False
     """Whether its kubelet is short of disk, and may evict pods."""
     cordoned: bool = False
+    """Whether it takes no more pods: by hand, or because a machine autoscaler is taking it away."""
     why_cordoned: str = ""
-    """Its reason annotation, else the bad conditions; empty if it is not cordoned or nothing says why."""
+    """Its reason annotation, else the autoscaler's taint, else the bad conditions; empty if nothing says why."""
     conditions: tuple[NodeCondition, ...] = field(default=(), compare=False)
     """Its conditions, and those that it had while this process ran."""
 
@@ -160,7 +162,7 @@ def read(obj: Mapping[str, Any]) -> KubernetesNode:
     """Read a Node, complete or pruned."""
     metadata = obj["metadata"]
     spec: Mapping[str, Any] = obj.get("spec") or {}
-    cordoned = bool(spec.get("unschedulable"))
+    cordoned = bool(spec.get("unschedulable") or leaving(obj))
     annotations = metadata.get("annotations") or {}
     return KubernetesNode(
         name=metadata["name"],
@@ -242,7 +244,8 @@ def _integer(text: str | None) -> int:
 
 def _why_cordoned(obj: Mapping[str, Any]) -> str:
     given = labels.read(obj["metadata"].get("annotations"), labels.ANNOTATION_NODE_CORDON_REASON)
-    return one_line(given or "; ".join(_bad_conditions(obj.get("status") or {})))
+    taint = leaving(obj)
+    return one_line(given or (f"taint {taint}" if taint else "; ".join(_bad_conditions(obj.get("status") or {}))))
 
 
 def _bad_conditions(status: Mapping[str, Any]) -> list[str]:

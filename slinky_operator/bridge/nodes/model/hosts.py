@@ -8,11 +8,13 @@ from decimal import Decimal
 from typing import Final
 
 from slinky_operator.bridge.features import feature_of
+from slinky_operator.kube.node_taints import leaving
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import quantity
 
 CORDONED: Final = "the Kubernetes Node is cordoned"
 NOT_READY: Final = "the Kubernetes Node is not Ready"
+LEAVING: Final = "the Kubernetes Node is being taken away by an autoscaler"
 DELETING: Final = "the Kubernetes Node is being deleted"
 
 
@@ -66,4 +68,6 @@ def _trouble(obj: Object) -> str:
     conditions = (obj.get("status") or {}).get("conditions") or ()
     if not any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions):
         return NOT_READY
+    if leaving(obj):
+        return LEAVING
     return CORDONED if (obj.get("spec") or {}).get("unschedulable") else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -57,8 +58,11 @@ async def test_nodes_are_made_one_by_one_and_pods_are_listed_at_a_bounded_rate()
     assert world.requests.lists == 50
 
 
-@pytest.mark.parametrize("trouble", [{"cordoned": True}, {"ready": False}])
-async def test_a_node_in_trouble_takes_no_jobs_until_it_is_over(trouble: dict[str, bool]) -> None:
+KARPENTER = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize("trouble", [{"cordoned": True}, {"ready": False}, {"taints": [KARPENTER]}])
+async def test_a_node_in_trouble_takes_no_jobs_until_it_is_over(trouble: dict[str, Any]) -> None:
     world = World(host("kn-1"))
     await world.settle()
     world.slurm.run(1, "kn-1")

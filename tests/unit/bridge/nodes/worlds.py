@@ -43,7 +43,7 @@ def host(name: str, *, cpu: str = "8", memory: str = "32Gi", **more: Any) -> Obj
     ready = "True" if more.get("ready", True) else "False"
     return {
         "metadata": {"name": name, "uid": f"uid-{name}", "labels": {**LABEL, **more.get("labels", {})}},
-        "spec": {"unschedulable": True} if more.get("cordoned") else {},
+        "spec": {"unschedulable": True} if more.get("cordoned") else {"taints": more.get("taints", [])},
         "status": {
             "allocatable": {"cpu": cpu, "memory": memory, **more.get("devices", {})},
             "conditions": [{"type": "Ready", "status": ready, "lastHeartbeatTime": more.get("beat", "")}],

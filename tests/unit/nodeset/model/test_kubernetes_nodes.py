@@ -217,3 +217,27 @@ def test_why_a_node_is_cordoned(annotations: dict[str, str], conditions: list[di
         node["status"]["conditions"] = conditions
 
     assert kubernetes_nodes.read(node).why_cordoned == why
+
+
+@pytest.mark.parametrize(
+    ("key", "effect", "is_leaving"),
+    [
+        ("karpenter.sh/disrupted", "NoSchedule", True),
+        ("karpenter.sh/disruption", "NoSchedule", True),
+        ("ToBeDeletedByClusterAutoscaler", "NoSchedule", True),
+        ("karpenter.sh/disrupted", "PreferNoSchedule", False),
+        ("DeletionCandidateOfClusterAutoscaler", "PreferNoSchedule", False),
+        ("example.com/team", "NoSchedule", False),
+    ],
+)
+def test_a_node_that_an_autoscaler_takes_away_is_as_good_as_cordoned(key: str, effect: str, is_leaving: bool) -> None:
+    read = kubernetes_nodes.read(machine(taints=[{"key": key, "effect": effect}]))
+
+    assert (read.cordoned, read.why_cordoned) == (is_leaving, f"taint {key}" if is_leaving else "")
+
+
+def test_a_reason_that_is_given_counts_more_than_the_taint() -> None:
+    node = machine(taints=[{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}])
+    node["metadata"]["annotations"] = {"nodeset.slinky.slurm.net/node-cordon-reason": "spot"}
+
+    assert kubernetes_nodes.read(node).why_cordoned == "spot"

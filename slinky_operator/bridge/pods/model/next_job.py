@@ -56,7 +56,7 @@ def make_next(snapshot: Snapshot, last: GroupJob | None, draft: Draft) -> None:
 def _pause(snapshot: Snapshot, last: GroupJob, draft: Draft) -> float:
     """Seconds until the next job after one that has ended."""
     ended = slurmjobs.ended_at(last)
-    if not last.has_run:
+    if not last.has_run and not last.is_lost:
         # The user who cancelled it while it waited, or Slurm that refused it, meant these pods.
         is_new = ended is not None and all(one.created is not None and one.created > ended for one in snapshot.waiting)
         if not is_new:

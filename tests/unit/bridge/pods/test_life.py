@@ -136,6 +136,22 @@ async def test_a_job_that_slurm_has_forgotten_is_followed_by_another_once_none_o
     assert [one["metadata"]["name"] for one in world.slurmjobs()] == ["bridge-job-j", "bridge-job-j-r1"]
 
 
+async def test_a_job_that_slurm_has_forgotten_before_it_ran_is_followed_by_another(world: World) -> None:
+    """slurmctld that is killed right after a submission: nobody has cancelled that job."""
+    world.pod()
+    await world.settle()
+    about = {"type": "Finished", "status": "True", "reason": "EndNotSeen", "message": ""}
+    at = {"lastTransitionTime": "2026-11-01T00:00:00Z"}
+    _ = world.slurm(world.slurmjob, "Unknown", reason="EndNotSeen", conditions=[{**about, **at}])
+    await world.settle(60)
+    assert [one["metadata"]["name"] for one in world.slurmjobs()][1:] == [
+        f"{world.slurmjobs()[0]['metadata']['name']}-r1"
+    ]
+    _ = world.runs(world.slurmjobs()[1], ("k1",))
+    await world.settle()
+    assert world.lifted() == ["p"]
+
+
 async def test_an_eviction_that_a_budget_forbids_is_tried_again(world: World) -> None:
     world.pod()
     await world.settle()

@@ -66,7 +66,9 @@ async def test_the_deadline_is_the_start_and_the_limit(world: World) -> None:
 
 
 async def test_terms_of_the_pod_each_get_the_pin_and_other_gates_are_waited_for(world: World) -> None:
-    terms = [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchFields": []}]
+    zones = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [one]}]} for one in ("a", "b")]
+    terms = [*zones, {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}]
+    world.cluster(featureLabels=["zone"])
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
     world.pod(affinity=affinity, schedulingGates=[GATE, {"name": "other/gate"}])
     await world.settle()
@@ -77,9 +79,9 @@ async def test_terms_of_the_pod_each_get_the_pin_and_other_gates_are_waited_for(
     await world.settle()
     _ = world.runs(world.slurmjob, ("k1",))
     await world.settle()
-    assert pins(world.find("p")) == ["k1", "k1"]
+    assert pins(world.find("p")) == ["k1", "k1", "k1"]
     placed = world.find("p")["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-    assert placed[0]["matchExpressions"] == [{"key": "a", "operator": "Exists"}]
+    assert [one["matchExpressions"] for one in placed] == [one["matchExpressions"] for one in terms]
 
 
 @pytest.mark.parametrize(("code", "told"), [(0, 0), (3, 3), (137, 137)])

@@ -160,6 +160,52 @@ def test_fields_that_slurm_cannot_keep_are_refused(given: Any, path: str) -> Non
     assert raised.value.field == path
 
 
+def required(*terms: dict[str, Any]) -> Any:
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    }
+
+
+def term(*expressions: tuple[str, str, list[str]]) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": key, "operator": op, "values": values} for key, op, values in expressions]}
+
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        ([term((ZONE, "In", ["a"]))], "k8s&zone.a"),
+        ([term((ZONE, "In", ["a", "b"]), ("disk", "In", ["ssd"]))], "k8s&(zone.a|zone.b)&disk.ssd"),
+        ([term((ZONE, "In", ["a"])), term((ZONE, "In", ["b", "c"]))], "k8s&(zone.a|zone.b|zone.c)"),
+        ([term((ZONE, "In", ["a"]), ("bridge", "In", ["no", "yes"]), ("bridge", "Exists", []))], "k8s&zone.a"),
+        ([term((ZONE, "In", ["a"])), term(("kubernetes.io/os", "In", ["linux"]))], "k8s"),
+    ],
+)
+def test_required_node_affinity_is_told_to_slurm(terms: list[dict[str, Any]], words: str) -> None:
+    assert request_of(pod(**required(*terms)), GroupKind.POD, BRIDGE, {}, None).spec(1)["features"] == words
+
+
+@pytest.mark.parametrize(
+    ("terms", "path"),
+    [
+        ([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["k1"]}]}], "[0].matchFields"),
+        ([{}], "[0]"),
+        ([term(("arch", "In", ["arm"]))], "[0].matchExpressions[0].values"),
+        ([term((ZONE, "In", [""]))], "[0].matchExpressions[0].values"),
+        ([term((ZONE, "In", ["a"]), (ZONE, "NotIn", ["b"]))], "[0].matchExpressions[1].operator"),
+        ([term((ZONE, "In", [f"z{one}" for one in range(33)]))], "[0].matchExpressions[0].values"),
+        ([term((ZONE, "In", ["a"]), ("disk", "In", ["ssd"])), term((ZONE, "In", ["b"]))], ""),
+    ],
+)
+def test_node_affinity_that_slurm_cannot_be_told_is_refused(terms: list[dict[str, Any]], path: str) -> None:
+    with pytest.raises(InvalidJob) as raised:
+        _ = request_of(pod(**required(*terms)), GroupKind.POD, BRIDGE, {}, None)
+    field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+    assert raised.value.field == field + path
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.jobs import Bridge
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
-from slinky_operator.bridge.features import feature_of
 from slinky_operator.bridge.pods.model.membership import GroupKind, asked_kind
 from slinky_operator.bridge.pods.model.translation import job_annotations
+from slinky_operator.bridge.pods.model.translation.features import features
 from slinky_operator.bridge.pods.model.translation.job_annotations import FIELDS, USER
 from slinky_operator.bridge.pods.model.translation.resources import Share, share_of
 from slinky_operator.jobs import external, parameters, tenants
@@ -23,9 +23,6 @@ from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.bridge_gres import gres_by_resource
 from slurm_client import JobSpec
-
-_ALWAYS: Final[Mapping[str, str]] = {"kubernetes.io/os": "linux"}
-"""Labels that every Node of a bridge has."""
 
 _FOLLOWS: Final = {
     "memory_per_cpu": "follows from the requests of the containers",
@@ -122,7 +119,7 @@ def request_of(pod: Object, kind: GroupKind, bridge: Bridge, owner: Mapping[str,
     for name, reason in _FOLLOWS.items():
         if name in fields.get(PARAMETERS, {}):
             raise InvalidJob(f"{FIELDS.path(PARAMETERS)}.{name}", reason)
-    fields["features"] = _features(pod, bridge, fields.get("features"))
+    fields["features"] = features(pod, bridge, fields.get("features"))
     seconds = [one for one in (pod["spec"].get("activeDeadlineSeconds"), deadline_s) if isinstance(one, int)]
     if seconds and "time" not in fields:
         fields["time"] = str(max(1, -(-min(seconds) // 60)))
@@ -196,25 +193,3 @@ def _check(pod: Object, kind: GroupKind) -> None:
     if any(one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spec.get("topologySpreadConstraints") or ()):
         reason = "Slurm places the pods of a group and knows no such rule: leave it out, or write ScheduleAnyway"
         raise InvalidJob("spec.topologySpreadConstraints", reason)
-
-
-def _features(pod: Object, bridge: Bridge, annotated: str | None) -> str:
-    """Features that nodes must have: that of the bridge, and what nodeSelector and an annotation ask for."""
-    words: list[str] = [bridge.name]
-    for label, value in sorted((pod["spec"].get("nodeSelector") or {}).items()):
-        if {**_ALWAYS, **bridge.node_labels}.get(label) == value:
-            continue
-        path = f"spec.nodeSelector[{label[:100]}]"
-        if label not in bridge.feature_labels:
-            reason = "Slurm does not know this label: the administrator of the Cluster can add it in"
-            raise InvalidJob(path, f"{reason} spec.jobs.bridge.featureLabels")
-        word = feature_of(label, value)
-        if word is None:
-            raise InvalidJob(path, f"{value!r} is no feature of Slurm, so no node has it")
-        words.append(word)
-    if not annotated:
-        return "&".join(words)
-    if any(sign in annotated for sign in "[]{}*"):
-        reason = "cannot be joined with the feature that nodes of the bridge have: leave brackets and counts out"
-        raise InvalidJob(FIELDS.path("features"), reason)
-    return "&".join([*words, f"({annotated})" if "|" in annotated else annotated])

@@ -41,6 +41,9 @@ OVERTAKEN_S: Final = 0.2
 NOT_SHOWN_S: Final = 10.0
 """Seconds until the next look for a SlurmJob that the cache has no room for."""
 
+LATER_S: Final = 1.0
+"""Seconds until the pass after one that found a job of the group which the cache does not show yet."""
+
 TAKEN_S: Final = 30.0
 """Seconds until the next look for a name that somebody else has taken."""
 
@@ -55,6 +58,9 @@ LARGE: Final = 16
 
 PODS_A_SECOND: Final = 500
 """How many pods such a group may have for each second for which they are."""
+
+UNSEEN_S: Final = 60.0
+"""A cache may be behind by so much: what has waited for less has had no job before that it does not show."""
 
 MANAGER: Final = "slurm-operator-bridge"
 """Field manager of the condition of pods: kubelets and schedulers write the others."""
@@ -166,6 +172,8 @@ class GroupReconciler(Reconciler):
         for step in planned.steps:
             match step:
                 case Create(body):
+                    if await self._has_later(snapshot, body):
+                        return LATER_S
                     await self._create(snapshot, body)
                 case End(job, ended):
                     await self._end(job, dict(ended))
@@ -181,6 +189,24 @@ class GroupReconciler(Reconciler):
         calls += [self._show(step) for step in planned.steps if isinstance(step, Tell)]
         _raise_first(await gather_limited(calls))
         return again
+
+    async def _has_later(self, snapshot: Snapshot, body: Object) -> bool:
+        """Whether the API server has a later job of the group than the one that is to be made.
+
+        The name of a job follows from those before, so a cache that is behind leads to one name twice, and to one job.
+        It leads to two if the job before was deleted, and the one that followed it is not shown yet.
+        """
+        created = [one.created for one in snapshot.waiting if one.created is not None]
+        if not created or (snapshot.now - max(created)).total_seconds() < UNSEEN_S:
+            return False
+        uid = str(body["metadata"]["labels"][labels.LABEL_BRIDGE_GROUP])
+        selector = f"{labels.LABEL_BRIDGE_GROUP}={uid}"
+        wanted = slurmjobs.attempt_of(snapshot.key, body) or 0
+        there = await self._kube.list(SLURMJOBS, snapshot.namespace, label_selector=selector)
+        return any(
+            (slurmjobs.attempt_of(snapshot.key, one) or 0) > wanted and slurmjobs.is_owned(snapshot.key, one, uid)
+            for one in there.items
+        )
 
     async def _create(self, snapshot: Snapshot, body: Object) -> None:
         group, name = f"{snapshot.namespace}/{snapshot.key}", str(body["metadata"]["name"])

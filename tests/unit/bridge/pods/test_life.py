@@ -84,6 +84,25 @@ async def test_terms_of_the_pod_each_get_the_pin_and_other_gates_are_waited_for(
     assert [one["matchExpressions"] for one in placed] == [one["matchExpressions"] for one in terms]
 
 
+async def test_a_job_that_the_cache_does_not_show_yet_is_not_made_once_more_under_an_earlier_name(world: World) -> None:
+    world.pod()
+    await world.settle()
+    first = world.slurmjob
+    later = {**first, "metadata": {**first["metadata"], "name": f"{first['metadata']['name']}-r1", "uid": "later"}}
+    # Somebody has deleted the first one, the operator has made the next, and another operator goes on with its cache.
+    world.kube.drop(SLURMJOBS, first)
+    world.tick(120)
+    world.kube.is_late = True
+    world.kube.put(SLURMJOBS, later)
+    world.start()
+    for key in set(world.every_key()):
+        _ = await world.look(key)
+    assert world.slurmjob["metadata"]["name"] == later["metadata"]["name"]
+    world.kube.is_late = False
+    await world.settle()
+    assert world.slurmjob["metadata"]["name"] == later["metadata"]["name"]
+
+
 @pytest.mark.parametrize(("code", "told"), [(0, 0), (3, 3), (137, 137)])
 async def test_the_end_of_a_pod_ends_its_job_once(world: World, code: int, told: int) -> None:
     world.pod()

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
@@ -19,6 +19,7 @@ from slinky_operator.bridge.pods.model.membership import GroupKey, GroupKind
 from slinky_operator.bridge.pods.model.plan import needs_owner, needs_place
 from slinky_operator.bridge.pods.model.slurmjobs import OF_GROUP
 from slinky_operator.bridge.pods.model.snapshot import Away, GroupJob, Member, Snapshot
+from slinky_operator.bridge.pods.model.translation.largest import different, too_large
 from slinky_operator.bridge.pods.model.translation.request import Request, request_of
 from slinky_operator.bridge.pods.owners import Owners
 from slinky_operator.jobs.refusal import InvalidJob
@@ -29,6 +30,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.reconcile.writes.parts import stored_status
+from slurm_client.models import Node
 
 UID: Final = "uid"
 GROUP: Final = "bridge group"
@@ -42,6 +44,12 @@ MOST_JOBS: Final = 32
 
 _REMEMBERED: Final = 8192
 """Pods whose translation is kept, and Jobs of which is known that each pod is a group."""
+
+TOO_LARGE: Final = frozenset({"PartitionConfig", "BadConstraints", "SubmissionRefused"})
+"""Words of Slurm, or of the operator, for a job that fits on no node, among other things."""
+
+SIZES_S: Final = 30.0
+"""Seconds for which sizes of nodes count once read."""
 
 _TURN: Final = 64
 """Pods that are translated before others have their turn."""
@@ -99,6 +107,23 @@ class NotShown:
     """There was no room in the cache for a SlurmJob of the group."""
 
 
+class WithNodes(Protocol):
+    """What is used of a Cluster's `ClusterClient`."""
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """Its nodes."""
+        ...
+
+
+class SlurmByUid(Protocol):
+    """What is used of `slinky_operator.slurm.connection.clients.ClientMap`."""
+
+    def get(self, uid: str) -> WithNodes | None:
+        """The Slurm of a Cluster."""
+        ...
+
+
 class Observer:
     """Builds snapshots.
 
@@ -114,6 +139,8 @@ class Observer:
         Jobs whose pods are groups each.
     now, clock
         The wall clock, and monotonic seconds.
+    slurm
+        The Slurm of every Cluster, whose nodes say how large a pod may be; None if nobody knows.
     """
 
     def __init__(
@@ -126,6 +153,7 @@ class Observer:
         *,
         now: Callable[[], datetime],
         clock: Callable[[], float],
+        slurm: SlurmByUid | None = None,
     ) -> None:
         self._kube = kube
         self._pods = pods
@@ -135,6 +163,8 @@ class Observer:
         self._singles = singles
         self._now = now
         self._clock = clock
+        self._slurm = slurm
+        self._sizes: dict[str, tuple[float, tuple[Node, ...]]] = {}
         self._empty_since: dict[tuple[str, str], float] = {}
         self._requests: OrderedDict[str, tuple[Object, object, Request | InvalidJob]] = OrderedDict()
 
@@ -170,7 +200,7 @@ class Observer:
             snapshot = replace(snapshot, owner=await self._owners.read(snapshot))
         if needs_place(snapshot):
             snapshot = await self._understood(snapshot)
-        return snapshot
+        return await self._measured(snapshot)
 
     def _group_jobs(self, namespace: str, key: GroupKey) -> list[GroupJob] | None:
         found: list[GroupJob] = []
@@ -276,6 +306,23 @@ class Observer:
         user = next((one.request.user for one in members if isinstance(one.request, Request)), None)
         place = await self._clusters.granted(cluster, snapshot.namespace, user)
         return replace(snapshot, place=place, members=tuple(members))
+
+    async def _measured(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with what no node has of what its job asks for, where Slurm says that it fits nowhere."""
+        job = snapshot.job
+        if self._slurm is None or job is None or job.is_running or not snapshot.waiting:
+            return snapshot
+        if TOO_LARGE.isdisjoint({job.status.slurm_reason, job.status.reason}):
+            return snapshot
+        cluster = await self._clusters.find(snapshot)
+        entry = self._slurm.get(cluster.uid) if isinstance(cluster, Cluster) else None
+        if entry is None or isinstance(cluster, Away) or cluster.spec.jobs.bridge is None:
+            return snapshot
+        known = self._sizes.get(cluster.uid)
+        if known is None or self._clock() - known[0] >= SIZES_S:
+            known = self._clock(), different(entry.nodes.values(), cluster.spec.jobs.bridge.name)
+            self._sizes[cluster.uid] = known
+        return replace(snapshot, too_large=too_large(job.parts, known[1]))
 
     def _request(self, pod: Object, kind: GroupKind, cluster: Cluster, owner: Owner | None) -> Request | InvalidJob:
         uid, bridge = str(pod["metadata"]["uid"]), cluster.spec.jobs.bridge

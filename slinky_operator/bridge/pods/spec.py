@@ -90,6 +90,7 @@ def _build(services: Services) -> Built:
         singles,
         now=lambda: datetime.now(UTC),
         clock=time.monotonic,
+        slurm=services.slurm,
     )
     reconciler = GroupReconciler(services.kube, services.recorder, pods, jobs, observer)
     return Built(

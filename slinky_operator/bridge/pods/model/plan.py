@@ -99,6 +99,8 @@ def _with_job(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
         words = job.status.summary or "the operator submits it"
         if job.status.slurm_reason and job.status.slurm_reason not in words:
             words = f"{words} ({job.status.slurm_reason})"
+        if snapshot.too_large:
+            words = f"{words}: {snapshot.too_large}"
         draft.tell(snapshot, waiting, reason, f"{number} waits: {words}")
 
 

@@ -220,6 +220,8 @@ class Snapshot:
     """Where a job is, or would be; None where that was not read."""
     empty_s: float = 0.0
     """Seconds for which no pod of the group has lived."""
+    too_large: str = ""
+    """What a pod of the job asks for and no node has; empty if some node has it, or nobody has looked."""
 
     @property
     def job(self) -> GroupJob | None:

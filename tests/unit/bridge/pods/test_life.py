@@ -10,8 +10,12 @@ from slinky_api import labels
 from slinky_operator.bridge.pods.model.steps import CHUNK, GAP_S, GATHERING_S, QUICK_S, REWRITE_S
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import BATCH_JOBS, BRIDGE_PODS, SLURMJOBS
+from slurm_client.models import Node
+from slurm_client.models.node import NodeState
 from tests.support.slurm_jobs import Killed
 from tests.unit.bridge.pods.worlds import GATE, REQUIRED, TEAM, World
+
+EXTERNAL = NodeState("IDLE", frozenset({"EXTERNAL"}))
 
 
 @pytest.fixture
@@ -101,6 +105,16 @@ async def test_a_job_that_the_cache_does_not_show_yet_is_not_made_once_more_unde
     world.kube.is_late = False
     await world.settle()
     assert world.slurmjob["metadata"]["name"] == later["metadata"]["name"]
+
+
+async def test_a_pod_that_fits_nowhere_shows_what_it_asks_for_and_the_largest_node(world: World) -> None:
+    world.nodes = [Node(name="k1", cpus=8, real_memory_mib=9000, features=("bridge",), state=EXTERNAL)]
+    world.pod(requests={"cpu": "9", "memory": "1Gi"})
+    await world.settle()
+    _ = world.slurm(world.slurmjob, "Pending", slurmReason="PartitionConfig")
+    await world.settle(QUICK_S)
+    asked = "a pod asks for 9 CPUs, 1026 MiB, and no node has all of that: the largest, k1, has 8 CPUs, 9000 MiB"
+    assert asked in world.condition("p")["message"]
 
 
 @pytest.mark.parametrize(("code", "told"), [(0, 0), (3, 3), (137, 137)])

@@ -9,6 +9,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from typing_extensions import override
@@ -30,6 +31,7 @@ from slinky_operator.reconcile.cached.scripts import prune_job
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.text import stamp
 from slinky_operator.runtime.controller import Result
+from slurm_client.models import Node
 from tests.support.memory_kube import MemoryKube, merge, name_of
 from tests.support.slurm_jobs import Killed
 
@@ -252,6 +254,8 @@ class World:
         self.pods: Store = self.kube.cache(BRIDGE_PODS, INDEXES_OF_PODS, prune_pod)
         self.jobs: Store = self.kube.cache(SLURMJOBS, INDEXES_OF_JOBS, prune_job)
         self.events = Events()
+        self.nodes: list[Node] = []
+        """Of its Slurm."""
         self.seconds = 0.0
         self.numbers = itertools.count(1)
         self.queue: dict[Key, None] = {}
@@ -264,7 +268,16 @@ class World:
         singles = Singles()
         clusters = BridgeClusters(self.kube, ClusterReader(self.clusters), ("*",), lambda: self.seconds)
         observer = Observer(
-            self.kube, self.pods, self.jobs, clusters, singles, now=lambda: self.kube.now, clock=lambda: self.seconds
+            self.kube,
+            self.pods,
+            self.jobs,
+            clusters,
+            singles,
+            now=lambda: self.kube.now,
+            clock=lambda: self.seconds,
+            slurm=cast(
+                "Any", SimpleNamespace(get=lambda _: SimpleNamespace(nodes={one.name: one for one in self.nodes}))
+            ),
         )
         self.reconciler = GroupReconciler(
             cast("Any", self.kube),
@@ -288,6 +301,9 @@ class World:
         for resource, store in ((BRIDGE_PODS, self.pods), (SLURMJOBS, self.jobs)):
             for obj in store:
                 changed(resource, None, obj)
+
+    def entry(self, _: str) -> SimpleNamespace:
+        return SimpleNamespace(nodes={one.name: one for one in self.nodes})
 
     def wake(self, key: Key) -> None:
         self.queue[key] = None

@@ -6,6 +6,7 @@ module             concern
 `request`          one pod as a share of a job: what all pods of a group must have in common
 `features`         which nodes it may have: nodeSelector and node affinity
 `resources`        CPUs, memory and GRES, as the scheduler of Kubernetes counts them
+`largest`          what it asks for that no node has
 `job_annotations`  fields that annotations ask for, by two sets of names
 =================  ===========================================================================
 

@@ -321,6 +321,7 @@ class Reason(StrEnum):
     JOB_END_FORGOTTEN = "JobEndForgotten"
     CORDONED = "Cordoned"
     UNHEALTHY = "Unhealthy"
+    REPLACEMENT_FAILED = "ReplacementFailed"
     HEALTH_BUDGET_REACHED = "HealthBudgetReached"
     FOREIGN_DRAIN = "ForeignDrain"
     SCALING_MODE_FIXED = "ScalingModeFixed"

@@ -27,6 +27,9 @@ class EventReason(StrEnum):
     PODS_REPAIRED = "PodsRepaired"
     """Pods were recreated because their slurmds ran and did not register."""
 
+    PODS_REPLACED = "PodsReplaced"
+    """Pods on bad Kubernetes Nodes were recreated, once their nodes were proven to hold no job."""
+
     PODS_EVICTED = "PodsEvicted"
     """Kubelets have evicted pods, with their jobs, for want of disk, inodes or memory; the message has their words."""
 

@@ -73,6 +73,12 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
         ),
         Limit(f"{_KINDS}.nodeset.health:MAX_RULES", "rules of a NodeSet for conditions of Nodes", "rules", "refused"),
         Limit(
+            f"{_KINDS}.nodeset.status:MAX_REPLACEMENTS",
+            "bad Nodes of a NodeSet whose tries are remembered",
+            "Nodes",
+            "others are not replaced until there is room; the condition says so",
+        ),
+        Limit(
             "slinky_operator.nodeset.model.kubernetes_nodes:MOST_CONDITIONS",
             "conditions of a Node",
             "conditions",

@@ -49,6 +49,12 @@ HISTORIES = 40
 TOO_LATE = "policy:2 job_starts:0 scale:0 see_all poll pass time:3 time:3 poll pass pass"
 """One more, in which a drain takes too long."""
 
+REPLACED = (
+    "health:4 see_all sicken sicken:1 sicken:2 see_all time:3 pass poll pass see_all poll pass see_all "
+    "replace:2 see_all pass see_all pass see_all"
+)
+"""And one in which bad nodes are replaced, more than once."""
+
 KEY = {"name": "key", "key": "file"}
 REF = [{"name": "texts"}]
 MANAGED: dict[str, Any] = {
@@ -306,8 +312,9 @@ def test_every_field_of_a_nodeset_is_read(reads: Reads) -> None:
     with asyncio.Runner() as runner:
         for on_hosts in (False, True):
             begin = runner.run(settling.begin(keeps_instance=False, on_hosts=on_hosts))
-            steps = [(step, int(number or 0)) for step, _, number in (one.partition(":") for one in TOO_LATE.split())]
-            runner.run(settling.live(begin, steps))
+            for life in (TOO_LATE, REPLACED):
+                words = [one.partition(":") for one in life.split()]
+                runner.run(settling.live(begin, [(step, int(number or 0)) for step, _, number in words]))
             for seed in range(HISTORIES // 2):
                 runner.run(settling.live(begin, history(seed, on_hosts=on_hosts, of_health=True)))
     scaled = AutoscaledWorld()

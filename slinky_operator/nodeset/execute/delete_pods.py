@@ -20,6 +20,7 @@ from slinky_operator.metrics.changes import DELETED, label_of
 from slinky_operator.nodeset.disruption import eviction, repairs
 from slinky_operator.nodeset.execute import pod_queries, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
+from slinky_operator.nodeset.health import replacement
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pods import pod_facts, pod_names
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -53,8 +54,15 @@ MAX_SINGLE_GETS: Final = 8
 `slurm_queries.MAX_SINGLE_GETS`: this list is of one namespace, and slurmctld's is of the whole cluster."""
 
 
-async def delete_checked(context: PassContext, wanted: Sequence[Pod]) -> None:
-    """Delete pods that are empty according to a fresh answer from Slurm, and record why others are kept."""
+async def delete_checked(context: PassContext, wanted: Sequence[Pod], *, for_health: bool = False) -> None:
+    """Delete pods that are empty according to a fresh answer from Slurm, and record why others are kept.
+
+    Parameters
+    ----------
+    for_health
+        Whether they are recreated because of their Nodes, and must still be drained for that.
+    """
+    why_kept = replacement.why_kept if for_health else pod_state.why_kept
     for start in range(0, len(wanted), DELETE_BATCH):
         batch = wanted[start : start + DELETE_BATCH]
         answer = await _answer(context, batch)
@@ -62,7 +70,7 @@ async def delete_checked(context: PassContext, wanted: Sequence[Pod]) -> None:
         records: dict[str, Node] = {}
         for pod in batch:
             member = answer.join(pod, context.owner)
-            why = pod_state.why_kept(member, context.now())
+            why = why_kept(member, context.now())
             if why is not None:
                 context.outcome.kept.append(why)
                 continue
@@ -70,8 +78,12 @@ async def delete_checked(context: PassContext, wanted: Sequence[Pod]) -> None:
             going.append((pod, pod.resource_version if member.record is None else None))
             if member.record is not None:
                 records[pod.uid] = member.record
-        for pod in await delete(context, going, until=answer.nodes_at + PROOF_HOLDS):
+        gone = await delete(context, going, until=answer.nodes_at + PROOF_HOLDS)
+        for pod in gone:
             _count(context, records.get(pod.uid))
+        if gone and for_health:
+            named = listed([f"{pod.name} (Node {pod.host})" for pod in gone])
+            context.say(EventReason.PODS_REPLACED, f"recreated, since their Nodes are bad: {named}")
 
 
 def _count(context: PassContext, record: Node | None) -> None:

@@ -148,7 +148,7 @@ class Executor:
                 if action.forced:
                     await delete_pods.give_up(context, action.pods, action.blind)
                 else:
-                    await delete_pods.delete_checked(context, action.pods)
+                    await delete_pods.delete_checked(context, action.pods, for_health=action.for_health)
             case Repair():
                 await delete_pods.repair(context, action.pods)
             case DeleteRecords():

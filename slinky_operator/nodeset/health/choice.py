@@ -12,16 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from slinky_operator.nodeset.drain import drain_causes, pod_condition
 from slinky_operator.nodeset.health import rules
 from slinky_operator.nodeset.health.rules import Verdict
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
+
+QUIET: Final = timedelta(hours=1)
+"""Between two starts of a machine that does not start again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,8 @@ class HealthChoice:
 
     drained: Mapping[str, str] = field(default_factory=dict)
     """By name of the pod what the Node says, on one line; empty if the Node is not bad any more, or not known."""
+    bad: Mapping[str, Verdict] = field(default_factory=dict)
+    """Of those that are drained already, by name of the pod: what is said of a Node that is bad still."""
     waiting: tuple[WaitingNode, ...] = ()
     """Those beyond the budget, in the order in which they will be drained."""
     held: int = 0
@@ -52,7 +59,7 @@ class HealthChoice:
 
 
 def choose(
-    snapshot: Snapshot, live: Sequence[Member], desired: int, leaving: Collection[str], now: datetime
+    snapshot: Snapshot, live: Sequence[Member], desired: int, leaving: Collection[str], absent: int, now: datetime
 ) -> HealthChoice:
     """Choose the nodes that are drained for the health of their Nodes.
 
@@ -66,6 +73,8 @@ def choose(
         The desired number of pods, for a budget in per cent.
     leaving
         Names of pods that are removed for good: their nodes are drained for that.
+    absent
+        How many nodes are being replaced and not drained meanwhile (`replacement`).
     now
         The time; timezone-aware.
     """
@@ -75,6 +84,7 @@ def choose(
     table, budget = health.rules(), health.budget(desired)
     held = sum(1 for member in snapshot.members if Cause.HEALTH in member.drained_for)
     drained: dict[str, str] = {}
+    bad: dict[str, Verdict] = {}
     candidates: list[WaitingNode] = []
     due: list[float] = []
     for member in live:
@@ -87,18 +97,32 @@ def choose(
             if is_held:
                 drained[pod.name] = ""
             continue
-        verdict = rules.judge(host, table, health.clear_seconds, now)
+        clear_seconds = 0 if is_held and _is_older_than_boot(member, host) else health.clear_seconds
+        verdict = rules.judge(host, table, clear_seconds, now)
         later = verdict.well_in if is_held else verdict.bad_in
         if later is not None:
             due.append(later)
         if is_held and not verdict.is_well:
             drained[pod.name] = verdict.words
+            if verdict.matches:
+                bad[pod.name] = verdict
         elif verdict.matches and not is_held and _is_open(snapshot, member):
             candidates.append(WaitingNode(pod.name, pod.node_name, host.name, verdict))
     candidates.sort(key=lambda one: (one.verdict.since or rules.EVER, one.node))
-    room = max(0, budget - held)
+    room = max(0, budget - held - absent)
     drained |= {one.pod: one.verdict.words for one in candidates[:room]}
-    return HealthChoice(drained, tuple(candidates[room:]), held, budget, min(due, default=None))
+    return HealthChoice(drained, bad, tuple(candidates[room:]), held, budget, min(due, default=None))
+
+
+def _is_older_than_boot(member: Member, host: KubernetesNode) -> bool:
+    """Whether a Node's machine has started since its node was drained, and does not start again and again.
+
+    What its conditions say now they say of the machine as it is: nobody has to wait whether that lasts.
+    """
+    node, booted = member.record, host.booted_at
+    if node is None or node.reason_changed_at is None or booted is None or node.reason_changed_at >= booted:
+        return False
+    return host.booted_before is None or booted - host.booted_before >= QUIET
 
 
 def _is_up(member: Member) -> bool:

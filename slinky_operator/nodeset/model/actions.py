@@ -196,6 +196,8 @@ class DeletePods:
     """The user has given up their jobs: Slurm is only asked which jobs these are."""
     blind: str = ""
     """Why Slurm cannot be asked even that."""
+    for_health: bool = False
+    """They are recreated because of their Nodes: they must still be drained for that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,12 @@ class KubernetesNode:
     """Its reason annotation, else the autoscaler's taint, else the bad conditions; empty if nothing says why."""
     conditions: tuple[NodeCondition, ...] = field(default=(), compare=False)
     """Its conditions, and those that it had while this process ran."""
+    boot_id: str = field(default="", compare=False)
+    """Of its machine, another one after each start."""
+    booted_at: datetime | None = field(default=None, compare=False)
+    """When this process saw another boot id, and None while it has seen one only."""
+    booted_before: datetime | None = field(default=None, compare=False)
+    """The time before that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +128,9 @@ class Hosts:
         if before is not None and after is not None:
             is_other = old is not None and old["metadata"].get("uid") != obj["metadata"].get("uid")
             after = replace(after, conditions=self._since(() if is_other else before.conditions, after.conditions))
+            after = after if is_other else self._booted(before, after)
             changed = frozenset(one.type for one in {*before.conditions} ^ {*after.conditions})
-            if before == after and not changed and _says_the_same(before, after):
+            if before == after and not changed and _says_the_same(before, after) and before.boot_id == after.boot_id:
                 return None
         elif after is not None:
             after, changed = replace(after, conditions=self._since((), after.conditions)), frozenset()
@@ -137,7 +144,7 @@ class Hosts:
             del self._all[name]
             return HostChange(before) if before is not None else None
         self._all[name] = after
-        if before != after:
+        if before is None or before != after or before.booted_at != after.booted_at:
             return HostChange(after)
         return HostChange(after, changed) if changed else None
 
@@ -151,6 +158,13 @@ class Hosts:
             known[kind] if not known[kind].status else NodeCondition(kind, "", seen_at=now) for kind in sorted(gone)
         ]
         return (*found, *left)[:MOST_CONDITIONS]
+
+    def _booted(self, before: KubernetesNode, after: KubernetesNode) -> KubernetesNode:
+        """A Node with the times at which its machine was seen to have started."""
+        if not before.boot_id or not after.boot_id or before.boot_id == after.boot_id:
+            kept = after.boot_id or before.boot_id
+            return replace(after, boot_id=kept, booted_at=before.booted_at, booted_before=before.booted_before)
+        return replace(after, booted_at=self._now(), booted_before=before.booted_at)
 
     def picture(self) -> Mapping[str, KubernetesNode]:
         """The current Nodes by name; the returned mapping does not change."""
@@ -182,6 +196,7 @@ def read(obj: Mapping[str, Any]) -> KubernetesNode:
         cordoned=cordoned,
         why_cordoned=_why_cordoned(obj) if cordoned else "",
         conditions=_conditions(obj.get("status") or {}),
+        boot_id=str(((obj.get("status") or {}).get("nodeInfo") or {}).get("bootID") or ""),
     )
 
 

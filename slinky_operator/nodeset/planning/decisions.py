@@ -13,9 +13,10 @@ from slinky_api import labels
 from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
 from slinky_operator.nodeset.drain.deadline import Overdue
-from slinky_operator.nodeset.health import choice, node_states
+from slinky_operator.nodeset.health import choice, node_states, replacement
 from slinky_operator.nodeset.health.choice import HealthChoice
 from slinky_operator.nodeset.health.node_states import StateChanges
+from slinky_operator.nodeset.health.replacement import ReplacementChoice
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_state import State
@@ -45,6 +46,8 @@ class Decisions:
     """The causes for which the node of each pod is drained, by name of the pod."""
     health: HealthChoice = field(default_factory=HealthChoice)
     """Which nodes are drained for the health of their Kubernetes Nodes, and which wait for that."""
+    replacement: ReplacementChoice | None = None
+    """Which of them are replaced; None if nothing is decided, and the status stays."""
     shown: StateChanges = StateChanges()  # noqa: RUF009 - frozen
     """What pods are to show of the states of their nodes."""
     states: Mapping[str, State] = field(default_factory=dict)
@@ -88,7 +91,8 @@ def decide(seen: Survey) -> Decisions:
     is_creating = bool(layout.missing) and creation.is_possible(snapshot)
     created = creation.choose(snapshot, layout, live) if is_creating else Creation()
     leaving = {member.name for member in (*victims, *layout.misplaced)}
-    health = choice.choose(snapshot, live, layout.desired if layout.desired is not None else len(live), leaving, now)
+    desired = layout.desired if layout.desired is not None else len(live)
+    health = choice.choose(snapshot, live, desired, leaving, replacement.absent(snapshot, now), now)
     causes = drain_causes.assign_causes(
         snapshot, live, layout, victims, seen.unregistered, created.awaited, health.drained, now
     )
@@ -98,17 +102,19 @@ def decide(seen: Survey) -> Decisions:
         # Also for a NodeSet whose jobs are given up: Slurm would show them RUNNING for minutes.
         cleanup = records.settle(seen.orphans, snapshot.slurm.jobs, _ended(snapshot), snapshot.slurm.named)
     unregistered = seen.unregistered.items()
+    states = {
+        member.name: pod_state.classify(member, snapshot.slurm, causes.get(member.name, frozenset()))
+        for member in snapshot.members
+    }
     return Decisions(
         layout=layout,
         victims=victims,
         creation=created,
         causes=causes,
         health=health,
+        replacement=replacement.choose(snapshot, live, health, states, causes, now),
         shown=node_states.changes(snapshot, live, causes, now),
-        states={
-            member.name: pod_state.classify(member, snapshot.slurm, causes.get(member.name, frozenset()))
-            for member in snapshot.members
-        },
+        states=states,
         overdue={late.pod.node_name: late for late in overdue},
         cleanup=cleanup,
         named={name: snapshot.slurm.named[name] for name in cleanup.named},

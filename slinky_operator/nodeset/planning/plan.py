@@ -116,6 +116,12 @@ def _delete_drained(seen: Survey, decided: Decisions, _before: Sequence[Action])
     return slurm_steps.deletions_of_drained_pods(seen.snapshot, seen.live, decided.causes, seen.now)
 
 
+def _recreate(_seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Recreate pods on bad Nodes, whose tries the status has."""
+    pods = decided.replacement.pods if decided.replacement is not None else ()
+    return [DeletePods(pods, for_health=True)] if pods and not decided.skip_drain else ()
+
+
 def _end_late_drains(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
     """End drains that exceed their timeout, and ask about jobs that delay drains."""
     if decided.skip_drain or not seen.snapshot.slurm.readable:
@@ -222,6 +228,7 @@ STEPS: Final[tuple[Step, ...]] = (
     _register,
     _drain,
     _delete_drained,
+    _recreate,
     _end_late_drains,
     _delete_without_slurm,
     _give_traits,

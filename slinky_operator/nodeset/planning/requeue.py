@@ -67,7 +67,8 @@ def wake_up(snapshot: Snapshot, decided: Decisions, live: Sequence[Member], now:
                 times.append(left)
     if decided.shown.is_late:
         times.append(SOON if snapshot.state_writes <= 0 else LATER)
-    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up)
+    replaced_in = decided.replacement.wake_up if decided.replacement is not None else None
+    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up, replaced_in)
     return min([*times, *(seconds for seconds in later if seconds is not None)], default=None)
 
 

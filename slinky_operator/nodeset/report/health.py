@@ -10,7 +10,9 @@ from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason
 from slinky_api.v1alpha1.common import Condition
+from slinky_api.v1alpha1.nodeset.status import MAX_REPLACEMENTS
 from slinky_operator.nodeset.health.choice import WaitingNode
+from slinky_operator.nodeset.health.replacement import ReplacementChoice
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.reconcile.text import joined, named, stamp
@@ -18,8 +20,10 @@ from slinky_operator.reconcile.writes.parts import condition
 
 KIND: Final = NodeSetCondition.HEALTH_BUDGET_REACHED
 
-REASONS: Final = frozenset({Reason.HEALTH_BUDGET_REACHED})
+REASONS: Final = frozenset({Reason.HEALTH_BUDGET_REACHED, Reason.REPLACEMENT_FAILED})
 """Troubles with which a NodeSet is Ready: its nodes serve."""
+
+_FULL: Final = f"status.replacements has {MAX_REPLACEMENTS} Nodes"
 
 Told = tuple[Reason, str, str, frozenset[str]]
 """Reason, text, a brief form, and the nodes concerned."""
@@ -37,6 +41,22 @@ def told(snapshot: Snapshot, found: Decisions) -> Iterable[Told]:
         nodes = [one.node for one in found.health.waiting]
         brief = f"health: {len(nodes)} of {len(nodes) + found.health.held} bad nodes not drained: {named(nodes, 2)}"
         yield Reason.HEALTH_BUDGET_REACHED, _text(found), brief, frozenset(nodes)
+    choice = found.replacement
+    if choice is not None and (choice.given_up or choice.is_full):
+        nodes = [one.node for one in choice.given_up]
+        brief = f"health: not replaced any more: {named(nodes, 2)}" if nodes else _FULL
+        yield Reason.REPLACEMENT_FAILED, joined(list(_given_up(choice))), brief, frozenset(nodes)
+
+
+def _given_up(choice: ReplacementChoice) -> Iterable[str]:
+    for one in choice.given_up:
+        tries = f"{one.record.tries} {'try' if one.record.tries == 1 else 'tries'}, the last one at {one.record.last}"
+        yield (
+            f"{one.node} stays drained, and is not replaced any more: Node {one.record.host} is bad after {tries}. "
+            "Mend its machine, or raise spec.health.replace.maxTries"
+        )
+    if choice.is_full:
+        yield f"{_FULL}, the most there may be: others wait until one is older than spec.health.replace.withinSeconds"
 
 
 def conditions(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:

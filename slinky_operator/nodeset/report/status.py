@@ -125,6 +125,7 @@ def report(
         update_hash=snapshot.revision.hash,
         collision_count=stored.collision_count,
         ordinal_to_node=pinning.remembered(nodeset, snapshot.pods),
+        replacements=(found.replacement.records or None) if found.replacement is not None else stored.replacements,
         autoscaling=stored.autoscaling if nodeset.spec.autoscaling is not None else None,
     )
     return Report(written, tuple(told.troubles))

@@ -51,6 +51,7 @@ EVENTFUL: Final = frozenset(
         Reason.NODE_DOWN,
         Reason.NODE_UNKNOWN,
         Reason.NOT_REGISTERED,
+        Reason.REPLACEMENT_FAILED,
         Reason.SCALING_MODE_FIXED,
         Reason.UNSCHEDULABLE,
         *volumes.REASONS,

@@ -99,4 +99,9 @@ def prune_node(obj: Object) -> None:
         for key, value in (status.get("capacity") or {}).items()
         if key.startswith(labels.KUBERNETES_NODE_PREFIX)
     }
-    obj["status"] = {"conditions": conditions, **({"capacity": capacity} if capacity else {})}
+    boot = (status.get("nodeInfo") or {}).get("bootID")
+    obj["status"] = {
+        "conditions": conditions,
+        **({"capacity": capacity} if capacity else {}),
+        **({"nodeInfo": {"bootID": boot}} if boot else {}),
+    }

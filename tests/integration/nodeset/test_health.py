@@ -86,6 +86,36 @@ async def test_a_check_that_is_wrong_everywhere_drains_the_budget(site: Site, ma
     assert await site.condition("HealthBudgetReached") == {}
 
 
+async def test_a_bad_node_is_replaced_once_it_is_empty_and_so_often(site: Site, machines: Machines) -> None:
+    async def uid() -> str:
+        found = [one for one in (await site.kube.list(PODS, site.namespace)).items if one["metadata"]["name"] == "a-0"]
+        return str(found[0]["metadata"]["uid"]) if found else ""
+
+    async def tries() -> list[int]:
+        status = (await site.nodeset()).get("status") or {}
+        return [one["tries"] for one in status.get("replacements") or ()]
+
+    machines.hosts = [await site.add_host("only")]
+    replace = {"policy": "RecreatePod", "backoffSeconds": 0, "maxTries": 2}
+    await site.apply(1, health={"nodeConditions": [{**RULE, "forSeconds": 0}], "replace": replace})
+    await site.until(lambda: site.ready(1), "the node is ready")
+    first, job = await uid(), site.slurm.add_job(nodes=["a-0"])
+
+    await say(site, machines.hosts[0], "True")
+    await site.until(lambda: reason(site, "a-0"), "the node is drained")
+    assert (await uid(), await tries()) == (first, [])
+
+    # There is no other Node: both tries end where they began.
+    site.slurm.finish_job(job.id)
+    await site.until(lambda: told(site, "Degraded", "ReplacementFailed", "bad after 2 tries"), "both were in vain")
+    assert await uid() not in {first, ""}
+    assert await tries() == [2]
+    assert reason(site, "a-0")
+    await say(site, machines.hosts[0], "False")
+    await site.until(lambda: not reason(site, "a-0"), "the Node is well")
+    await site.until(lambda: told(site, "Degraded", "False"), "nothing is left to tell")
+
+
 async def test_pods_show_the_states_of_their_nodes_and_no_more_when_that_is_switched_off(
     site: Site, machines: Machines
 ) -> None:

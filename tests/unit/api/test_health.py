@@ -38,6 +38,8 @@ def test_a_rule_of_ones_own_takes_the_place_of_a_default() -> None:
         {"defaults": False, "nodeConditions": []},
         {"nodeConditions": [{"type": ""}]},
         {"nodeConditions": [{"type": "two words"}]},
+        {"podConditions": "All", "replace": {"policy": "RecreatePod"}},
+        {"defaults": True, "replace": {"policy": "RecreatePod", "maxTries": 0}},
         {"nodeConditions": [{"type": "Bad", "status": "true"}]},
         {"nodeConditions": [{"type": "Bad", "reason": "two\nlines"}]},
         {"nodeConditions": [{"type": "Bad", "reason": "x" * 201}]},

@@ -9,7 +9,7 @@ from slinky_api.v1alpha1.common import ApiModel
 from slinky_api.v1alpha1.fields import IntOrPercent
 from slinky_api.v1alpha1.rules import Keywords, Text, cel, matching
 
-__all__ = ["KNOWN_CONDITIONS", "MAX_RULES", "Health", "NodeConditionRule", "PodConditions"]
+__all__ = ["KNOWN_CONDITIONS", "MAX_RULES", "Health", "NodeConditionRule", "PodConditions", "Replace", "ReplacePolicy"]
 
 MAX_RULES: Final = 64
 """Rules of one NodeSet."""
@@ -35,6 +35,8 @@ Kubernetes acts on itself.
 
 _NO_RULE: Final = "give nodeConditions, defaults: true or podConditions; health has no effect without them"
 
+_NOTHING_TO_REPLACE: Final = "give nodeConditions or defaults: true; replace has no effect without them"
+
 _TYPE: Final = matching(
     r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?",
     "must be letters, digits, '.', '_', '-' and '/', beginning and ending with a letter or digit",
@@ -50,6 +52,29 @@ class PodConditions(StrEnum):
 
     PROBLEMS = "Problems"
     ALL = "All"
+
+
+class ReplacePolicy(StrEnum):
+    """What is done about a node that a rule has drained, once it is proven to hold no job."""
+
+    NOTHING = "Nothing"
+    RECREATE_POD = "RecreatePod"
+
+
+class Replace(ApiModel):
+    """What is done about a node that a rule has drained, once it is proven to hold no job; and how often."""
+
+    policy: ReplacePolicy = ReplacePolicy.NOTHING
+    """Nothing: the node stays drained until its Node is well. RecreatePod: its pod is deleted, and created again where
+    Kubernetes places it, which may be the same Node. Default: Nothing."""
+    max_concurrent: Annotated[int, Field(ge=1, le=1000), Keywords({"format": "int32"})] = 1
+    """How many nodes of the NodeSet are replaced at a time. Default: 1."""
+    backoff_seconds: _Seconds = 600
+    """Seconds between two tries on the same Node; doubled after each. Default: 600."""
+    max_tries: Annotated[int, Field(ge=1, le=100), Keywords({"format": "int32"})] = 3
+    """Tries on one Node after which its nodes stay drained, and the condition Degraded says so. Default: 3."""
+    within_seconds: Annotated[int, Field(ge=60, le=2_592_000), Keywords({"format": "int32"})] = 86_400
+    """Seconds without a try after which a Node has all its tries again. Default: 86400, a day."""
 
 
 class NodeConditionRule(ApiModel):
@@ -77,7 +102,14 @@ class Health(ApiModel):
                     " || has(self.podConditions)",
                     _NO_RULE,
                     field=".nodeConditions",
-                )
+                ),
+                cel(
+                    "!has(self.replace) || !has(self.replace.policy) || self.replace.policy == 'Nothing'"
+                    " || has(self.defaults) && self.defaults"
+                    " || has(self.nodeConditions) && size(self.nodeConditions) > 0",
+                    _NOTHING_TO_REPLACE,
+                    field=".replace",
+                ),
             ]
         }
     )
@@ -99,11 +131,23 @@ class Health(ApiModel):
     Drain, Down, Fail and others, and whether it is busy while it is drained or cordoned. All: Allocated, Mixed,
     Completing and Idle of every node, too, which is a write for each change. Default: none."""
 
+    replace: Replace | None = None
+    """What is done about nodes that these rules have drained, once they are proven to hold no job. Default: nothing."""
+
     @model_validator(mode="after")
     def _has_a_rule(self) -> Self:
         if not self.defaults and not self.node_conditions and self.pod_conditions is None:
             raise ValueError(_NO_RULE)
+        if self.replaces and not self.rules():
+            raise ValueError(_NOTHING_TO_REPLACE)
         return self
+
+    @property
+    def replaces(self) -> Replace | None:
+        """What is done about drained nodes; None if nothing is."""
+        if self.replace is None or self.replace.policy is ReplacePolicy.NOTHING:
+            return None
+        return self.replace
 
     def rules(self) -> dict[str, NodeConditionRule]:
         """All rules, by the type of the condition."""

@@ -1,6 +1,6 @@
 """What is observed of a NodeSet, under the names of all generations: `NodeSetStatus.counted` writes them."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import Field
 
@@ -11,6 +11,7 @@ from slinky_api.v1alpha1.common import (
 )
 from slinky_api.v1alpha1.nodeset.autoscaling import AutoscalingStatus
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
+from slinky_api.v1alpha1.rules import Keywords
 
 
 class NodeSetNodeCounts(ApiModel):
@@ -30,6 +31,27 @@ class NodeSetNodeCounts(ApiModel):
     """Not registered with Slurm yet."""
     unknown: int = 0
     """In none of these states, or Slurm is unreachable."""
+
+
+MAX_REPLACEMENTS: Final = 128
+"""Nodes of which tries are remembered."""
+
+_MAP_BY_HOST: Final = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["host"]})
+
+
+class Replacement(ApiModel):
+    """What was tried about a bad Kubernetes Node."""
+
+    host: str
+    """The Kubernetes Node."""
+    tries: int = 1
+    """Tries, this one included."""
+    last: str = ""
+    """When the last one began."""
+    pod: str = ""
+    """The pod of that time."""
+    pod_uid: str = ""
+    """Its uid: a try is written here before anything is done to this very pod."""
 
 
 class NodeSetStatus(ApiModel):
@@ -64,6 +86,8 @@ class NodeSetStatus(ApiModel):
     """Number of hash collisions of revisions."""
     ordinal_to_node: dict[str, str] | None = None
     """With pinToNode: the Node of each ordinal."""
+    replacements: Annotated[tuple[Replacement, ...] | None, Field(max_length=MAX_REPLACEMENTS), _MAP_BY_HOST] = None
+    """With health.replace: what was tried about bad Nodes, until health.replace.withinSeconds after the last try."""
     autoscaling: AutoscalingStatus | None = None
     """With autoscaling: what it last decided."""
 

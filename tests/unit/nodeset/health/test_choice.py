@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -52,7 +52,7 @@ def seen(hosts: Sequence[KubernetesNode], *, reasons: dict[int, str] | None = No
 
 
 def chosen(snapshot: Snapshot, *leaving: str) -> HealthChoice:
-    return choice.choose(snapshot, snapshot.members, len(snapshot.pods), leaving, NOW)
+    return choice.choose(snapshot, snapshot.members, len(snapshot.pods), leaving, 0, NOW)
 
 
 def names(found: HealthChoice) -> tuple[list[str], list[str]]:
@@ -167,3 +167,27 @@ def test_the_next_look_is_when_a_trouble_has_lasted_and_when_a_node_has_been_wel
     assert chosen(seen(hosts)).wake_up == 20
     assert chosen(seen(hosts, reasons={1: OURS})).wake_up == 10
     assert chosen(seen([host(0, 100), host(1, 100)])).wake_up is None
+
+
+@pytest.mark.parametrize(
+    ("drained_ago", "booted_ago", "before_ago", "is_well"),
+    [(600, 300, None, True), (200, 300, None, False), (600, 300, 3000, False), (600, 300, 3900, True)],
+    ids=["booted since", "booted before", "boots again and again", "booted long ago, too"],
+)
+def test_a_machine_that_has_started_since_is_judged_by_what_it_says_now(
+    drained_ago: float, booted_ago: float, before_ago: float | None, is_well: bool
+) -> None:
+    """Nobody waits for clearSeconds; one that starts again and again has no such credit."""
+
+    def ago(seconds: float | None) -> datetime | None:
+        return None if seconds is None else NOW - timedelta(seconds=seconds)
+
+    well = NodeCondition("Bad", "False", stamp(NOW - timedelta(seconds=5)))
+    one = KubernetesNode("host-0", conditions=(well,), booted_at=ago(booted_ago), booted_before=ago(before_ago))
+    snapshot = seen([one], reasons={0: OURS})
+    records = {"a-0": replace(snapshot.slurm.nodes["a-0"], reason_changed_at=ago(drained_ago))}
+    snapshot = replace(snapshot, slurm=replace(snapshot.slurm, nodes=records))
+
+    assert (names(chosen(snapshot)) == ([], [])) is is_well
+    still = replace(one, conditions=(NodeCondition("Bad", "True", stamp(NOW - timedelta(seconds=1000))),))
+    assert names(chosen(replace(snapshot, hosts={"host-0": still}))) == (["a-0"], [])

@@ -241,3 +241,31 @@ def test_a_reason_that_is_given_counts_more_than_the_taint() -> None:
     node["metadata"]["annotations"] = {"nodeset.slinky.slurm.net/node-cordon-reason": "spot"}
 
     assert kubernetes_nodes.read(node).why_cordoned == "spot"
+
+
+def test_a_machine_that_starts_again_is_told_of_with_both_times(known: Hosts, clock: list[datetime]) -> None:
+    """A Node whose object was made anew, and one that has no boot id for a moment, has not."""
+
+    def boot(name: str, uid: str = "u") -> HostChange | None:
+        found = machine()
+        found["metadata"]["uid"] = uid
+        found["status"]["nodeInfo"] = {"bootID": name, "kernelVersion": "6.1"}
+        prune_node(found)
+        return known.observe({"metadata": {"uid": "u"}}, found)
+
+    def times() -> tuple[datetime | None, datetime | None]:
+        one = known.picture()["machine"]
+        return one.booted_at, one.booted_before
+
+    _ = boot("one")
+    assert times() == (None, None)
+    first = clock[0]
+    assert boot("two") == HostChange(known.picture()["machine"])
+    assert times() == (first, None)
+    assert boot("two") is None
+    _ = boot("")
+    clock[0] += timedelta(minutes=1)
+    _ = boot("three")
+    assert times() == (clock[0], first)
+    _ = boot("four", "another")
+    assert times() == (None, None)

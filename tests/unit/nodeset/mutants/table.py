@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
-from tests.unit.nodeset.mutants import belongings, drains, health, seeing, updates
+from tests.unit.nodeset.mutants import belongings, drains, health, replacing, seeing, updates
 from tests.unit.nodeset.simulation.steps import Step
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -30,6 +30,8 @@ _SICK: tuple[Step, ...] = (
     *(("health", 0), ("health", 1), ("sicken", 0), ("sicken", 1), ("sicken", 2), ("recover", 0), ("recover", 1)),
     *(("see_all", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("time", 1), ("time", 2)),
 )
+
+_REPLACED: tuple[Step, ...] = (*_SICK, ("replace", 0), ("replace", 3), ("come_up", 0), ("kubelet_ends", 0))
 
 MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "COMPLETING dropped": (seeing.completing_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 1))),
@@ -113,6 +115,23 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         (*_SICK, ("health", 4), ("health", 6), ("job_starts", 1), ("job_suspends", 0), ("admin_drains", 0)),
     ),
     "states of nodes stay": (health.states_stay, (("health", 4), ("admin_drains", 0), ("admin_undrains", 0))),
+    "drains of others not looked at": (
+        replacing.drains_of_others_not_looked_at,
+        (*_REPLACED, ("admin_drains", 0), ("admin_drains", 1), ("admin_undrains", 0), ("pass", 1), ("pass", 2)),
+    ),
+    "jobs not looked at": (
+        replacing.jobs_not_looked_at,
+        (*_REPLACED, ("admin_undrains", 0), ("job_starts", 0), ("job_starts", 1), ("pass", 1), ("pass", 2)),
+    ),
+    "tries begun before they are counted": (replacing.begun_before_it_is_counted, _REPLACED),
+    "tries not counted": (replacing.tries_not_counted, (*_REPLACED, ("replace", 4))),
+    "no pause between tries": (replacing.no_pause, (*_REPLACED, ("replace", 2), ("replace", 5))),
+    "no end of tries": (replacing.no_end, (*_REPLACED, ("replace", 1))),
+    "all replaced at once": (replacing.all_at_once, (*_REPLACED, ("health", 4))),
+    "what is replaced does not count": (replacing.absent_do_not_count, _REPLACED),
+    "well nodes replaced": (replacing.well_ones_too, (*_REPLACED, ("doubt", 0), ("doubt", 1), ("doubt", 2))),
+    "boots for ever": (replacing.boots_for_ever, (*_SICK, *(("boot", number) for number in (0, 1, 2, 0, 1, 2)))),
+    "any boot": (replacing.any_boot, (*_SICK, *(("boot", number) for number in (0, 1, 2, 0, 1, 2)))),
     "reasons of cordons stay": (health.reason_never_written_again, (*_SICK, ("cordon_host", 0), ("cordon_host", 1))),
     "Node's cordon overlooked": (drains.node_cordon_overlooked, (("cordon_host", 0), ("cordon_host", 1))),
     "drain of a cordoned Node stays": (
@@ -256,7 +275,24 @@ _ONE_LESS = _steps("scale:2 see_all pass poll pass kubelet_ends kubelet_ends see
 _ONE_RECREATED = _steps("user_deletes_pod kubelet_ends kubelet_ends see_all pass time poll pass see_all")
 """a-0 is deleted and made again; the controller has seen it."""
 
+_EMPTY_AND_SICK = _steps(
+    "health:4 see_all sicken sicken:1 sicken:2 see_all time:3 pass poll pass see_all poll pass see_all",
+)
+"""All three are drained for their health and hold no job."""
+
 BEGINNINGS: Mapping[str, Sequence[Step]] = {
+    "drains of others not looked at": (
+        *_EMPTY_AND_SICK,
+        *_steps("replace:0 see_all pass see_all pass:1 admin_drains"),
+    ),
+    "jobs not looked at": (
+        *_EMPTY_AND_SICK,
+        *_steps("replace:0 see_all pass see_all pass:2 admin_undrains job_starts"),
+    ),
+    "well nodes replaced": (
+        *_EMPTY_AND_SICK,
+        *_steps("recover recover:1 recover:2 replace:0 see_all pass see_all pass see_all pass"),
+    ),
     "given up in silence": _steps("job_starts poll delete give_up see_all pass kubelet_ends kubelet_ends see_all pass"),
     "marked down alive": _steps("job_starts poll delete give_up see_all pass"),
     "names used again unlisted": _steps(
@@ -356,6 +392,17 @@ OF_HEALTH: Collection[str] = {
     "reasons of cordons stay",
     "emptiness is inferred",
     "states of nodes stay",
+    "drains of others not looked at",
+    "jobs not looked at",
+    "tries begun before they are counted",
+    "tries not counted",
+    "no pause between tries",
+    "no end of tries",
+    "all replaced at once",
+    "what is replaced does not count",
+    "well nodes replaced",
+    "boots for ever",
+    "any boot",
 }
 """Those whose mistake shows only where conditions of Nodes come and go."""
 

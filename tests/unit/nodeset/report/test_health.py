@@ -10,7 +10,9 @@ import pytest
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
+from slinky_api.v1alpha1.nodeset.status import Replacement
 from slinky_operator.nodeset.health.choice import HealthChoice, WaitingNode
+from slinky_operator.nodeset.health.replacement import GivenUp, ReplacementChoice
 from slinky_operator.nodeset.health.rules import Match, Verdict
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.pod_state import Drained, Ready
@@ -114,3 +116,29 @@ def test_the_status_text_calls_such_a_drain_by_its_cause() -> None:
 
     assert "draining 1 of 3 for health" in found.status.summary
     assert "health: 1 of 2 bad nodes not drained: a-1" in found.status.summary
+
+
+def test_a_node_that_is_not_replaced_any_more_is_told_with_what_to_do_and_one_event() -> None:
+    record = Replacement(host="m-1", tries=3, last="2026-01-01T00:00:00Z", pod="a-1", pod_uid="u")
+    choice = ReplacementChoice((record,), given_up=(GivenUp("a-1", record),))
+    found = report(snapshot(), replacement=choice)
+
+    degraded = conditions(found)["Degraded"]
+    assert (degraded.status, degraded.reason) == ("True", "ReplacementFailed")
+    assert degraded.message == (
+        "a-1 stays drained, and is not replaced any more: Node m-1 is bad after 3 tries, the last one at "
+        "2026-01-01T00:00:00Z. Mend its machine, or raise spec.health.replace.maxTries"
+    )
+    assert conditions(found)["Ready"].status == "True"
+    assert found.status.replacements == (record,)
+    memory = Memory()
+    assert [one.reason for one in trouble_events.due(memory, snapshot().nodeset.status, found.troubles)] == [
+        Reason.REPLACEMENT_FAILED
+    ]
+    assert trouble_events.due(memory, found.status, found.troubles) == []
+
+
+def test_a_full_list_of_tries_is_told() -> None:
+    found = report(snapshot(), replacement=ReplacementChoice(is_full=True))
+
+    assert "status.replacements has 128 Nodes" in conditions(found)["Degraded"].message

@@ -129,6 +129,7 @@ class Run:
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
         )
         self.conditions: dict[str, tuple[str, datetime]] = {}
+        self.boots: dict[str, tuple[str, datetime | None, datetime | None]] = {}
         self.hosts: set[str] = set()
         for host in self.world.hosts.values():
             self.see_host(clone(host))
@@ -160,13 +161,22 @@ class Run:
         self.hosts.discard(name)
         if gone:
             self.conditions.pop(name, None)
+            self.boots.pop(name, None)
             return
+        self.see_boot(name, (host["status"].get("nodeInfo") or {}).get("bootID") or "")
         self.hosts.add(name)
         self.see_condition(name, host["status"].get("conditions") or ())
         if host["spec"].get("unschedulable"):
             self.cordons.add(name)
         if host["metadata"]["labels"] == SELECTED:
             self.world.seen_selected.add(name)
+
+    def see_boot(self, host: str, boot: str) -> None:
+        """The boot id of a Node, and when the cache last showed another one."""
+        known, last, before = self.boots.get(host, ("", None, None))
+        if known and boot and boot != known:
+            last, before = self.world.now, last
+        self.boots[host] = boot or known, last, before
 
     def see_condition(self, host: str, conditions: Sequence[Object]) -> None:
         """The condition of a Node, and since when it is so: of one that has gone, since the cache shows that."""
@@ -249,6 +259,7 @@ class Run:
         self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
         self.world.seen_health = seen["spec"].get("health") if seen is not None else None
         self.world.seen_conditions = dict(self.conditions)
+        self.world.seen_boots = {host: (last, before) for host, (_, last, before) in self.boots.items()}
         bound = {self.world.node_in(pod): pod["spec"].get("nodeName") for pod in self.pods if self.world.is_ours(pod)}
         self.world.seen_hosts = {node: host for node, host in bound.items() if host in self.hosts}
         self.world.given_back = set()

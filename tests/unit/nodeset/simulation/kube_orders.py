@@ -188,6 +188,7 @@ class KubeOrders(Machines):
             if uid in job.alive and not self.given_up and not self.may_end_jobs(self.node_of(name), "Force"):
                 self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
         self.watch_repair(name)
+        self.watch_replacement(name)
         self.begin_deletion(name)
 
     def order_let_go(self) -> None:
@@ -215,6 +216,63 @@ class KubeOrders(Machines):
         self.repaired.add(node)
         if len(self.repaired) > self.update_budget:
             self.violations.append(f"more is repaired at once than the budget allows: {sorted(self.repaired)}")
+
+    def watch_tries(self, before: dict[str, Object]) -> None:
+        """Watch over tries that are written into the status: not too many, nor too soon, nor at once."""
+        now = self.replacements()
+        self.replaced = {host: uids for host, uids in self.replaced.items() if host in now}
+        replace = (self.seen_health or {}).get("replace") or {}
+        new = [one for host, one in now.items() if one.get("podUid") != before.get(host, {}).get("podUid")]
+        if new and replace.get("policy") != "RecreatePod":
+            self.violations.append(f"{new} begin although nobody asks for that")
+        for one in new:
+            last = before.get(one["host"])
+            if one["tries"] != (last or {"tries": 0})["tries"] + 1 or one["tries"] > replace.get("maxTries", 3):
+                self.violations.append(f"{one} is one too many, or not counted, after {last}")
+            pause = replace.get("backoffSeconds", 600) * 2 ** (one["tries"] - 2)
+            if last is not None and (self.now - datetime.fromisoformat(last["last"])).total_seconds() < pause - 1:
+                self.violations.append(f"{one} begins too soon after {last}")
+        standing = [one for one in now.values() if self.is_being_replaced(one)]
+        if new and len(standing) > replace.get("maxConcurrent", 1):
+            self.violations.append(f"more is replaced at once than the spec allows: {standing}")
+
+    def is_being_replaced(self, one: Object) -> bool:
+        """Whether the pod of a try stands and is drained for it."""
+        pod = self.pods.get(one["pod"])
+        if pod is None or pod["metadata"]["uid"] != one["podUid"] or not self.is_live(pod):
+            return False
+        young = (self.now - datetime.fromisoformat(one["last"])).total_seconds() < 299
+        return young and self.is_held(self.node_of(one["pod"]))
+
+    def watch_replacement(self, name: str) -> None:
+        """Watch over a pod that serves, is what it is to be, and is deleted: for its Node only, which must be bad."""
+        pod, node = self.pods[name], self.node_of(name)
+        if self.seen_deleting or self.given_up or self.nodeset is None or not self.is_live(pod):
+            return
+        causes = self.causes_of(node)
+        host = pod["spec"].get("nodeName")
+        if not self.is_only_sick(name, causes):
+            return
+        uid, record = self.uid_of(name), self.replacements().get(host)
+        if record is None or record["podUid"] != uid:
+            self.violations.append(f"pod {name} was deleted for its health, and the try is not counted: {record}")
+            return
+        if "health" not in causes:
+            self.violations.append(f"pod {name} was deleted for its health although its node is not drained for that")
+        status, _ = self.seen_conditions.get(host, ("", self.now))
+        if status != "True":
+            self.violations.append(f"pod {name} was deleted for its health although Node {host} is {status!r}")
+        self.replaced.setdefault(host, set()).add(uid)
+        if len(self.replaced[host]) > record["tries"]:
+            self.violations.append(f"{self.replaced[host]} were deleted for {record}")
+
+    def is_only_sick(self, name: str, causes: set[str]) -> bool:
+        """Whether nothing but the health of its Node can be why a pod is deleted."""
+        if self.uid_of(name) not in self.known or not causes <= {"health", "node-cordon", "cordon"}:
+            return False
+        if max(len(self.live()), len(self.seen_live)) > self.seen_replicas or self.image_of(name) != self.seen_image:
+            return False
+        return not self.on_hosts or self.pods[name]["spec"].get("nodeName") in self.seen_selected
 
     def is_coming(self, node: str) -> bool:
         """Whether a node is missing for a while only: its pod is going, or is on its way up and young."""

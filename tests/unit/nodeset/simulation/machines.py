@@ -197,7 +197,7 @@ class Machines(State):
         self.hosts[name] = {
             "metadata": {"name": name, "uid": f"uid-{self.next()}", "labels": dict(SELECTED)},
             "spec": {},
-            "status": {},
+            "status": {"nodeInfo": {"bootID": "first"}},
         }
         self.tell("nodes", "ADDED", self.hosts[name])
         for uid in [uid for uid, host in self.where.items() if host == name]:

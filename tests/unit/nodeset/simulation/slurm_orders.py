@@ -47,6 +47,7 @@ class SlurmOrders(Slurm):
             if node in self.foreign:
                 self.violations.append(f"{node} was drained for its health although somebody else had drained it")
         held = {self.node_of(name) for name in self.pods if name in self.seen_pods and self.is_held(self.node_of(name))}
+        held |= {one["pod"] for one in self.replacements().values() if self.is_out(one)}
         if len(held) > self.health_budget(health, self.seen_replicas):
             self.violations.append(f"more is drained for its health than the budget allows: {sorted(held)}")
 
@@ -59,8 +60,16 @@ class SlurmOrders(Slurm):
         host = self.seen_hosts.get(name)
         status, since = self.seen_conditions.get(host or "", ("", datetime.min.replace(tzinfo=UTC)))
         is_clear = (self.now - since).total_seconds() >= health.get("clearSeconds", 60)
-        if host is None or status in {"True", "Unknown"} or not is_clear:
+        if host is None or status in {"True", "Unknown"} or not (is_clear or self._is_booted(name, host)):
             self.violations.append(f"{name} was given back although its Node {host} is {status!r} since {since}")
+
+    def _is_booted(self, name: str, host: str) -> bool:
+        """Whether a machine was seen to start after its node was drained, and not twice in an hour."""
+        booted, before = self.seen_boots.get(host, (None, None))
+        changed = self.records[name].changed
+        if booted is None or changed is None or changed >= booted:
+            return False
+        return before is None or (booted - before).total_seconds() >= 3600
 
     def being_updated(self) -> set[str]:
         """Nodes that are drained for an update."""

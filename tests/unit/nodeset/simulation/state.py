@@ -161,6 +161,10 @@ class State:
     """`spec.health` that the controller sees."""
     seen_conditions: dict[str, tuple[str, datetime]] = field(default_factory=dict)
     """By Node the status of its condition and since when, as the controller sees it; empty if it went."""
+    seen_boots: dict[str, tuple[datetime | None, datetime | None]] = field(default_factory=dict)
+    """By Node when its machine was last seen to have started again, and the time before that."""
+    replaced: dict[str, set[str]] = field(default_factory=dict)
+    """By Node the uids of pods that were deleted for its health, as long as the status remembers tries there."""
     seen_hosts: dict[str, str] = field(default_factory=dict)
     """By name of the node in Slurm the Node of its pod, of those Nodes that the controller knows."""
     foreign: dict[str, str] = field(default_factory=dict)
@@ -289,12 +293,30 @@ class State:
         conditions = self.hosts[host]["status"].get("conditions") or () if host in self.hosts else ()
         return str(conditions[0]["status"]) if conditions else ""
 
-    def is_held(self, node: str) -> bool:
-        """Whether a node is drained by us for its health."""
+    def causes_of(self, node: str) -> set[str]:
+        """The causes for which we drain a node."""
         record = self.records.get(node)
         if record is None or not record.drain or not record.reason.startswith(OURS):
+            return set()
+        return set(record.reason.removeprefix(OURS).partition(" (")[0].split(", "))
+
+    def replacements(self) -> dict[str, Object]:
+        """Tries that the status remembers, by Node."""
+        status = (self.nodeset or {}).get("status") or {}
+        return {one["host"]: one for one in status.get("replacements") or ()}
+
+    def is_out(self, one: Object) -> bool:
+        """Whether the pod of a try has gone, and the next one has not been seen to come up."""
+        pod = self.pods.get(one["pod"])
+        if pod is not None and pod["metadata"]["uid"] == one["podUid"]:
             return False
-        return "health" in record.reason.removeprefix(OURS).partition(" (")[0].split(", ")
+        young = (self.now - datetime.fromisoformat(one["last"])).total_seconds() < 299
+        node = self.node_in(pod) if pod is not None else one["pod"]
+        return young and (one["pod"] not in self.seen_pods or self.seen_ready.get(node) is None)
+
+    def is_held(self, node: str) -> bool:
+        """Whether a node is drained by us for its health."""
+        return "health" in self.causes_of(node)
 
     # The NodeSet, and jobs
 

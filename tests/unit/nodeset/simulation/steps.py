@@ -89,6 +89,8 @@ STEPS_ON_HOSTS = (*STEPS, *("label_host",) * 2)
 
 STEPS_OF_HEALTH = (
     *("health",) * 4,
+    *("replace",) * 5,
+    *("boot",) * 2,
     *("sicken",) * 8,
     *("recover",) * 5,
     *("doubt",) * 2,

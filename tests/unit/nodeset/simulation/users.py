@@ -63,6 +63,23 @@ HEALTH: tuple[Object | None, ...] = (
 """What may be drained for the health of Nodes; the last two have no rule for the condition there is."""
 
 
+def recreate(**given: Any) -> Object:
+    return {"policy": "RecreatePod", "backoffSeconds": 0, **given}
+
+
+REPLACE: tuple[Object | None, ...] = (
+    recreate(),
+    recreate(maxTries=1),
+    recreate(maxTries=2, backoffSeconds=60),
+    recreate(maxConcurrent=3),
+    recreate(maxTries=5),
+    {"policy": "RecreatePod"},
+    {"policy": "Nothing"},
+    None,
+)
+"""What may be done about nodes that are drained for their health."""
+
+
 class Users(Machines):
     """Somebody's hand."""
 
@@ -144,6 +161,16 @@ class Users(Machines):
         """The user has nodes drained for conditions of their Nodes, or not."""
         if self.nodeset is not None:
             self.nodeset["spec"]["health"] = HEALTH[index % len(HEALTH)]
+            self.edited()
+
+    def do_replace(self, index: int) -> None:
+        """The user has such nodes replaced, or not."""
+        health = self.nodeset["spec"].get("health") if self.nodeset is not None else None
+        if health is not None and health.get("nodeConditions"):
+            health = {key: value for key, value in health.items() if key != "replace"}
+            given = REPLACE[index % len(REPLACE)]
+            assert self.nodeset is not None
+            self.nodeset["spec"]["health"] = health if given is None else {**health, "replace": given}
             self.edited()
 
     def do_delete(self, index: int) -> None:
@@ -319,6 +346,13 @@ class Users(Machines):
     def do_doubt(self, index: int) -> None:
         """Nobody knows whether a Node is well."""
         self.set_condition(index, "Unknown")
+
+    def do_boot(self, index: int) -> None:
+        """The machine of a Node has started again, so fast that nothing there has noticed."""
+        host = self.hosts.get(HOSTS[index % len(HOSTS)])
+        if host is not None:
+            host["status"]["nodeInfo"] = {"bootID": f"boot-{self.next()}"}
+            self.tell("nodes", "MODIFIED", host)
 
     def do_condition_goes(self, index: int) -> None:
         """A Node has no such condition any more."""

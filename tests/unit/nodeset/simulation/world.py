@@ -41,7 +41,7 @@ class World(Users, SlurmOrders, KubeOrders):
         self.known.add("neighbour")
         for name in HOSTS:
             metadata = {"name": name, "uid": f"uid-of-{name}", "labels": dict(SELECTED)}
-            self.hosts[name] = {"metadata": metadata, "spec": {}, "status": {}}
+            self.hosts[name] = {"metadata": metadata, "spec": {}, "status": {"nodeInfo": {"bootID": "first"}}}
             self.tell("nodes", "ADDED", self.hosts[name])
         self.create_nodeset(2)
         self.do_poll(0)

@@ -19,6 +19,28 @@ from tests.support.control_plane import ControlPlane
 
 RULE: dict[str, Any] = {"type": "KernelDeadlock"}
 
+OF_SLINKY = {"app.kubernetes.io/name": "slurmd", "app.kubernetes.io/component": "worker"}
+"""The labels by which NVSentinel's monitor of Slurm drains, and aicr, find pods of Slinky's NodeSets."""
+
+
+async def drained(site: Site, pod: str) -> bool:
+    """Whether a pod shows that its node is drained."""
+    found = (await site.kube.get(PODS, pod, site.namespace))["status"].get("conditions", [])
+    return any((one["type"], one["status"]) == ("SlurmNodeStateDrain", "True") for one in found)
+
+
+async def seen_by_nvsentinel(site: Site) -> dict[str, str]:
+    """The drains that NVSentinel's slurm-drain-monitor takes for failures, by pod: those of others than an operator."""
+    selector = ",".join(f"{key}={value}" for key, value in OF_SLINKY.items())
+    found: dict[str, str] = {}
+    for pod in (await site.kube.list(PODS, site.namespace, label_selector=selector)).items:
+        for one in pod["status"].get("conditions", []):
+            message = one.get("message", "").strip()
+            is_drain = (one["type"], one["status"]) == ("SlurmNodeStateDrain", "True")
+            if is_drain and message and not message.startswith("slurm-operator:"):
+                found[pod["metadata"]["name"]] = message
+    return found
+
 
 async def say(site: Site, host: str, status: str, *, age: float = 3600, message: str = "") -> None:
     """Write a condition of a Node, as its monitor does."""
@@ -146,6 +168,21 @@ async def test_pods_show_the_states_of_their_nodes_and_no_more_when_that_is_swit
     await site.apply(2)
     await site.until(lambda: shows("a-0"), "nothing is shown any more")
     await site.until(lambda: shows("a-1"), "nor of the other one")
+
+
+async def test_nvsentinel_finds_the_pods_and_the_drains_of_others(site: Site, machines: Machines) -> None:
+    good, bad = machines.hosts = [await site.add_host("good"), await site.add_host("bad")]
+    health = {"nodeConditions": [RULE], "maxUnhealthy": "100%", "podConditions": "Problems"}
+    await site.apply(2, health=health, template={"metadata": {"labels": OF_SLINKY}})
+    await site.until(lambda: site.ready(2), "two nodes are ready")
+
+    await say(site, good, "False")
+    await say(site, bad, "True")
+    await site.until(lambda: drained(site, "a-1"), "the pod shows the drain of the rule")
+    site.slurm.update_node("a-0", state="IDLE+DRAIN+DYNAMIC_NORM", reason="[HC] XID 79")
+    await site.until(lambda: drained(site, "a-0"), "and that of somebody else")
+
+    assert await seen_by_nvsentinel(site) == {"a-0": "[HC] XID 79"}
 
 
 @pytest.fixture(params=["24.11", "26.05"])

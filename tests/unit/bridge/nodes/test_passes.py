@@ -61,6 +61,19 @@ async def test_nodes_are_made_one_by_one_and_pods_are_listed_at_a_bounded_rate()
 KARPENTER = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
 
 
+async def test_a_thousand_nodes_that_are_chosen_together_come_by_and_by_and_it_is_said_how_many_are_missing() -> None:
+    world, told = World(*(host(f"k{number}") for number in range(1000))), set()
+    while len(world.slurm.nodes) < 1000:
+        before = len(world.slurm.nodes)
+        _ = await world.step(seconds=2.0)
+        assert before < len(world.slurm.nodes) <= before + AT_ONCE
+        told.add((world.shown["reason"], world.shown["message"]))
+    missing = (1000, *range(10, 981, 10))
+    assert told == {("NodesPending", f"{left} Kubernetes Nodes are not nodes of Slurm yet") for left in missing}
+    _ = await world.step(seconds=2.0)
+    assert world.shown == {"ready": True, "reason": "AsExpected", "message": "", "nodes": 1000}
+
+
 @pytest.mark.parametrize("trouble", [{"cordoned": True}, {"ready": False}, {"taints": [KARPENTER]}])
 async def test_a_node_in_trouble_takes_no_jobs_until_it_is_over(trouble: dict[str, Any]) -> None:
     world = World(host("kn-1"))

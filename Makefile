@@ -30,7 +30,7 @@ test-full: venv ## Whatever there is: every end-to-end test with both versions o
 
 ##@ Parts of them
 
-.PHONY: venv lint unit integration e2e bench
+.PHONY: venv lint unit integration e2e bench campaign
 venv: $(VENV)/.complete ## The virtual environment with pinned dependencies
 lint: venv ## ruff, mypy --strict, import contracts, generated files up to date
 	$(RUN) hack.check lint
@@ -40,6 +40,8 @@ integration: venv ## Tests against a real API server and real Slurm daemons
 	$(RUN) hack.check $(if $(PROFILE),--profile) integration
 e2e: venv ## Tests on the local Kubernetes with real Slurm pods (root)
 	$(RUN) hack.check $(if $(PROFILE),--profile) e2e
+campaign: venv ## Random rounds of jobs, users and faults from seeds, on a local Kubernetes (SEEDS=20, FROM=1, MINUTES=n)
+	$(RUN) tests.campaign --seeds $(or $(SEEDS),5) --from $(or $(FROM),1) $(if $(MINUTES),--minutes $(MINUTES))
 bench: venv ## Print the tables of tests/bench
 	$(RUN) pytest tests/bench --capture=no --override-ini=testpaths=tests/bench
 

@@ -1,0 +1,124 @@
+"""``make campaign``: rounds of real jobs, users and faults from seeds, on a local Kubernetes with real Slurm.
+
+Prints a line for each round, and the whole story of one in which something was wrong. The exit code is the number of
+such rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import time
+from collections.abc import Collection, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from hack import neutral_start
+from hack.localkube.kubectl import KubectlFailed
+from hack.progress import say
+from tests.campaign import costs
+from tests.campaign.plan import Plan, make
+from tests.campaign.run import BOUND, Round
+from tests.campaign.shrink import shrink
+from tests.campaign.site import NAME, Site
+from tests.campaign.story import told
+from tests.campaign.verdict import Finding, judge
+
+TRIALS: Final = 8
+"""Rounds that shrinking plays at most."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="campaign", description=__doc__)
+    parser.add_argument("--seed", type=int, action="append", default=[], help="play this one; may be repeated")
+    parser.add_argument("--seeds", type=int, default=1, help="how many, from --from on, where none is named")
+    parser.add_argument("--from", type=int, default=1, dest="first", help="the first of them")
+    parser.add_argument("--minutes", type=float, help="begin no round after that")
+    parser.add_argument("--seconds", type=float, default=90, help="length of a round, without its end")
+    parser.add_argument("--only", type=_numbers, help="only these steps of it: 3,7,12")
+    parser.add_argument("--shrink", action="store_true", help="look for fewer steps that fail, too")
+    parser.add_argument("--plan", action="store_true", help="print the steps, and play nothing")
+    parser.add_argument("--name", default=NAME, help="of the local Kubernetes")
+    parser.add_argument("--keep", action="store_true", help="leave it up")
+    parser.add_argument("--stories", type=Path, help="folder for the story of every round")
+    options = parser.parse_args(arguments)
+    seeds = options.seed or range(options.first, options.first + options.seeds)
+    plans = [make(seed, options.seconds) for seed in seeds]
+    if options.only:
+        plans = [plan.only(options.only) for plan in plans]
+    if options.plan:
+        for plan in plans:
+            say("\n".join([f"Seed {plan.seed}", *map(str, plan.steps)]))
+        return 0
+    site = Site.of(options.name)
+    try:
+        site.up(BOUND)
+        return _play(site, plans, options)
+    finally:
+        if not options.keep:
+            site.cluster.down()
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(int(word) for word in text.split(","))
+
+
+def _play(site: Site, plans: Sequence[Plan], options: argparse.Namespace) -> int:
+    began, failed = time.monotonic(), 0
+    player = Player(site, options.stories)
+    for plan in plans:
+        if options.minutes and time.monotonic() - began > 60 * options.minutes:
+            say(f"  ...  {options.minutes:.0f} minutes are over; seed {plan.seed} and later ones were not played")
+            break
+        findings = player.play(plan)
+        if findings:
+            failed += 1
+            if options.shrink:
+                less = shrink(plan, partial(player.fails_alike, {one.what for one in findings}), TRIALS)
+                say(f"  ...  {len(less.steps)} of {len(plan.steps)} steps fail, too: {[*map(str, less.steps)]}")
+    say(f"campaign: {failed} rounds with findings")
+    return failed
+
+
+class Player:
+    """Plays rounds one after the other in one site."""
+
+    def __init__(self, site: Site, stories: Path | None) -> None:
+        self._site = site
+        self._stories = stories
+        self._run = secrets.token_hex(2)
+        self._rounds = 0
+        self._before: costs.Cost | None = None
+
+    def fails_alike(self, kinds: Collection[str], plan: Plan) -> bool:
+        """Whether a plan has a finding of one of these kinds."""
+        return any(one.what in kinds for one in self.play(plan))
+
+    def play(self, plan: Plan) -> list[Finding]:
+        """Play one round, and say what was wrong."""
+        self._rounds += 1
+        began = time.monotonic()
+        one = Round(self._site, plan, f"c{self._run}-{self._rounds}-", self._before)
+        seen = one.play()
+        self._before = self._before or one.cost
+        findings = judge(seen)
+        story = told(plan, seen, findings)
+        if self._stories:
+            self._stories.mkdir(parents=True, exist_ok=True)
+            (self._stories / f"seed-{plan.seed}-{self._rounds}.txt").write_text(f"{story}\n")
+        counts = f"{len(plan.steps)} steps, {len(seen.asked)} jobs, {time.monotonic() - began:.0f} s"
+        say(f"  {'FAIL' if findings else 'ok  '} seed {plan.seed}: {counts}, {one.cost}")
+        if findings:
+            say(story)
+            try:
+                say(self._site.slurm.describe())
+            except (KubectlFailed, OSError) as error:
+                say(str(error))
+        return findings
+
+
+if __name__ == "__main__":
+    neutral_start.begin()
+    sys.exit(main())

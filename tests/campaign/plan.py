@@ -1,0 +1,136 @@
+"""What happens in a round, and when: drawn from a seed, so that the same seed is the same plan.
+
+Each lane draws from numbers of its own: a new kind of fault changes no job of any seed. Steps of one lane follow each
+other; those of different lanes overlap. What a step does is left to :mod:`tests.campaign.jobs`,
+:mod:`tests.campaign.actions` and :mod:`tests.campaign.faults`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, Protocol
+
+from typing_extensions import override
+
+from tests.campaign.actions import ACTIONS
+from tests.campaign.faults import FAULTS, MACHINES, PROCESSES
+from tests.campaign.jobs import KINDS
+
+JOBS, ACTION, PODS, HOSTS = LANES = ("jobs", "actions", "faults of pods", "faults of machines")
+
+PAUSES: Final[Mapping[str, tuple[float, float]]] = {
+    JOBS: (1.0, 5.0),
+    ACTION: (4.0, 12.0),
+    PODS: (5.0, 18.0),
+    HOSTS: (15.0, 40.0),
+}
+"""Seconds between the end of a step and the beginning of the next one of its lane: least and most."""
+
+
+class Kind(Protocol):
+    """What a step can be: how often compared with others of its lane, and what is drawn for one."""
+
+    @property
+    def weight(self) -> int: ...
+
+    def draw(self, random: Random) -> dict[str, Any]:
+        """Values that JSON knows; `lasts`, in seconds, where it has an end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that is done to the world.
+
+    Attributes
+    ----------
+    number
+        Its name in this plan; a plan with fewer steps keeps it.
+    lane
+        One of `LANES`.
+    at
+        Seconds after the beginning of the round.
+    name
+        Kind of it, in the table of its lane.
+    values
+        What was drawn for it.
+    """
+
+    number: int
+    lane: str
+    at: float
+    name: str
+    values: Mapping[str, Any]
+
+    @property
+    def lasts(self) -> float:
+        """Seconds until it is undone; 0 for what is done at once."""
+        return float(self.values.get("lasts", 0))
+
+    @override
+    def __str__(self) -> str:
+        drawn = " ".join(f"{key}={json.dumps(value)}" for key, value in self.values.items())
+        return f"{self.number:3} {self.at:6.1f} s  {self.name} {drawn}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps of a round, by time.
+
+    Attributes
+    ----------
+    seed, seconds
+        What it was drawn from: the number, and the length of the round.
+    steps
+        All, or what is left of them.
+    """
+
+    seed: int
+    seconds: float
+    steps: tuple[Step, ...]
+
+    def only(self, numbers: Collection[int]) -> Plan:
+        """The same plan with these steps alone."""
+        return Plan(self.seed, self.seconds, tuple(one for one in self.steps if one.number in numbers))
+
+    def lane(self, name: str) -> list[Step]:
+        """Its steps of one lane, by time."""
+        return [one for one in self.steps if one.lane == name]
+
+
+def tables() -> dict[str, Mapping[str, Kind]]:
+    """What each lane draws from."""
+    return {
+        JOBS: KINDS,
+        ACTION: ACTIONS,
+        PODS: {name: FAULTS[name] for name in PROCESSES},
+        HOSTS: {name: FAULTS[name] for name in MACHINES},
+    }
+
+
+def make(seed: int, seconds: float) -> Plan:
+    """Draw a plan."""
+    drawn = sorted(
+        (one for lane, table in tables().items() for one in _lane(seed, seconds, lane, table)),
+        key=lambda one: (one.at, LANES.index(one.lane)),
+    )
+    numbered = (Step(number, one.lane, one.at, one.name, one.values) for number, one in enumerate(drawn, start=1))
+    return Plan(seed, seconds, tuple(numbered))
+
+
+def _lane(seed: int, seconds: float, lane: str, table: Mapping[str, Kind]) -> Iterator[Step]:
+    random = Random(f"{seed}/{lane}")  # noqa: S311 to be drawn again is what it is for
+    names = sorted(table)
+    least, most = PAUSES[lane]
+    at = random.uniform(0, least)
+    while at < seconds:
+        (name,) = random.choices(names, [table[name].weight for name in names])
+        step = Step(0, lane, round(at, 1), name, table[name].draw(random))
+        if step.at + step.lasts > seconds:
+            return
+        yield step
+        # A job that waits for its end would be no stream: only faults are undone before the next.
+        at += step.lasts * (lane in {PODS, HOSTS}) + random.uniform(least, most)

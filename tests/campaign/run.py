@@ -1,0 +1,167 @@
+"""Carries a plan out, one thread for each lane, and gathers what the judge needs."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from hack.localkube.errors import LocalKubeError
+from hack.progress import say
+from tests.campaign import costs, faults, jobs, witness
+from tests.campaign.actions import ACTIONS, SOON, in_slurm
+from tests.campaign.faults import FAULTS
+from tests.campaign.plan import ACTION, HOSTS, JOBS, PODS, Plan, Step
+from tests.campaign.site import Site
+from tests.campaign.witness import OBJECT, Asked, Happened, Seen
+
+BOUND: Final = 300.0
+"""Seconds in which all must have come to rest after the last fault, jobs included."""
+
+
+@dataclass(slots=True)
+class Round:
+    """One round: the plan, and what was seen so far.
+
+    Attributes
+    ----------
+    site, plan
+        Where, and what is done.
+    prefix
+        What the marks of its jobs begin with.
+    before
+        What the site cost at rest before.
+    """
+
+    site: Site
+    plan: Plan
+    prefix: str
+    before: costs.Cost | None = None
+    cost: costs.Cost | None = None
+    _asked: list[Asked] = field(default_factory=list)
+    _happened: list[Happened] = field(default_factory=list)
+    _begun: float = field(default_factory=time.monotonic)
+    _failed: threading.Event = field(default_factory=threading.Event)
+
+    def play(self) -> Seen:
+        """Carry it out, mend everything, wait until all is at rest, and return what was seen."""
+        self._begun = time.monotonic()
+        lanes: dict[str, Callable[[Step], None]] = {
+            JOBS: self._submit,
+            ACTION: self._act,
+            PODS: self._break,
+            HOSTS: self._break,
+        }
+        with ThreadPoolExecutor(len(lanes) + 1) as pool:
+            running = [pool.submit(self._lane, name, do) for name, do in lanes.items()]
+            running.append(pool.submit(self._follow))
+            for one in running:
+                one.result()
+        began = faults.moment()
+        faults.mend_all(self.site.cluster)
+        left = self.site.settle(BOUND, self._note)
+        self._happened.append(Happened(began, faults.moment(), "settle", "; ".join(left) or "all is at rest"))
+        self.cost = costs.measure(self.site)
+        seen = Seen(
+            asked=tuple(self._asked),
+            lines=witness.read(self.site.folder, self.prefix),
+            records=tuple(self._records()),
+            happened=tuple(sorted(self._happened, key=lambda one: one.at)),
+            unsettled=tuple(left),
+            orphans=tuple(self._orphans()),
+            costs=tuple(self.cost.complaints(self.before)),
+            leaks=tuple(costs.leaks(self.site)),
+        )
+        self.site.tidy()
+        return seen
+
+    def _note(self, said: str) -> None:
+        now = faults.moment()
+        self._happened.append(Happened(now, now, "put back by an administrator", said))
+
+    def _wait_until(self, at: float) -> None:
+        time.sleep(max(0.0, self._begun + at - time.monotonic()))
+
+    def _lane(self, name: str, do: Callable[[Step], None]) -> None:
+        for step in self.plan.lane(name):
+            self._wait_until(step.at)
+            do(step)
+
+    def _try(self, step: Step, name: str, do: Callable[[], str]) -> str:
+        """Do a part of a step; a refusal or no answer is what users meet, too. Returns what was said."""
+        began = faults.moment()
+        try:
+            said = do()
+        except LocalKubeError as error:
+            said = f"refused: {error}"
+        self._happened.append(Happened(began, faults.moment(), name, said, step.number))
+        return said
+
+    def _submit(self, step: Step) -> None:
+        mark = f"{self.prefix}{step.number}"
+        began = faults.moment()
+        previous = next((one.job for one in reversed(self._asked) if one.job), "")
+        argv = jobs.command(step.name, step.values, mark, previous)
+        script = jobs.script(step.name, step.values, mark)
+        if jobs.KINDS[step.name].as_object:
+            said = self._try(step, "create a SlurmJob", partial(self._create, step, mark))
+            self._asked.append(Asked(mark, step.name, began, "" if said.startswith("refused") else OBJECT))
+            return
+        said = self._try(step, f"submit {step.name}", lambda: in_slurm(self.site.slurm, *argv, stdin=script))
+        job = said.strip().split(";")[0]
+        self._asked.append(Asked(mark, step.name, began, job if job.isdigit() else ""))
+
+    def _create(self, step: Step, mark: str) -> str:
+        slurm = self.site.slurm
+        cluster = {"clusterName": slurm.name, "clusterNamespace": slurm.namespace}
+        body = json.dumps(jobs.slurm_job(step.name, step.values, mark, cluster))
+        return slurm.kubectl("apply", "--server-side", "--filename=-", stdin=body, timeout=SOON)
+
+    def _follow(self) -> None:
+        """What follows submissions: releases, suspensions and the like, each at its time."""
+        due = sorted(
+            (
+                (step.at + after, step, argv)
+                for step in self.plan.lane(JOBS)
+                for after, argv in jobs.KINDS[step.name].then.items()
+            ),
+            key=lambda one: one[0],
+        )
+        for at, step, argv in due:
+            self._wait_until(at)
+            job = {one.mark: one.job for one in self._asked}.get(f"{self.prefix}{step.number}", "")
+            if job:
+                command = [word.format(job=job) for word in argv]
+                self._try(step, " ".join(command), partial(in_slurm, self.site.slurm, *command))
+
+    def _act(self, step: Step) -> None:
+        name = f"{step.name} {json.dumps(step.values)}"
+        self._try(step, name, lambda: ACTIONS[step.name].do(self.site.slurm, step.values))
+
+    def _break(self, step: Step) -> None:
+        began = faults.moment()
+        with FAULTS[step.name].during(self.site.cluster, step.values) as said:
+            time.sleep(step.lasts)
+        self._happened.append(Happened(began, faults.moment(), step.name, said, step.number))
+
+    def _records(self) -> Iterator[witness.Record]:
+        """Records of slurmdbd, once it has the end of all jobs that wrote theirs, or after a while without."""
+        deadline = time.monotonic() + 60
+        while True:
+            found = [*witness.records_of(self.site.records(), self.prefix)]
+            open_ = [one.job for one in found if one.state in {"RUNNING", "PENDING", "SUSPENDED", "REQUEUED"}]
+            if not open_ or time.monotonic() > deadline:
+                yield from found
+                return
+            say(f"  ...  slurmdbd has no end of {open_} yet")
+            time.sleep(2)
+
+    def _orphans(self) -> Iterator[str]:
+        now = self.site.objects()
+        yield from (f"{one}: is there, and was not at rest before" for one in sorted(now - self.site.at_rest))
+        yield from (f"{one}: is not there any more" for one in sorted(self.site.at_rest - now))

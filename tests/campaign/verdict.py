@@ -1,0 +1,123 @@
+"""The judge: from what was seen to what is wrong. Pure; nobody is asked.
+
+A job that the campaign did not cancel runs once, from start to end, and is recorded so. What Slurm itself does when
+slurmctld is killed is no finding (docs/promises.md): starts and ends of the last seconds before are forgotten, so such
+a job is launched again, fails, waits held, or stays RUNNING in the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from typing_extensions import override
+
+from tests.campaign.faults import MARIADB_KILLED, SLURMCTLD_KILLED
+from tests.campaign.jobs import KINDS
+from tests.campaign.witness import Asked, Happened, Line, Record, Seen
+
+FORGOTTEN: Final = 20.0
+"""Seconds before the kill of slurmctld whose starts and ends it may forget."""
+
+AROUND: Final = 5.0
+"""Seconds after it in which what was on its way arrives."""
+
+ENDED: Final = frozenset({"COMPLETED"})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes
+    ----------
+    what
+        Kind of it: shrinking looks for plans with the same kind.
+    about
+        Job, object or process.
+    why
+        What was seen.
+    at
+        When; 0 where it has no time.
+    """
+
+    what: str
+    about: str
+    why: str
+    at: float = 0.0
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.what}: {self.about}: {self.why}"
+
+
+def judge(seen: Seen) -> list[Finding]:
+    """Everything that is wrong."""
+    found = [finding for asked in seen.asked for finding in _of_job(asked, seen)]
+    for what, all_of_it in (
+        ("not settled", seen.unsettled),
+        ("orphan", seen.orphans),
+        ("cost", seen.costs),
+        ("secret told", seen.leaks),
+    ):
+        found += [Finding(what, *one.partition(": ")[::2]) for one in all_of_it]
+    return found
+
+
+def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
+    lines, kills = seen.lines.get(asked.mark, ()), _times(seen.happened, SLURMCTLD_KILLED)
+    records = [one for one in seen.records if one.mark == asked.mark]
+    about = f"{asked.kind} job {asked.job or '(no id)'} {asked.mark}"
+    kind = KINDS[asked.kind]
+    if not lines and not records and not asked.job:
+        return  # it was never accepted
+    starts = [one.at for one in lines if one.what == "start"]
+    ends = [one.at for one in lines if one.what == "end"]
+    excused = any(_is_near(at, kills) for at in (asked.at, *starts, *ends))
+    if not excused and not kind.cancelled:
+        yield from _of_lines(asked, kind.tasks, lines, about)
+    ids = {one.job for one in lines} | {one.job.partition("_")[0].partition("+")[0] for one in records}
+    if kind.as_object and len(ids) > 1:
+        yield Finding("submitted twice", about, f"as jobs {', '.join(sorted(ids))}", asked.at)
+    if kind.cancelled and len(starts) > 1:
+        yield Finding("ran twice", about, f"{len(starts)} starts: {_told(lines)}", starts[-1])
+    near = (*kills, *_times(seen.happened, MARIADB_KILLED))
+    if not any(_is_near(at, near) for at in (asked.at, *starts, *ends)):
+        yield from _of_records(records, about, cancelled=kind.cancelled)
+
+
+def _of_lines(asked: Asked, tasks: int, lines: tuple[Line, ...], about: str) -> Iterator[Finding]:
+    whole: set[str] = set()
+    for job, task in sorted({(one.job, one.task) for one in lines}):
+        mine = [one for one in lines if (one.job, one.task) == (job, task)]
+        starts = [one for one in mine if one.what == "start"]
+        ends = [one for one in mine if one.what == "end"]
+        if not ends:
+            yield Finding("killed", about, f"it started and did not end: {_told(mine)}", starts[-1].at)
+        if len(starts) > 1:
+            yield Finding("ran twice", about, f"{len(starts)} starts: {_told(mine)}", starts[1].at)
+        whole.add(task)
+    if len(whole) < tasks:
+        yield Finding("lost", about, f"{tasks - len(whole)} of {tasks} parts never started", asked.at)
+
+
+def _of_records(records: list[Record], about: str, *, cancelled: bool) -> Iterator[Finding]:
+    if not records:
+        yield Finding("not recorded", about, "slurmdbd has no record")
+    allowed = {*ENDED, "CANCELLED"} if cancelled else ENDED
+    for one in records:
+        if one.state not in allowed:
+            yield Finding("recorded otherwise", about, f"{one.job} is {one.state} {one.code} on {one.nodes}", one.end)
+
+
+def _times(happened: tuple[Happened, ...], what: str) -> tuple[tuple[float, float], ...]:
+    return tuple((one.at, one.until) for one in happened if one.what == what)
+
+
+def _is_near(at: float, times: tuple[tuple[float, float], ...]) -> bool:
+    return any(begun - FORGOTTEN <= at <= until + AROUND for begun, until in times)
+
+
+def _told(lines: list[Line] | tuple[Line, ...]) -> str:
+    return "; ".join(f"{one.what} on {one.node} as attempt {one.restarts} at {one.at:.1f}" for one in lines)

@@ -1,0 +1,79 @@
+"""A seed is a plan, the same one each time; what each lane draws is its own."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from tests.campaign import actions, faults, jobs
+from tests.campaign.plan import HOSTS, JOBS, LANES, PODS, make, tables
+
+SEEDS = range(40)
+
+
+def test_a_seed_is_the_same_plan_each_time_and_others_are_others() -> None:
+    assert [make(seed, 90) for seed in SEEDS] == [make(seed, 90) for seed in SEEDS]
+    assert len({str([*map(str, make(seed, 90).steps)]) for seed in SEEDS}) == len(SEEDS)
+
+
+def test_forty_seeds_have_every_kind_of_every_lane() -> None:
+    drawn = {lane: {step.name for seed in SEEDS for step in make(seed, 120).lane(lane)} for lane in LANES}
+    assert drawn == {lane: set(table) for lane, table in tables().items()}
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_a_new_kind_in_one_lane_changes_no_step_of_the_others(monkeypatch: pytest.MonkeyPatch, lane: str) -> None:
+    before = [(step.at, step.name) for step in make(7, 90).steps if step.lane != lane]
+    table = tables()[lane]
+    monkeypatch.setattr("tests.campaign.plan.tables", lambda: {**tables(), lane: {**table, "new": table[min(table)]}})
+    assert [(step.at, step.name) for step in make(7, 90).steps if step.lane != lane] == before
+
+
+@pytest.mark.parametrize("lane", [PODS, HOSTS])
+def test_faults_of_one_lane_follow_each_other_and_end_within_the_round(lane: str) -> None:
+    for seed in SEEDS:
+        steps = make(seed, 90).lane(lane)
+        assert all(one.at + one.lasts < other.at for one, other in pairwise(steps))
+        assert all(one.at + one.lasts <= 90 for one in steps)
+
+
+def test_steps_are_by_time_and_numbered_and_keep_their_numbers_when_others_are_left_out() -> None:
+    plan = make(3, 90)
+    assert [one.number for one in plan.steps] == [*range(1, len(plan.steps) + 1)]
+    assert [one.at for one in plan.steps] == sorted(one.at for one in plan.steps)
+    assert plan.only({2, 5}).steps == (plan.steps[1], plan.steps[4])
+
+
+def test_what_is_drawn_can_be_printed_and_read() -> None:
+    for step in make(5, 120).steps:
+        assert json.loads(json.dumps(dict(step.values))) == step.values
+        assert step.name in str(step)
+
+
+def test_every_job_is_in_a_partition_whose_nodes_suffice_and_names_a_node_that_it_may_use() -> None:
+    for seed in SEEDS:
+        for step in make(seed, 90).lane(JOBS):
+            argv = jobs.command(step.name, step.values, "m")
+            assert "{" not in "".join(argv)
+            assert step.values["partition"] in {"both", *jobs.NODES}
+            named = [one for one in argv if one.startswith(("--nodelist", "--exclude"))]
+            assert not named or step.values["partition"] == "both"
+
+
+def test_the_script_of_a_job_writes_start_and_end_into_the_file_of_its_mark() -> None:
+    text = jobs.script("ignores TERM", {"seconds": 3}, "m7")
+    assert text.startswith("#!/bin/sh\ntrap '' TERM\n")
+    assert f">> {jobs.WITNESS}/m7" in text
+    assert text.endswith("say start\nsleep 3\nsay end\n")
+
+
+def test_every_fault_is_in_one_lane_and_has_a_length_if_it_has_an_end() -> None:
+    assert sorted((*faults.PROCESSES, *faults.MACHINES)) == sorted(faults.FAULTS)
+    assert {name for name, one in faults.FAULTS.items() if (one.end is None) != (one.lasts == (0, 0))} == set()
+
+
+def test_no_action_names_what_the_site_does_not_have() -> None:
+    for name, action in actions.ACTIONS.items():
+        assert set(action.choices.get("nodeset", ())) <= set(jobs.NODES), name

@@ -1,0 +1,31 @@
+"""What jobs write and what sacct prints is read as it is; half a line is nobody's word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.campaign.witness import Line, Record, lines_of, read, records_of
+
+
+def test_lines_are_read_and_half_a_line_is_left_out() -> None:
+    text = "start 7 - 0 a-0 1000.5\nend 7 - 0 a-0 1030.25\nstart 7 -"
+    assert [*lines_of(text)] == [Line("start", "7", "-", 0, "a-0", 1000.5), Line("end", "7", "-", 0, "a-0", 1030.25)]
+
+
+def test_files_of_other_rounds_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "r1-3").write_text("start 7 2 1 a-0 1000\n")
+    (tmp_path / "r2-3").write_text("start 8 - 0 a-0 1000\n")
+    assert read(tmp_path, "r1-") == {"r1-3": (Line("start", "7", "2", 1, "a-0", 1000.0),)}
+
+
+def test_records_are_read_with_their_times_in_utc() -> None:
+    text = (
+        "7|r1-3|COMPLETED|0:0|1970-01-01T00:16:40|1970-01-01T00:17:10|a-0\n"
+        "8|r1-4|CANCELLED by 0|0:15|Unknown|1970-01-01T00:17:10|None assigned\n"
+        "9|other|COMPLETED|0:0|Unknown|Unknown|a-0\n"
+        "\n"
+    )
+    assert [*records_of(text, "r1-")] == [
+        Record("7", "r1-3", "COMPLETED", "0:0", 1000.0, 1030.0, "a-0"),
+        Record("8", "r1-4", "CANCELLED", "0:15", 0.0, 1030.0, "None assigned"),
+    ]

@@ -136,6 +136,10 @@ class NodeSetCondition(StrEnum):
     """Rules of ``spec.health`` match more Nodes than ``maxUnhealthy`` lets them drain: the message has those that wait.
     Absent without ``spec.health``."""
 
+    HEALTH_CHECKS_RUN = "HealthChecksRun"
+    """All nodes run the checks of ``spec.health``. False while one node tries new or changed ones, if they fail there,
+    and where checks cannot be run. Absent without checks."""
+
     CLUSTER_GONE = "ClusterGone"
     """The Cluster no longer exists, and it is unknown whether the remaining pods hold jobs."""
 
@@ -323,6 +327,9 @@ class Reason(StrEnum):
     UNHEALTHY = "Unhealthy"
     REPLACEMENT_FAILED = "ReplacementFailed"
     HEALTH_BUDGET_REACHED = "HealthBudgetReached"
+    CHECKS_ON_TRIAL = "ChecksOnTrial"
+    CHECK_FAILED_ON_TRIAL = "CheckFailedOnTrial"
+    CHECK_NOT_RUN = "CheckNotRun"
     FOREIGN_DRAIN = "ForeignDrain"
     SCALING_MODE_FIXED = "ScalingModeFixed"
     NODES_NOT_WATCHED = "NodesNotWatched"

@@ -54,6 +54,12 @@ class EventReason(StrEnum):
     GUARD_RESTORED = "GuardRestored"
     """The object that keeps pods from being collected was deleted and has been made again."""
 
+    CHECKS_TRIED = "ChecksTried"
+    """A node tries new or changed health checks before the others run them; the message names both."""
+
+    CHECKS_APPROVED = "ChecksApproved"
+    """Health checks have passed on the node that tried them, and now run on all nodes."""
+
     TRAITS_REFUSED = "TraitsRefused"
     """Slurm has refused the features or the topology of nodes."""
 

@@ -72,6 +72,9 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
             f"{_KINDS}.nodeset.spec:MAX_FUTURE_NODES", "nodes that jobs may wait for (autoscaling)", "nodes", "refused"
         ),
         Limit(f"{_KINDS}.nodeset.health:MAX_RULES", "rules of a NodeSet for conditions of Nodes", "rules", "refused"),
+        Limit(f"{_KINDS}.nodeset.checks:MAX_CHECKS", "health checks of a NodeSet", "checks", "refused"),
+        Limit(f"{_KINDS}.nodeset.checks:MAX_SCRIPT", "script of a health check", "characters", "refused"),
+        Limit(f"{_KINDS}.nodeset.checks:MAX_TIMEOUT", "timeout of a health check", "seconds", "refused"),
         Limit(
             f"{_KINDS}.nodeset.status:MAX_REPLACEMENTS",
             "bad Nodes of a NodeSet whose tries are remembered",

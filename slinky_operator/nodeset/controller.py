@@ -188,6 +188,8 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             steps=memory.steps,
             idle=running_steps.idle(memory.steps, self._now()),
             rooms=memory.rooms,
+            checks=memory.checks,
+            checks_are_old=memory.are_checks_old(self._clock()),
             state_writes=memory.state_writes(self._clock()),
         )
         seen = await self._survey(snapshot, slurm, memory)
@@ -196,6 +198,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         if slurm is not None and memory.needs_list(snapshot.unlisted.intersection(planned.decisions.waiting_for_slurm)):
             slurm.hurry()
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
+        memory.note_checks(outcome.checks, self._clock())
         snapshot = _noted(memory, outcome, snapshot, slurm)
         if outcome.slurm_error is not None:
             snapshot = snapshot.blinded(slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))

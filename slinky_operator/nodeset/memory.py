@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason, is_true
+from slinky_operator.nodeset.health import check_trial
+from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -60,6 +62,11 @@ class Memory:
     rooms: Mapping[str, RoomSeen] = field(default_factory=dict)
     """What job log servers have said of their volumes, by volume."""
 
+    checks: StoredChecks | None = None
+    """Which nodes run which health checks, as last read or written."""
+    checks_at: float = -math.inf
+    """When that was, in monotonic seconds."""
+
     states_shown: int = 0
     """Writes of states of nodes that are not made up for by time yet, at `states_shown_at`."""
     states_shown_at: float = -math.inf
@@ -73,6 +80,15 @@ class Memory:
             self.told_slurm_at = told_slurm_at
         if recorded is not None:
             self.recorded = recorded
+
+    def note_checks(self, stored: StoredChecks | None, now: float) -> None:
+        """Remember the ConfigMap with health checks, if it was read or written, by a monotonic clock."""
+        if stored is not None:
+            self.checks, self.checks_at = stored, now
+
+    def are_checks_old(self, now: float) -> bool:
+        """Whether it was read so long ago that it is to be read again."""
+        return now - self.checks_at >= check_trial.AGAIN
 
     def state_writes(self, now: float) -> int:
         """How many pods may get other conditions about states of their nodes now, by a monotonic clock."""

@@ -22,6 +22,7 @@ module             concern
 `pod_templates`    what users may set in pod templates, merged and compared
 `releases`         releases of Slurm: of an image by its tag, and which step from one to another is possible
 `home_folders`     the program that makes home folders (`make-home.sh`)
+`health_checks`    the program that runs health checks on nodes, the checks, and what they report
 `job_facts`        when jobs end by their time limits, and why others wait
 `volumes`          how much room volumes have, and when that is little
 `exit_messages`    messages of daemons, kubelets and schedulers, shortened

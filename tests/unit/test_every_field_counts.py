@@ -25,6 +25,7 @@ from slinky_operator.cluster.spec import switched_off
 from slinky_operator.cluster.status.not_supported import NOT_SUPPORTED, SWITCHED_OFF, not_supported
 from slinky_operator.jobs import tenants
 from slinky_operator.kube.events import EventType
+from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.report.status import selector
@@ -39,6 +40,7 @@ from tests.unit.autoscaling.worlds import World as AutoscaledWorld
 from tests.unit.cluster import world as worlds
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 from tests.unit.loginset import builders as loginsets
+from tests.unit.nodeset.health import checked
 from tests.unit.nodeset.simulation import settling
 from tests.unit.nodeset.simulation.histories import history
 from tests.unit.token.worlds import TokenWorld
@@ -322,6 +324,9 @@ def test_every_field_of_a_nodeset_is_read(reads: Reads) -> None:
     asyncio.run(scaled.step())
     build_pod(cluster_object(), node_set_object("compute", SHAPED))
     assert selector(NodeSet.parse(node_set_object("compute", SHAPED)))
+    check = {"timeoutSeconds": 5, "contexts": ["Prolog"], "parameters": {"A": "1"}, "onFail": "Nothing"}
+    checks = [checked.own("own", **check), {"name": "disk", "use": "Disk"}]
+    assert checked.chosen(checked.seen(checks, [""], known=StoredChecks())).begins
     assert silent(NodeSetSpec, reads) == []
 
 

@@ -3,6 +3,7 @@
 ================ =============================================================================================
 module           concern
 ================ =============================================================================================
+`check_tables`   reads and writes the ConfigMap with health checks
 `context`        what a pass acts with, and the outcome of its plan
 `create_pods`    creates pods with their claims: a part of `executor`
 `delete_pods`    deletes pods and allows their eviction: the part of `executor` that may end what runs in them

@@ -15,6 +15,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.metrics.changes import Changes
+from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.claims import VolumeClaim
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
@@ -57,6 +58,8 @@ class PassOutcome:
     """What slurmds that were asked have shown of the steps on their nodes, by uid of the pod."""
     rooms: dict[str, RoomSeen] = field(default_factory=dict)
     """What job log servers that were asked have said of their volumes, by volume."""
+    checks: StoredChecks | None = None
+    """Which nodes run which health checks, if that was read or written."""
     acted: bool = False
     """Whether anything was written that the next pass must check."""
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from slinky_api.events import EventReason
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.nodeset.execute import (
+    check_tables,
     create_pods,
     delete_pods,
     end_jobs,
@@ -41,6 +42,7 @@ from slinky_operator.nodeset.model.actions import (
     DropRevisions,
     EndDrains,
     EnsureGuard,
+    KeepChecks,
     MarkClaims,
     MarkDown,
     MarkRecords,
@@ -161,6 +163,8 @@ class Executor:
                 await owned_objects.drop(context.kube, context.nodeset, action)
             case CreatePods():
                 await create_pods.create(context, action)
+            case KeepChecks():
+                await check_tables.keep(context, action)
             case DeleteClaims():
                 await owned_objects.delete_claims(context, action)
             case MarkClaims():

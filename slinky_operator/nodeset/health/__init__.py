@@ -1,6 +1,7 @@
-"""Bad Kubernetes Nodes: what the rules of `spec.health` say of each, and which nodes are drained for it. Pure.
+"""Bad nodes: what the rules and checks of `spec.health` say of each, and which are drained for it. Pure.
 
-`rules` judges one Node by its conditions; `choice` keeps the number of drained nodes within the budget, and
+`rules` judges a Kubernetes Node by its conditions, and `checks` a node by what its health checks have reported;
+`check_trial` decides which nodes run which checks; `choice` keeps the number of drained nodes within the budget, and
 `replacement` says which of them are recreated once they hold no job. The drain is one of `drain`, for the cause
-`Cause.HEALTH`; what is reported of it is in `report`.
+`Cause.HEALTH`; what is reported of it is in `report`. `node_states` has states of nodes as conditions of their pods.
 """

@@ -1,7 +1,7 @@
-"""Which nodes are drained for the health of their Kubernetes Nodes, and which have to wait for that.
+"""Which nodes are drained for their health, by Kubernetes Nodes and by checks, and which have to wait for that.
 
 No more than `spec.health.maxUnhealthy` nodes are drained for this at a time: a check that is wrong everywhere costs
-that many nodes, and the rest serve. Those that are drained already stay; then the Nodes that have been bad for longest
+that many nodes, and the rest serve. Those that are drained already stay; then those that have been bad for longest
 come first. What somebody else drains, or what is drained for another cause, needs no drain of ours and does not count.
 
 The reason in Slurm says what a node is drained for, and is all that is remembered: an operator that starts reads there
@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from slinky_api.v1alpha1.nodeset.health import Health
 from slinky_operator.nodeset.drain import drain_causes, pod_condition
-from slinky_operator.nodeset.health import rules
+from slinky_operator.nodeset.health import checks, rules
 from slinky_operator.nodeset.health.rules import Verdict
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
@@ -31,12 +32,13 @@ QUIET: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class WaitingNode:
-    """A node whose Kubernetes Node is bad, and which the budget does not let drain."""
+    """A bad node, which the budget does not let drain."""
 
     pod: str
     node: str
     """In Slurm."""
     host: str
+    """Its Kubernetes Node; empty if that is not known."""
     verdict: Verdict
 
 
@@ -81,7 +83,7 @@ def choose(
     health = snapshot.nodeset.spec.health
     if health is None or not snapshot.slurm.readable:
         return HealthChoice()
-    table, budget = health.rules(), health.budget(desired)
+    budget = health.budget(desired)
     held = sum(1 for member in snapshot.members if Cause.HEALTH in member.drained_for)
     drained: dict[str, str] = {}
     bad: dict[str, Verdict] = {}
@@ -93,21 +95,20 @@ def choose(
         is_held = Cause.HEALTH in member.drained_for
         if pod.name in leaving or not _is_up(member):
             continue
-        if host is None:
-            if is_held:
-                drained[pod.name] = ""
-            continue
-        clear_seconds = 0 if is_held and _is_older_than_boot(member, host) else health.clear_seconds
-        verdict = rules.judge(host, table, clear_seconds, now)
+        has_started = is_held and host is not None and _is_older_than_boot(member, host)
+        clear_seconds = 0 if has_started else health.clear_seconds
+        of_host = _of_host(host, health, clear_seconds, now)
+        checked = checks.judge(member, health.checks, snapshot.checks, clear_seconds, now)
+        verdict = checks.both(of_host, checked)
         later = verdict.well_in if is_held else verdict.bad_in
         if later is not None:
             due.append(later)
         if is_held and not verdict.is_well:
             drained[pod.name] = verdict.words
-            if verdict.matches:
-                bad[pod.name] = verdict
+            if of_host.matches:
+                bad[pod.name] = of_host
         elif verdict.matches and not is_held and _is_open(snapshot, member):
-            candidates.append(WaitingNode(pod.name, pod.node_name, host.name, verdict))
+            candidates.append(WaitingNode(pod.name, pod.node_name, host.name if host is not None else "", verdict))
     candidates.sort(key=lambda one: (one.verdict.since or rules.EVER, one.node))
     room = max(0, budget - held - absent)
     drained |= {one.pod: one.verdict.words for one in candidates[:room]}
@@ -123,6 +124,14 @@ def _is_older_than_boot(member: Member, host: KubernetesNode) -> bool:
     if node is None or node.reason_changed_at is None or booted is None or node.reason_changed_at >= booted:
         return False
     return host.booted_before is None or booted - host.booted_before >= QUIET
+
+
+def _of_host(host: KubernetesNode | None, health: Health, clear_seconds: int, now: datetime) -> Verdict:
+    """What the rules say of a Node: of one that is not known nothing, so that a drain stands if there are rules."""
+    table = health.rules()
+    if host is None or not table:
+        return Verdict(is_well=not table)
+    return rules.judge(host, table, clear_seconds, now)
 
 
 def _is_up(member: Member) -> bool:

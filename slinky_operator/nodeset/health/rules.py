@@ -34,6 +34,8 @@ class Match:
     """Since when it matches; None if that is not known."""
     words: str
     """What it says, on one line; at most `kubernetes_nodes.LONGEST_REASON` characters."""
+    is_check: bool = False
+    """Whether a check on the node says so, and not a condition of its Kubernetes Node."""
 
 
 @dataclass(frozen=True, slots=True)

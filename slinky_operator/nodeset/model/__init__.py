@@ -4,6 +4,7 @@
 module              concern
 ==================  =====================================================================================
 `actions`           what a plan may consist of
+`check_tables`      the ConfigMap with health checks: what all nodes run, and what one tries
 `claims`            claims of `volumeClaimTemplates`: their names, and which of them belong to a NodeSet
 `kubernetes_nodes`  facts of Kubernetes Nodes
 `member`            a pod joined with its node in Slurm

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from slinky_api.events import EventReason
+from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.claims import Retention, VolumeClaim
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
@@ -276,6 +278,18 @@ class RemoveFinalizer:
     """Nodes whose records stay in Slurm after the NodeSet, since jobs or reservations name them."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeepChecks:
+    """Read the ConfigMap with health checks, or write it."""
+
+    data: Mapping[str, str] | None = None
+    """What it has to have; None to read it."""
+    stored: StoredChecks = StoredChecks()  # noqa: RUF009 - frozen
+    """What it had."""
+    events: tuple[tuple[EventReason, str], ...] = ()
+    """What to say once that is written."""
+
+
 Action = (
     AddFinalizer
     | EnsureGuard
@@ -307,5 +321,6 @@ Action = (
     | CreatePods
     | MarkClaims
     | DeleteClaims
+    | KeepChecks
     | RemoveFinalizer
 )

@@ -9,6 +9,7 @@ from datetime import timedelta
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import member
+from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.claims import VolumeClaim
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
@@ -107,6 +108,10 @@ class Snapshot:
     """Uids of pods whose slurmds have shown for minutes that no step runs."""
     rooms: Mapping[str, RoomSeen] = field(default_factory=dict)
     """What job log servers have said of their volumes, by `output_room.volume_of`."""
+    checks: StoredChecks | None = None
+    """Which nodes run which health checks; None if that has not been read yet."""
+    checks_are_old: bool = False
+    """Whether that was read long ago, and is to be read again."""
     state_writes: int = 0
     """How many pods may get other conditions about states of their nodes in this pass (`health.node_states`)."""
     pods_in_sight: int = 0

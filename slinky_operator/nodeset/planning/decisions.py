@@ -13,7 +13,8 @@ from slinky_api import labels
 from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
 from slinky_operator.nodeset.drain.deadline import Overdue
-from slinky_operator.nodeset.health import choice, node_states, replacement
+from slinky_operator.nodeset.health import check_trial, choice, node_states, replacement
+from slinky_operator.nodeset.health.check_trial import CheckTrial
 from slinky_operator.nodeset.health.choice import HealthChoice
 from slinky_operator.nodeset.health.node_states import StateChanges
 from slinky_operator.nodeset.health.replacement import ReplacementChoice
@@ -45,11 +46,13 @@ class Decisions:
     causes: Mapping[str, frozenset[Cause]] = field(default_factory=dict)
     """The causes for which the node of each pod is drained, by name of the pod."""
     health: HealthChoice = field(default_factory=HealthChoice)
-    """Which nodes are drained for the health of their Kubernetes Nodes, and which wait for that."""
+    """Which nodes are drained for their health, and which wait for that."""
     replacement: ReplacementChoice | None = None
     """Which of them are replaced; None if nothing is decided, and the status stays."""
     shown: StateChanges = StateChanges()  # noqa: RUF009 - frozen
     """What pods are to show of the states of their nodes."""
+    checks: CheckTrial = CheckTrial()  # noqa: RUF009 - frozen
+    """Which nodes run which health checks."""
     states: Mapping[str, State] = field(default_factory=dict)
     """State of each pod, by name."""
     overdue: Mapping[str, Overdue] = field(default_factory=dict)
@@ -114,6 +117,7 @@ def decide(seen: Survey) -> Decisions:
         health=health,
         replacement=replacement.choose(snapshot, live, health, states, causes, now),
         shown=node_states.changes(snapshot, live, causes, now),
+        checks=check_trial.choose(snapshot, live) if readable else CheckTrial(),
         states=states,
         overdue={late.pod.node_name: late for late in overdue},
         cleanup=cleanup,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api import labels
+from slinky_api.events import EventReason
 from slinky_operator.nodeset.drain import pod_steps, slurm_steps
 from slinky_operator.nodeset.model.actions import (
     Action,
@@ -24,18 +25,21 @@ from slinky_operator.nodeset.model.actions import (
     DeleteRecords,
     Drain,
     EnsureGuard,
+    KeepChecks,
     MarkDown,
     RemoveFinalizer,
     Repair,
     ShowStates,
     TakeOver,
 )
+from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.planning import requeue, volume_questions
 from slinky_operator.nodeset.planning.decisions import Decisions, decide, undecided
 from slinky_operator.nodeset.planning.survey import Survey, has_finalizer, may_decide
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.reconcile.text import named
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,22 @@ def _restore_guard(seen: Survey, decided: Decisions, _before: Sequence[Action]) 
     return [EnsureGuard(unguarded)] if unguarded and not decided.skip_drain else ()
 
 
+def _keep_checks(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Which nodes run which health checks, before pods are created that mount them."""
+    found, stored = decided.checks, seen.snapshot.checks or StoredChecks()
+    if found.must_read:
+        return [KeepChecks()]
+    if found.data is None:
+        return ()
+    events: list[tuple[EventReason, str]] = []
+    if found.begins:
+        events.append((EventReason.CHECKS_TRIED, f"{found.node} tries checks first: {named(found.changed)}"))
+    if found.approves:
+        text = f"passed on {found.node}, and run on all nodes now: {named(found.changed)}"
+        events.append((EventReason.CHECKS_APPROVED, text))
+    return [KeepChecks(found.data, stored, tuple(events))]
+
+
 def _create(seen: Survey, decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
     """Create pods, which have the guard from the beginning."""
     pods = decided.creation.pods
@@ -237,6 +257,7 @@ STEPS: Final[tuple[Step, ...]] = (
     _clean_up_records,
     _record_revisions,
     _restore_guard,
+    _keep_checks,
     _create,
     _drop_revisions,
     _delete_claims,

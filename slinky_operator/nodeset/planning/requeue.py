@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from slinky_operator.nodeset.drain import deadline
+from slinky_operator.nodeset.health import check_trial
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
@@ -68,7 +69,8 @@ def wake_up(snapshot: Snapshot, decided: Decisions, live: Sequence[Member], now:
     if decided.shown.is_late:
         times.append(SOON if snapshot.state_writes <= 0 else LATER)
     replaced_in = decided.replacement.wake_up if decided.replacement is not None else None
-    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up, replaced_in)
+    again = check_trial.AGAIN if decided.checks.is_wanted else None
+    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up, replaced_in, again)
     return min([*times, *(seconds for seconds in later if seconds is not None)], default=None)
 
 

@@ -11,10 +11,12 @@ from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Confinement, ContainerJobs
 from slinky_operator.identity import pod as identity
 from slinky_operator.identity.pod import SssdImage
+from slinky_operator.nodeset.model import check_tables
 from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import job_logs
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.health_checks import programs as health_checks
 from slinky_operator.slurm.pod_templates import confinement, security
 
 GRACE_SECONDS: Final = 30
@@ -25,6 +27,7 @@ CONF_FOLDER: Final = naming.CONF_FOLDER
 KEY_VOLUME: Final = "slurm-key"
 RUN_VOLUME: Final = "run"
 SPOOL_VOLUME: Final = "slurm-spool"
+CHECKS_VOLUME: Final = "health-checks"
 CONFIG_VOLUME: Final = "slurm-config"
 """Only in pods whose slurmd has files of its own (`slurm.confinement`)."""
 
@@ -83,6 +86,13 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
         )
         container["env"] += confinement.environment(key)
         container["securityContext"] = confinement.security_context()
+    if nodeset.spec.health is not None and nodeset.spec.health.checks:
+        # It is there before the pod, unless somebody deletes it: slurmd does without.
+        source = {"name": check_tables.name(nodeset), "defaultMode": 0o500, "optional": True}
+        volumes.append({"name": CHECKS_VOLUME, "configMap": source})
+        container["volumeMounts"].append(
+            {"name": CHECKS_VOLUME, "mountPath": health_checks.GIVEN_FOLDER, "readOnly": True}
+        )
     if nodeset.spec.containers is ContainerJobs.ROOTLESS:
         container["securityContext"] |= security.ROOTLESS_CONTAINERS
     if defaults.image_pull_policy and nodeset.spec.image is None:

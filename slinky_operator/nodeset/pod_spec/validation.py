@@ -16,7 +16,7 @@ from slinky_api.v1alpha1.nodeset.spec import Confinement
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
 from slinky_operator.nodeset.pod_spec import generated, job_logs
-from slinky_operator.nodeset.pod_spec.generated import CONFIG_VOLUME, KEY_VOLUME, Defaults
+from slinky_operator.nodeset.pod_spec.generated import CHECKS_VOLUME, CONFIG_VOLUME, KEY_VOLUME, Defaults
 from slinky_operator.slurm import naming, pod_ownership
 from slinky_operator.slurm.pod_templates.shapes import CLAIM, misfits
 from slinky_operator.slurm.pod_templates.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
@@ -28,6 +28,10 @@ MOST_PROBLEMS: Final = 8
 _ANOTHER_NAME: Final = "Create a NodeSet with a shorter name, scale this one to 0, and delete it once it is empty"
 _OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
 _OWN_LABELS: Final = frozenset({labels.LABEL_REVISION})
+_CHECKS_ELSEWHERE: Final = (
+    "need a Cluster that the operator runs: slurm.conf of one that runs elsewhere has to name the program for them. Set"
+    " HealthCheckProgram there, to a program of your own"
+)
 _REFUSED_SPEC: Final = ("subdomain", "nodeName")
 
 
@@ -87,6 +91,7 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
     if spec.get("restartPolicy") not in {None, "Always"}:
         yield Problem(f"{where}.restartPolicy", "must be Always: a slurmd that ended comes back under the same name")
     yield from _check_labels(nodeset, cluster, template)
+    yield from _check_health(nodeset, cluster)
     try:
         merged = merge(generated.spec(nodeset, cluster, Defaults(image="")), spec, POD_SPEC)
     except RefusedFragment as error:
@@ -106,12 +111,18 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
         yield from _check_confined(cluster, containers, where)
     reserved = {
         KEY_VOLUME,
+        *({CHECKS_VOLUME} if nodeset.spec.health is not None and nodeset.spec.health.checks else ()),
         *({CONFIG_VOLUME} if confined else ()),
         *(job_logs.VOLUMES if nodeset.spec.job_logs else ()),
     }
     for field, reason in claims.check(nodeset, reserved):
         yield Problem(field, reason)
     yield from _check_line(nodeset, containers)
+
+
+def _check_health(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
+    if nodeset.spec.health is not None and nodeset.spec.health.checks and cluster.spec.external:
+        yield Problem("spec.health.checks", _CHECKS_ELSEWHERE)
 
 
 def _check_line(nodeset: NodeSet, containers: Iterable[Mapping[str, Any]]) -> Iterable[Problem]:

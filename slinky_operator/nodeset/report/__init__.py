@@ -3,6 +3,7 @@
 ========================  ==============================================================================
 module                    concern
 ========================  ==============================================================================
+`checks`                  whether all nodes run the health checks, and what stands in the way
 `forgotten`               what Slurm has forgotten: ends of jobs that delay drains, nodes of pods
 `health`                  whether the budget of `spec.health` lets all bad nodes be drained
 `missing_cluster`         the message of a NodeSet that names a Cluster which does not exist

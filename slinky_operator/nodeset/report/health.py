@@ -33,11 +33,12 @@ _UNWATCHED: Final = "spec.health has no effect: the operator runs with --no-watc
 
 def told(snapshot: Snapshot, found: Decisions) -> Iterable[Told]:
     """What there is to report."""
-    if snapshot.nodeset.spec.health is None or snapshot.nodeset.deleting:
+    health = snapshot.nodeset.spec.health
+    if health is None or snapshot.nodeset.deleting:
         return
-    if snapshot.hosts is None:
+    if snapshot.hosts is None and health.rules():
         yield Reason.NODES_NOT_WATCHED, _UNWATCHED, "", frozenset()
-    elif found.health.waiting:
+    if found.health.waiting:
         nodes = [one.node for one in found.health.waiting]
         brief = f"health: {len(nodes)} of {len(nodes) + found.health.held} bad nodes not drained: {named(nodes, 2)}"
         yield Reason.HEALTH_BUDGET_REACHED, _text(found), brief, frozenset(nodes)
@@ -61,10 +62,10 @@ def _given_up(choice: ReplacementChoice) -> Iterable[str]:
 
 def conditions(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:
     """The condition; none without rules, Unknown where nothing can be known."""
-    slurm = snapshot.slurm
-    if snapshot.nodeset.spec.health is None:
+    slurm, health = snapshot.slurm, snapshot.nodeset.spec.health
+    if health is None:
         return
-    if snapshot.hosts is None:
+    if snapshot.hosts is None and not health.checks:
         yield condition(KIND, Reason.NODES_NOT_WATCHED, _UNWATCHED, holds=None)
     elif not slurm.readable:
         yield condition(KIND, slurm.reason, slurm.why, holds=None)
@@ -77,8 +78,10 @@ def conditions(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:
 def _text(found: Decisions) -> str:
     waiting = found.health.waiting
     what = "node is" if len(waiting) == 1 else "nodes are"
+    by_check = any(match.is_check for one in waiting for match in one.verdict.matches)
+    why = "checks fail or the Kubernetes Node is bad" if by_check else "the Kubernetes Node is bad"
     return (
-        f"{len(waiting)} {what} not drained although the Kubernetes Node is bad: {joined(list(map(_one, waiting)))}. "
+        f"{len(waiting)} {what} not drained although {why}: {joined(list(map(_one, waiting)))}. "
         f"{_used(found)}. If the check is right, mend the Nodes, cordon them, or raise spec.health.maxUnhealthy"
     )
 
@@ -96,4 +99,5 @@ def _one(waiting: WaitingNode) -> str:
     matches = [
         f"{one.type} since {stamp(one.since)}" if one.since is not None else one.type for one in waiting.verdict.matches
     ]
-    return f"{waiting.node} (Node {waiting.host}: {named(matches, 3)})"
+    where = f"Node {waiting.host}: " if waiting.host else ""
+    return f"{waiting.node} ({where}{named(matches, 3)})"

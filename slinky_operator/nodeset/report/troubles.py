@@ -25,6 +25,7 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import (
+    checks,
     forgotten,
     health,
     missing_cluster,
@@ -54,6 +55,7 @@ EVENTFUL: Final = frozenset(
         Reason.REPLACEMENT_FAILED,
         Reason.SCALING_MODE_FIXED,
         Reason.UNSCHEDULABLE,
+        *checks.REASONS,
         *volumes.REASONS,
     }
 )
@@ -109,6 +111,7 @@ def find_all(snapshot: Snapshot, found: Decisions, refusals: Sequence[str], now:
         troubles += [Trouble(*one) for one in forgotten.jobs(snapshot, found, now)]
         troubles += [*_overdue(snapshot, found), *_unregistered(snapshot, found, now)]
     troubles += [Trouble(*one) for one in health.told(snapshot, found)]
+    troubles += [Trouble(*one) for one in checks.told(found)]
     troubles += [Trouble(*one) for one in volumes.told(snapshot)]
     return troubles
 

@@ -62,7 +62,7 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Nod
         kept = tuple(line for line in kept if line.partition.lower() not in taken)
         if default != one.name:
             kept = tuple(map(_not_default, kept))
-        admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept))
+        admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept, checks=one.checks))
     return admitted, refused
 
 

@@ -56,6 +56,9 @@ class NodeSetConf:
     future: FutureNodes | None = None
     """Nodes that jobs may wait for while they do not exist."""
 
+    checks: bool = False
+    """Whether health checks run on its nodes."""
+
     @classmethod
     def of(cls, nodeset: NodeSet) -> Self:
         """Take what matters from a NodeSet."""
@@ -68,6 +71,7 @@ class NodeSetConf:
             since=nodeset.metadata.creation_timestamp,
             features=frozenset(one.word for one in node_features.of(nodeset)),
             future=future_nodes.of(nodeset),
+            checks=nodeset.spec.health is not None and bool(nodeset.spec.health.checks),
         )
 
 

@@ -4,7 +4,8 @@ slurmctld and slurmd read a path without looking at it. A `Prolog` or `Epilog` t
 its first job, and a `PrologSlurmctld` keeps jobs from starting. These are looked for each time; the others, which end
 no job, when they are new: a Cluster that has lived with one goes on.
 
-Not looked for are names without a path, which Slurm distributes itself; patterns; and paths below a volume, of which
+Not looked for are names without a path, which Slurm distributes itself, and the operator's own program for health
+checks, which it distributes so; patterns; and paths below a volume, of which
 the preflight's pod has none. Machines outside Kubernetes and login pods have images, and files, of their own.
 """
 
@@ -16,6 +17,7 @@ from typing import Final
 
 from slinky_operator.slurm.conf.keys.rules import rule_of
 from slinky_operator.slurm.conf.syntax.parsed import Parsed
+from slinky_operator.slurm.health_checks.programs import HEALTH_CHECK
 
 _ALWAYS_BY_SLURMD: Final = ("prolog", "epilog")
 _BY_SLURMD: Final = ("taskprolog", "taskepilog", "healthcheckprogram", "unkillablestepprogram", "rebootprogram")
@@ -66,5 +68,5 @@ def _of(wanted: Parsed, live: Parsed, always: Iterable[str], if_new: Iterable[st
     ):
         for value in values:
             path, rule = value.strip('"').split(None, 1)[0] if value.strip('"').strip() else "", rule_of(key)
-            if path.startswith("/") and not _PATTERN & {*path}:
+            if path.startswith("/") and path != HEALTH_CHECK and not _PATTERN & {*path}:
                 yield f"{key if rule is None else rule.name(key)}={path}"

@@ -39,6 +39,7 @@ from slinky_operator.slurm.conf.sources.gather import check, check_size, content
 from slinky_operator.slurm.conf.sources.scripts import in_order
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_lines, parse_words
 from slinky_operator.slurm.conf.syntax.parsed import ConfFiles, Line, Parsed, parse
+from slinky_operator.slurm.health_checks import programs as health_checks
 from slinky_operator.slurm.tokens import key_set
 
 SLURM_CONF: Final = "slurm.conf"
@@ -136,7 +137,8 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
     everything = Line.of(PartitionName=ALL_PARTITION, Nodes="ALL", Default=default, State="UP")
     shown |= _nodes_of((everything, *own))
     made = Parsed.of((*lines, everything, *own))
-    files = _files(inputs, problems)
+    has_checks = any(one.checks for one in node_sets)
+    files = _files(inputs, problems, has_checks=has_checks)
     main, rest = _keys(_with_room(inputs, made), problems, node_sets, files)
     wanted = made.partitions.values()
     by_hand = states.set_by_hand(wanted, running, marks_before, inputs.states)
@@ -146,7 +148,7 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
     shown |= _nodes_of(kept)
     sections = [
         _Section("The cluster", tuple(map(str, main))),
-        _Section("Scripts", tuple(map(str, _scripts(inputs)))),
+        _Section("Scripts", tuple(map(str, _scripts(inputs, has_checks=has_checks)))),
         _Section("From extraConf", tuple(map(str, rest))),
         _Section("Nodes outside Kubernetes", tuple(map(str, outside.lines))),
         _Section("NodeSets and their partitions", tuple(_stated(line, by_hand) for line in lines)),
@@ -177,7 +179,7 @@ def hash_of(files: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _files(inputs: ConfInputs, problems: list[Problem]) -> dict[str, str]:
+def _files(inputs: ConfInputs, problems: list[Problem], *, has_checks: bool) -> dict[str, str]:
     """The files beside slurm.conf by name, but for those of templates."""
     files = contents(inputs.texts) | dict(inputs.kept_files)
     problems += (*check(inputs.texts), *inputs.token_keys.missing, *inputs.token_keys.problems)
@@ -191,11 +193,16 @@ def _files(inputs: ConfInputs, problems: list[Problem]) -> dict[str, str]:
         if home_folders.PROLOG in files:
             problems.append(Problem("spec.identity.homes.create", home_folders.TWICE))
         files[home_folders.PROLOG] = home_folders.program(inputs.homes)
+    if has_checks:
+        if not {health_checks.PROLOG, health_checks.EPILOG}.isdisjoint(files):
+            problems.append(Problem("spec.configFiles", health_checks.TWICE))
+        files |= dict.fromkeys((health_checks.PROLOG, health_checks.EPILOG), health_checks.program())
     return files
 
 
-def _scripts(inputs: ConfInputs) -> list[Directive]:
+def _scripts(inputs: ConfInputs, *, has_checks: bool) -> list[Directive]:
     own = [home_folders.LINE] if inputs.homes else []
+    own += health_checks.LINES if has_checks else ()
     return [*own, *(one.directive for one in in_order(inputs.texts.scripts))]
 
 
@@ -320,6 +327,8 @@ def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf], files: Mappi
         }
     if inputs.metrics:
         pairs["MetricsType"] = "metrics/openmetrics"
+    if any(one.checks for one in node_sets):
+        pairs |= health_checks.KEYS
     pairs |= implied_keys(files)
     return [Directive(key, value) for key, value in pairs.items()]
 

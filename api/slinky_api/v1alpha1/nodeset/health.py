@@ -1,4 +1,4 @@
-"""Rules from conditions of Kubernetes Nodes to drains: the part of a NodeSet's spec, and the rules that are known."""
+"""What drains nodes for their health: the part of a NodeSet's spec, and the rules for Nodes that are known."""
 
 from enum import StrEnum
 from typing import Annotated, Final, Literal, Self
@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from slinky_api.v1alpha1.common import ApiModel
 from slinky_api.v1alpha1.fields import IntOrPercent
+from slinky_api.v1alpha1.nodeset.checks import MAX_CHECKS, Check
 from slinky_api.v1alpha1.rules import Keywords, Text, cel, matching
 
 __all__ = ["KNOWN_CONDITIONS", "MAX_RULES", "Health", "NodeConditionRule", "PodConditions", "Replace", "ReplacePolicy"]
@@ -33,7 +34,7 @@ and `ContainerRuntimeUnhealthy`; NVSentinel's `GpuCpusetWatch`, `GpuNvswitchNonf
 Kubernetes acts on itself.
 """
 
-_NO_RULE: Final = "give nodeConditions, defaults: true or podConditions; health has no effect without them"
+_NO_RULE: Final = "give nodeConditions, defaults: true, checks or podConditions; health has no effect without them"
 
 _NOTHING_TO_REPLACE: Final = "give nodeConditions or defaults: true; replace has no effect without them"
 
@@ -42,6 +43,7 @@ _TYPE: Final = matching(
     "must be letters, digits, '.', '_', '-' and '/', beginning and ending with a letter or digit",
 )
 _ONE_LINE: Final = matching(r"[^\x00-\x1f\x7f]*", "must be one line, without control characters")
+_MAP_BY_NAME: Final = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]})
 _MAP_BY_TYPE: Final = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]})
 
 _Seconds = Annotated[int, Field(ge=0, le=86_400), Keywords({"format": "int32"})]
@@ -92,14 +94,14 @@ class NodeConditionRule(ApiModel):
 
 
 class Health(ApiModel):
-    """Which Nodes are bad: their Slurm nodes are drained while they are, and resumed afterwards. Jobs run on."""
+    """Which nodes are bad: they are drained in Slurm while they are, and resumed afterwards. Jobs run on."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "x-kubernetes-validations": [
                 cel(
                     "has(self.defaults) && self.defaults || has(self.nodeConditions) && size(self.nodeConditions) > 0"
-                    " || has(self.podConditions)",
+                    " || has(self.checks) && size(self.checks) > 0 || has(self.podConditions)",
                     _NO_RULE,
                     field=".nodeConditions",
                 ),
@@ -120,11 +122,16 @@ class Health(ApiModel):
     """Whether there are also rules for conditions of node-problem-detector, NVSentinel and soperator that mean a broken
     machine, each with the defaults of nodeConditions; docs/node-health.md has the list. A rule in nodeConditions of the
     same type takes the place of such a rule. Default: false."""
+    checks: Annotated[tuple[Check, ...], Field(max_length=MAX_CHECKS), _MAP_BY_NAME] = ()
+    """Checks that run on the nodes. A new or changed one runs on one node first, and on the others once all checks have
+    passed there. The first check gives new pods a volume, so that they are replaced as with another template."""
     max_unhealthy: IntOrPercent = "10%"
-    """How many nodes these rules may keep drained at a time: a number, or a percentage of the desired nodes, rounded
-    down, but at least 1. 0 or 0%: none; the condition HealthBudgetReached says which nodes would be. Default: 10%."""
+    """How many nodes these rules and checks may keep drained at a time: a number, or a percentage of the desired nodes,
+    rounded down, but at least 1. 0 or 0%: none; the condition HealthBudgetReached says which nodes would be.
+    Default: 10%."""
     clear_seconds: _Seconds = 60
-    """How many seconds no condition of the Node may have matched before its nodes are resumed. Default: 60."""
+    """How many seconds no condition of the Node may have matched, and no check failed, before nodes are resumed.
+    Default: 60."""
 
     pod_conditions: PodConditions | None = None
     """Which states of a node are conditions SlurmNodeState* of its pod, for programs such as NVSentinel. Problems:
@@ -136,7 +143,7 @@ class Health(ApiModel):
 
     @model_validator(mode="after")
     def _has_a_rule(self) -> Self:
-        if not self.defaults and not self.node_conditions and self.pod_conditions is None:
+        if not self.defaults and not self.node_conditions and not self.checks and self.pod_conditions is None:
             raise ValueError(_NO_RULE)
         if self.replaces and not self.rules():
             raise ValueError(_NOTHING_TO_REPLACE)

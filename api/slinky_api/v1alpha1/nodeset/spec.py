@@ -247,7 +247,7 @@ class NodeSetSpec(ApiModel):
     drain: Drain = Field(default_factory=Drain)
     """How long to wait for jobs before a pod is removed."""
     health: Health | None = None
-    """Which conditions of Kubernetes Nodes drain the Slurm nodes there. Default: none does."""
+    """Which conditions of Kubernetes Nodes, and which checks, drain Slurm nodes. Default: none does."""
     max_concurrent_startup: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
     """How many pods may be starting, not yet registered with Slurm, at a time, for example 50. Default: the operator's
     setting --max-concurrent-startup, which is 1000 unless changed."""

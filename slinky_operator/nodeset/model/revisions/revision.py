@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Resources
+from slinky_api.v1alpha1.nodeset.checks import BuiltInCheck, Check
+from slinky_api.v1alpha1.nodeset.health import Health
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Confinement, ContainerJobs, JobLogs
 from slinky_operator.identity import pod as identity
@@ -25,6 +27,9 @@ GENERATOR: Final = 1
 """Raised when pods created by older releases must be replaced; every NodeSet is then updated."""
 
 _LENGTH: Final = 10
+
+_ANY_CHECK: Final = Check(name="none", use=BuiltInCheck.DISK)
+"""Stands for checks that a NodeSet had."""
 
 Content = Mapping[str, Any]
 """The part of a spec that a pod is created from, with the API's field names; fields that are not set are absent."""
@@ -44,6 +49,8 @@ def content(nodeset: NodeSet, cluster: Cluster | None = None) -> Content:
         "extraConf": spec.extra_conf,
         "confinement": "" if spec.confinement is Confinement.NONE else spec.confinement.value,
         "containers": "" if spec.containers is ContainerJobs.NONE else spec.containers.value,
+        # The volume alone: what is in it changes without the pod.
+        "healthChecks": True if spec.health is not None and spec.health.checks else None,
         "jobLogs": spec.job_logs.model_dump(mode="json", by_alias=True, exclude_none=True) if spec.job_logs else None,
         # Their names only: an existing claim does not change with its template.
         "claims": sorted(claims.template_name(template) for template in spec.volume_claim_templates),
@@ -65,9 +72,9 @@ def hash_of(given: Content) -> str:
 
 def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
     """The NodeSet with that part of its spec as recorded; everything else is current."""
-    resources = recorded.get("resources")
+    spec, resources = nodeset.spec, recorded.get("resources")
     templates = {claims.template_name(template): template for template in nodeset.spec.volume_claim_templates}
-    spec = nodeset.spec.model_copy(
+    spec = spec.model_copy(
         update={
             "template": recorded.get("template"),
             "image": recorded.get("image"),
@@ -79,12 +86,21 @@ def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
             "confinement": Confinement(recorded.get("confinement") or Confinement.NONE),
             "containers": ContainerJobs(recorded.get("containers") or ContainerJobs.NONE),
             "job_logs": JobLogs.model_validate(recorded["jobLogs"]) if recorded.get("jobLogs") else None,
+            "health": _with_checks(spec.health, has_checks=bool(recorded.get("healthChecks"))),
             "volume_claim_templates": tuple(
                 templates.get(name, {"metadata": {"name": name}}) for name in recorded.get("claims") or ()
             ),
         }
     )
     return nodeset.model_copy(update={"spec": spec})
+
+
+def _with_checks(health: Health | None, *, has_checks: bool) -> Health | None:
+    """A pod has a volume for checks, whatever they are, or it has none."""
+    if has_checks == (health is not None and bool(health.checks)):
+        return health
+    checks = (_ANY_CHECK,) if has_checks else ()
+    return (health or Health(checks=(_ANY_CHECK,))).model_copy(update={"checks": checks})
 
 
 def restored_cluster(cluster: Cluster, recorded: Content) -> Cluster:

@@ -20,7 +20,8 @@ from tests.unit.kubectl_slurm.screens import text
 WANTED_TRUE = frozenset(
     {
         *("AccountingReady", "AccountsApplied", "ApiReachable", "Autoscaling", "Available", "ConfigApplied"),
-        *("ControllerUp", "DirectoryReachable", "ExporterReady", "KubeletApiReachable", "NodesWatched"),
+        *("ControllerUp", "DirectoryReachable", "ExporterReady", "KubeletApiReachable", "HealthChecksRun"),
+        *("NodesWatched",),
         *("BridgeReady", "Ready", "SlurmReachable", "TokenValid", "VirtualNodesReady", "VolumesHaveRoom"),
     }
 )

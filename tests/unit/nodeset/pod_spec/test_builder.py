@@ -13,6 +13,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.parts.slurmctld import manifests as slurmctld
 from slinky_operator.cluster.parts.slurmrestd import manifests as slurmrestd
+from slinky_operator.nodeset.model import check_tables
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
 from slinky_operator.nodeset.model.pods import pod_facts, scheduling
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
@@ -20,6 +21,7 @@ from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
 from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm.health_checks import programs
 from slinky_operator.slurm.pod_templates import confinement, first_process
 from slinky_operator.slurm.slurmd import node_conf
 
@@ -444,3 +446,29 @@ def test_jobs_find_other_nodes_by_their_short_names() -> None:
 def test_a_pod_belongs_to_the_service_that_the_spec_names() -> None:
     assert build()["spec"]["subdomain"] == "c-nodes"
     assert build({"serviceName": "theirs"})["spec"]["subdomain"] == "theirs"
+
+
+def test_checks_are_mounted_where_slurmd_runs_and_need_no_pod_to_change() -> None:
+    health = {"checks": [{"name": "disk", "use": "Disk"}]}
+    spec = build({"health": health})["spec"]
+
+    (volume,) = [one for one in spec["volumes"] if one["name"] == generated.CHECKS_VOLUME]
+    name = check_tables.name(nodeset())
+    assert volume["configMap"] == {"name": name, "defaultMode": 0o500, "optional": True}
+    mount = {"name": generated.CHECKS_VOLUME, "mountPath": programs.GIVEN_FOLDER, "readOnly": True}
+    assert mount in spec["containers"][0]["volumeMounts"]
+    assert build({"health": {"checks": [{"name": "gpu", "use": "GPU"}], "maxUnhealthy": 3}})["spec"] == spec
+    assert build({"health": {"defaults": True}}) == build()
+
+
+def test_checks_need_a_slurm_conf_of_the_operators() -> None:
+    elsewhere = cluster(
+        server="http://there:6820",
+        token={"secretRef": {"name": "t"}},
+        auth={"slurmKeyRef": {"name": "k"}},
+        controller={"external": {"host": "there"}},
+    )
+    with pytest.raises(RefusedTemplate) as caught:
+        build({"health": {"checks": [{"name": "disk", "use": "Disk"}]}}, of=elsewhere)
+    assert [one.field for one in caught.value.problems] == ["spec.health.checks"]
+    build({"health": {"defaults": True}}, of=elsewhere)

@@ -14,6 +14,8 @@ from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset.autoscaling import AutoscalingStatus
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
+from slinky_operator.nodeset.health.check_trial import CheckTrial
+from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.pod_state import Doubt, Ready, State, Unknown
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
@@ -94,10 +96,14 @@ def test_all_is_well() -> None:
 
 def test_each_type_of_condition_is_reported() -> None:
     shown = NodeSetStatus(autoscaling=AutoscalingStatus(active=True, reason=Reason.NODES_WANTED))
-    owner = nodeset(autoscaling={"maxReplicas": 3}, health={"defaults": True}).model_copy(update={"status": shown})
+    owner = nodeset(autoscaling={"maxReplicas": 3}, health={"checks": [{"name": "disk", "use": "Disk"}]})
+    owner = owner.model_copy(update={"status": shown})
     pod = replace(a_pod(0), address="10.0.0.1", output_claim="")
-    found = Decisions(Layout(1), states={pod.name: Ready()}, named={"a-1": ("required by job 7",)})
-    conditions = status.build(seen(pod, owner=owner), found, NOW).conditions
+    found = Decisions(
+        Layout(1), states={pod.name: Ready()}, named={"a-1": ("required by job 7",)}, checks=CheckTrial(is_wanted=True)
+    )
+    snapshot = replace(seen(pod, owner=owner), checks=StoredChecks())
+    conditions = status.build(snapshot, found, NOW).conditions
     assert sorted(one.type for one in conditions) == sorted(NodeSetCondition)
 
 

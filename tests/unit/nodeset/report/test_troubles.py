@@ -26,7 +26,7 @@ from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Sna
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.planning import requeue
 from slinky_operator.nodeset.planning.decisions import Decisions
-from slinky_operator.nodeset.report import forgotten, status, trouble_events, troubles, volumes
+from slinky_operator.nodeset.report import checks, forgotten, status, trouble_events, troubles, volumes
 from slinky_operator.nodeset.report.status import Report
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
@@ -46,7 +46,13 @@ SILENT: Final = {
 }
 """Reasons of troubles without an Event, and why; those of a Slurm that does not answer are the Cluster's."""
 
-ELSEWHERE: Final = {Reason.DELETING, Reason.VOLUME_SILENT, Reason.CONNECTING, Reason.AS_EXPECTED}
+ELSEWHERE: Final = {
+    Reason.CHECKS_ON_TRIAL,
+    Reason.DELETING,
+    Reason.VOLUME_SILENT,
+    Reason.CONNECTING,
+    Reason.AS_EXPECTED,
+}
 """Reasons of conditions that are no trouble."""
 
 
@@ -393,7 +399,7 @@ def test_after_a_start_only_what_is_new_is_told() -> None:
 
 
 def test_each_reason_of_a_trouble_is_reported_in_events_or_is_silent_for_a_reason() -> None:
-    sources = (ast.parse(inspect.getsource(module)) for module in (troubles, forgotten, volumes))
+    sources = (ast.parse(inspect.getsource(module)) for module in (troubles, checks, forgotten, volumes))
     named = {
         Reason[node.attr]
         for source in sources

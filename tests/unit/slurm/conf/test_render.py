@@ -27,8 +27,11 @@ from slinky_operator.slurm.conf import (
     render,
 )
 from slinky_operator.slurm.conf.keys.merge import check_extra
+from slinky_operator.slurm.conf.programs import Programs
+from slinky_operator.slurm.conf.programs import programs as programs_looked_for
 from slinky_operator.slurm.conf.render import Rendered
 from slinky_operator.slurm.conf.syntax.directives import TextProblem
+from slinky_operator.slurm.health_checks import programs
 from tests.unit.cluster.world import cluster_object
 
 BASE = ConfInputs("here_slurm", "slurm-controller-0", "slurm-controller-0.slurm-controller.here.svc")
@@ -361,6 +364,51 @@ def test_homes_are_made_before_other_prologs_run() -> None:
     assert "homes-prolog" in rendered({"homes": {**homes, "create": True}}).files
     taken = rendered({"passwd": passwd, "homes": homes}, configFiles={"homes-prolog": "#!/bin/sh\n"})
     assert [str(one.field) for one in taken.problems] == ["spec.identity.homes.create"]
+
+
+def test_checks_of_one_nodeset_give_every_slurmd_the_program() -> None:
+    def rendered(checks: bool, **more: Any) -> Rendered:
+        return render(replace(BASE, node_sets=(NodeSetConf("a"), NodeSetConf("b", checks=checks)), **more))
+
+    found = rendered(checks=True)
+    lines = found.files["slurm.conf"].splitlines()
+    assert not found.problems
+    for line in (
+        "Prolog=checks-prolog",
+        "Epilog=checks-epilog",
+        "HealthCheckProgram=/run/slurm/conf/checks-prolog",
+        "HealthCheckInterval=60",
+    ):
+        assert line in lines
+    assert found.files["checks-prolog"] == found.files["checks-epilog"] == programs.program()
+    assert programs.program().count(programs.GIVEN_FOLDER) == programs.program().count(programs.STATE_FOLDER) == 1
+    assert rendered(checks=False).files == render(replace(BASE, node_sets=(NodeSetConf("a"), NodeSetConf("b")))).files
+    theirs = rendered(checks=True, extra_conf="HealthCheckProgram=/usr/sbin/nhc\nHealthCheckNodeState=START_ONLY")
+    lines = theirs.files["slurm.conf"].splitlines()
+    assert [line for line in lines if line.startswith("HealthCheck")] == [
+        "HealthCheckProgram=/usr/sbin/nhc",
+        "HealthCheckInterval=60",
+        "HealthCheckNodeState=START_ONLY",
+    ]
+    taken = rendered(checks=True, texts=texts({"checks-prolog": "#!/bin/sh\n"}))
+    assert [str(one.field) for one in taken.problems] == ["spec.configFiles"]
+
+
+def test_a_nodeset_whose_text_is_refused_keeps_its_checks() -> None:
+    running = parse("NodeSet=a Feature=a\nPartitionName=a Nodes=a\n")
+    refused = NodeSetConf("a", "Nodes=b", checks=True)
+
+    found = render(replace(BASE, node_sets=(refused,)), running)
+
+    assert [one.node_set for one in found.refused] == ["a"]
+    assert "checks-prolog" in found.files
+
+
+def test_the_program_of_checks_is_not_looked_for_in_images() -> None:
+    """slurmctld brings it."""
+    found = render(replace(BASE, node_sets=(NodeSetConf("a", checks=True),)))
+
+    assert programs_looked_for(found.lines, parse("")) == Programs()
 
 
 def test_all_keys_that_are_the_operators_are_named_at_once() -> None:

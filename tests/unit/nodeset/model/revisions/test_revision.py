@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model.revisions import revision
 from tests.unit.cluster.world import cluster_object
 from tests.unit.nodeset.builders import nodeset
@@ -63,3 +64,18 @@ def test_a_recorded_spec_is_restored_with_everything_else_as_it_is_now() -> None
 
     assert revision.of(restored) == revision.of(before)
     assert (restored.spec.replicas, restored.spec.min_ready_seconds) == (9, 5)
+
+
+def test_checks_are_a_volume_of_the_pod_whatever_they_are() -> None:
+    def checked(*names: str, **health: Any) -> NodeSet:
+        return nodeset(health={"checks": [{"name": name, "use": "Disk"} for name in names], **health})
+
+    none = nodeset()
+    assert revision.of(checked("a")) == revision.of(checked("b", "c", maxUnhealthy=3)) != revision.of(none)
+    assert revision.of(nodeset(health={"defaults": True})) == revision.of(none)
+    before = revision.restored(none, revision.content(checked("a")))
+    assert revision.of(before) == revision.of(checked("a"))
+    after = revision.restored(checked("a"), revision.content(none))
+    assert revision.of(after) == revision.of(none)
+    kept = revision.restored(checked("a"), revision.content(checked("b")))
+    assert kept.spec.health == checked("a").spec.health

@@ -7,6 +7,7 @@ name what they are about, and the patch of a pod that has changed fails.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -138,6 +139,9 @@ class GroupReconciler(Reconciler):
             return Postponed(OVERTAKEN_S)
         snapshot = await self._observer.observe(key[0], group)
         if isinstance(snapshot, Snapshot):
+            if len(snapshot.members) > LARGE:
+                # Others have their turn: to read a thousand pods takes as long as to plan for them.
+                await asyncio.sleep(0)
             return await self._pass_over(snapshot)
         if isinstance(snapshot, Apart):
             for uid in snapshot.pods:

@@ -226,10 +226,12 @@ class Observer:
             for pod in self._pods.find(PLACED_BY, f"{namespace}/{job.name}"):
                 by_uid[str(pod["metadata"]["uid"])] = pod
         # What another group has placed is that group's, whatever it looks like now.
-        return [pod for pod in by_uid.values() if self._group_that_placed(pod) in {None, key}]
+        placed = {uid: membership.placed_by(pod) for uid, pod in by_uid.items()}
+        groups = {name: self._group_that_placed(namespace, name) for name in set(placed.values())}
+        return [pod for uid, pod in by_uid.items() if groups[placed[uid]] in {None, key}]
 
-    def _group_that_placed(self, pod: Object) -> GroupKey | None:
-        job = self._jobs.get(pod["metadata"].get("namespace"), membership.placed_by(pod))
+    def _group_that_placed(self, namespace: str, name: str) -> GroupKey | None:
+        job = self._jobs.get(namespace, name)
         return None if job is None else GroupKey.read(slurmjobs.members_of(job))
 
     async def _apart(self, namespace: str, key: GroupKey, jobs: list[GroupJob], pods: list[Object]) -> Apart | None:

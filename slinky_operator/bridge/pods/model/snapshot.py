@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final
 
 from slinky_api import labels
@@ -23,9 +24,9 @@ from slinky_operator.reconcile.text import moment
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Member:
-    """A pod of the group."""
+    """A pod of the group; what a plan asks often is read once."""
 
     obj: Object
     rank: int | None
@@ -37,7 +38,7 @@ class Member:
         """Its name."""
         return str(self.obj["metadata"]["name"])
 
-    @property
+    @cached_property
     def uid(self) -> str:
         """Its uid."""
         return str(self.obj["metadata"]["uid"])
@@ -52,7 +53,7 @@ class Member:
         """When it was created."""
         return moment(self.obj["metadata"].get("creationTimestamp"))
 
-    @property
+    @cached_property
     def is_over(self) -> bool:
         """Whether it has ended, or will never begin."""
         return self.phase in ENDED or self.is_void
@@ -62,12 +63,12 @@ class Member:
         """Whether it is to go and has no Node: Kubernetes gives it none any more, however long finalizers keep it."""
         return self.is_deleting and not (self.obj.get("spec") or {}).get("nodeName")
 
-    @property
+    @cached_property
     def is_deleting(self) -> bool:
         """Whether it is to go."""
         return bool(self.obj["metadata"].get("deletionTimestamp"))
 
-    @property
+    @cached_property
     def is_gated(self) -> bool:
         """Whether it waits for Slurm."""
         return membership.is_gated(self.obj)
@@ -83,7 +84,7 @@ class Member:
         own = labels.GATE_BRIDGE
         return [name for name in membership.gates_of(self.obj) if name != own] if self.is_gated else []
 
-    @property
+    @cached_property
     def job(self) -> str:
         """Name of the SlurmJob by which it was placed; empty if it was not."""
         return membership.placed_by(self.obj)
@@ -200,9 +201,9 @@ class Gone:
     """The object that holds the group together does not exist any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
-    """Everything that the plan reads."""
+    """Everything that the plan reads; a group may have a thousand pods, so they are sorted and counted once."""
 
     key: GroupKey
     namespace: str
@@ -228,12 +229,12 @@ class Snapshot:
         """The last job of the group."""
         return self.jobs[-1] if self.jobs else None
 
-    @property
+    @cached_property
     def waiting(self) -> tuple[Member, ...]:
         """Pods that wait for Slurm, by rank and name."""
         return tuple(sorted((one for one in self.members if one.waits), key=_order))
 
-    @property
+    @cached_property
     def living(self) -> tuple[Member, ...]:
         """Pods that have not ended."""
         return tuple(one for one in self.members if not one.is_over)

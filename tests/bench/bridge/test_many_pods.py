@@ -1,0 +1,236 @@
+"""What pods cost that Slurm places: many single ones, and one group of as many. Prints, asserts nothing.
+
+A real API server with Kubernetes' controllers and scheduler, a real Slurm 26.05 with slurmrestd, and the operator as
+its charts run it; Nodes have no kubelets, so a pod is done once it is bound. The reference of the same run are as many
+SlurmJobs without a script, which nobody places. Run it alone: ``pytest tests/bench/bridge --capture=no
+--override-ini=testpaths=tests/bench``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from hack.images.rootfs import ensure
+from hack.localkube.kubectl import wait_for
+from hack.packaging.render import ROOT, render
+from slinky_api import labels
+from tests.support import audit, control_plane, deployed_operator, service_account
+from tests.support.bridged.site import CONF
+from tests.support.control_plane import ControlPlane
+from tests.support.served import apply_crds, apply_job_crds, wait_until_allowed
+from tests.support.slurm_host import SlurmHost
+
+MANY: Final = int(os.environ.get("BENCH_PODS", "500"))
+CPUS: Final = 64
+NODES: Final = MANY // CPUS + 1
+OPERATOR, TEAM = "slurm-operator", "team"
+PATIENCE_S: Final = 600
+REST: Final = "slurmrestd"
+ALIVE: Final = [{"key": f"node.kubernetes.io/{one}", "operator": "Exists"} for one in ("not-ready", "unreachable")]
+"""No kubelet says that the Nodes live."""
+
+
+def template(name: str = "") -> dict[str, Any]:
+    about = {"name": name, "namespace": TEAM} if name else {}
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}
+    return {
+        "metadata": {
+            **about,
+            "labels": {labels.LABEL_BRIDGE_POD: "true"},
+            "annotations": {labels.BRIDGE_PREFIX + "partition": "pods"},
+        },
+        "spec": {
+            "schedulingGates": [{"name": labels.GATE_BRIDGE}],
+            "restartPolicy": "Never",
+            "tolerations": ALIVE,
+            "containers": [container],
+        },
+    }
+
+
+class Site:
+    """A cluster whose Nodes are nodes of a real Slurm."""
+
+    def __init__(self, plane: ControlPlane, slurm: SlurmHost, folder: Path) -> None:
+        self.plane, self.slurm, self.kubectl, self.folder = plane, slurm, plane.kubectl, folder
+        self.user = service_account.user_of(OPERATOR)
+        self._log = folder / "operator.log"
+
+    def install(self, stack: ExitStack) -> None:
+        for namespace in (OPERATOR, TEAM):
+            self.kubectl("create", "namespace", namespace)
+        apply_crds(self.kubectl)
+        apply_job_crds(self.kubectl)
+        objects = render(values={"jobs": {"enabled": True}, "bridge": {"clusters": ["*"]}}, namespace=OPERATOR)
+        rights = render(ROOT / "helm" / "slurm-bridge", {"tenants": [TEAM]}, release="slurm-bridge")
+        self.kubectl.apply([*objects, *rights])
+        for verb, resource in (("create", "slurmjobs"), ("patch", "pods"), ("create", "pods/eviction")):
+            wait_until_allowed(self.kubectl, self.user, verb, resource, TEAM)
+        size = {"cpu": str(CPUS), "memory": "512Gi", "pods": "1000"}
+        ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
+        names = [f"k{number}" for number in range(NODES)]
+        self.kubectl.apply(
+            [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": one, "labels": {"b": "1"}}} for one in names]
+        )
+        for one in names:
+            status = {"status": {"allocatable": size, "capacity": size, "conditions": [ready]}}
+            self.kubectl("patch", "node", one, "--subresource=status", "-p", json.dumps(status))
+        consent = {"cluster.slinky.slurm.net/server": self.slurm.url}
+        key = {"jwt_hs256.key": base64.b64encode(self.slurm.jwt_key).decode()}
+        tenants = [{"namespaces": [TEAM], "user": "daemon", "partitions": ["pods"]}]
+        spec = {
+            "server": self.slurm.url,
+            "auth": {"jwtKeyRef": {"name": "jwt"}},
+            "jobs": {"tenants": tenants, "bridge": {"nodeLabels": {"b": "1"}}},
+        }
+        secret = {"name": "jwt", "namespace": TEAM, "annotations": consent}
+        cluster = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "Cluster"}
+        self.kubectl.apply(
+            [
+                {"apiVersion": "v1", "kind": "Secret", "metadata": secret, "data": key},
+                {**cluster, "metadata": {"name": "slurm", "namespace": TEAM}, "spec": spec},
+            ]
+        )
+        file = service_account.kubeconfig_of(self.kubectl, self.plane.kubeconfig, OPERATOR, self.folder / "kubeconfig")
+        _ = stack.enter_context(
+            deployed_operator.running(deployed_operator.arguments_of(objects), file, OPERATOR, self._log)
+        )
+        self.until(
+            "nodes", lambda: self.slurm.run("sinfo", "-h", "-o", "%D", "-p", "pods").stdout.strip() == str(NODES)
+        )
+
+    def until(self, what: str, holds: Any) -> None:
+        try:
+            wait_for(what, lambda: bool(holds()), PATIENCE_S, 0.5)
+        except Exception as error:
+            raise AssertionError(f"{error}\n{self._log.read_text()[-6000:]}") from error
+
+    def calls(self) -> Counter[str]:
+        """What slurmctld has been asked, by kind of message."""
+        text = self.slurm.run("sdiag").stdout.split("statistics by message type")[1].split("statistics by user")[0]
+        return Counter(
+            {name: int(count) for name, count in re.findall(r"(REQUEST_\w+)\s+\(\s*\d+\) count:(\d+)", text)}
+        )
+
+    def reads(self) -> int:
+        """GETs of single SlurmJobs and Jobs that the API server has answered: nobody but the operator asks for them."""
+        shown = self.kubectl("get", "--raw", "/metrics")
+        found = 0.0
+        for line in shown.splitlines():
+            is_count = line.startswith("apiserver_request_total{") and 'verb="GET"' in line
+            if is_count and any(f'resource="{one}"' in line for one in ("slurmjobs", "jobs")):
+                found += float(line.rpartition(" ")[2])
+        return int(found)
+
+    def submitted(self) -> list[datetime]:
+        """When slurmctld took each job, by its log."""
+        lines = (self.slurm.folder / "slurmctld.log").read_text(errors="replace").splitlines()
+        found = {
+            m[2]: m[1] for one in lines if (m := re.search(r"\[(\S+)\] _slurm_rpc_submit_batch_job: (JobId=\d+)", one))
+        }
+        return sorted(datetime.fromisoformat(one) for one in found.values())
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with ExitStack() as stack:
+        plane = stack.enter_context(control_plane.running("bridge-bench", controllers=True, scheduler=True))
+        slurm = stack.enter_context(SlurmHost(ensure("26.05"), extra_conf=CONF, max_nodes=NODES + 8))
+        made = Site(plane, slurm, tmp_path)
+        made.install(stack)
+        yield made
+
+
+def bound(site: Site) -> dict[str, float]:
+    """Seconds from the creation of each pod to its binding, by the API server's log."""
+    created: dict[str, datetime] = {}
+    found: dict[str, float] = {}
+    for one in audit.writes(site.plane.audit_log):
+        if one.namespace != TEAM or one.code >= 300 or one.verb != "create":
+            continue
+        if one.resource == "pods":
+            created[one.name] = one.at
+        elif one.resource == "pods/binding" and one.name in created:
+            found[one.name] = (one.at - created[one.name]).total_seconds()
+    return found
+
+
+def measured(site: Site, bodies: list[dict[str, Any]], holds: Any) -> list[str]:
+    """Cells of a row."""
+    written, reads, calls = len(list(audit.writes(site.plane.audit_log))), site.reads(), site.calls()
+    taken, before = len(site.submitted()), set(bound(site))
+    began = time.monotonic()
+    site.kubectl.apply(bodies)
+    site.until("it is done", holds)
+    seconds = time.monotonic() - began
+    mine = [
+        (one.verb, one.resource)
+        for one in list(audit.writes(site.plane.audit_log))[written:]
+        if one.user == site.user and one.resource.partition("/")[0] in {"pods", "slurmjobs"}
+    ]
+    asked = site.calls() - calls
+    times = [one for name, one in bound(site).items() if name not in before]
+    jobs = site.submitted()[taken:]
+    rate = len(jobs) / (jobs[-1] - jobs[0]).total_seconds() if len(jobs) > 1 else float("nan")
+    print(f"\n{len(jobs)} jobs in {seconds:.1f} s; writes {dict(Counter(mine))}; Slurm {dict(asked)}")
+    shown = (
+        [f"{q:.1f}" for q in (statistics.median(times), statistics.quantiles(times, n=20)[18])] if times else ["–"] * 2
+    )
+    cells = [f"{one / MANY:.2f}" for one in (len(mine), site.reads() - reads, asked.total())]
+    return [f"{rate:.0f}", *shown, *cells]
+
+
+@pytest.mark.timeout(1800)
+def test_many_pods(site: Site) -> None:
+    job = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "SlurmJob"}
+    asked = {"external": {}, "clusterName": "slurm", "partition": "pods", "features": "bridge", "cpusPerTask": 1}
+    given = {**asked, "parameters": {"memory_per_cpu": 64}}
+    jobs = [{**job, "metadata": {"name": f"job-{number}", "namespace": TEAM}, "spec": given} for number in range(MANY)]
+
+    def running() -> bool:
+        path = "jsonpath={.items[*].status.state}"
+        return site.kubectl("get", "slurmjobs", "-n", TEAM, "-o", path).split().count("Running") >= MANY
+
+    def all_bound() -> bool:
+        path = "jsonpath={.items[*].spec.nodeName}"
+        return len(site.kubectl("get", "pods", "-n", TEAM, "-o", path).split()) >= MANY
+
+    def clear(*kinds: str) -> None:
+        site.kubectl("delete", ",".join(kinds), "--all", "-n", TEAM, "--grace-period=0", "--force")
+        site.until("Slurm is empty", lambda: not site.slurm.run("squeue", "-h").stdout.strip())
+        left = "pods,slurmjobs"
+        site.until("all is gone", lambda: not site.kubectl("get", left, "-n", TEAM, "-o", "name").strip())
+
+    rows = {"SlurmJobs without a script (reference)": measured(site, jobs, running)}
+    clear("slurmjobs")
+    pod = {"apiVersion": "v1", "kind": "Pod"}
+    rows["single pods"] = measured(site, [{**pod, **template(f"pod-{number}")} for number in range(MANY)], all_bound)
+    clear("pods")
+    spec = {"completions": MANY, "parallelism": MANY, "completionMode": "Indexed", "template": template()}
+    group = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "gang", "namespace": TEAM}, "spec": spec}
+    rows["one group"] = measured(site, [group], all_bound)
+    head = (
+        "submissions a second",
+        "created to bound, median, s",
+        "95 %",
+        "writes each",
+        "reads each",
+        "Slurm calls each",
+    )
+    print(f"\n| {MANY} at once | {' | '.join(head)} |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for name, cells in rows.items():
+        print(f"| {name} | {' | '.join(cells)} |")

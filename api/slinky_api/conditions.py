@@ -361,6 +361,7 @@ class Reason(StrEnum):
     END_NOT_SEEN = "EndNotSeen"
     ALLOCATION_TOO_LARGE = "AllocationTooLarge"
     COMPONENT_ENDED = "ComponentEnded"
+    JOB_LOST = "JobLost"
     COMPLETED = "Completed"
     NON_ZERO_EXIT_CODE = "NonZeroExitCode"
     HOLD_REFUSED = "HoldRefused"

@@ -59,6 +59,7 @@ class Reason(StrEnum):
     PREEMPTED = "Preempted"
     CANCELLED = "Cancelled"
     REVOKED = "Revoked"
+    LOST = "Lost"
     UNKNOWN_STATE = "UnknownState"
 
 

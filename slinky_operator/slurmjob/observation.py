@@ -226,7 +226,8 @@ class Observer:
         status = job.status
         if job.deleting or is_true(status.conditions, SlurmJobCondition.FINISHED):
             return None, status.logs
-        if status.job_id is not None and not job.spec.backoff_limit:
+        is_followed = status.submission is not None and status.submission.failure is not None
+        if status.job_id is not None and not (job.spec.backoff_limit or is_followed):
             return None, status.logs
         user = granted.user if isinstance(granted, tenants.Grant) else ""
         translated = await self._translations.of(job, user, self._now())

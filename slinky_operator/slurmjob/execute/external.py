@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.events import EventReason
-from slinky_api.v1alpha1.slurmjob.kind import JobEnd, JobSubmission
+from slinky_api.v1alpha1.slurmjob.kind import JobAllocation, JobEnd, JobSubmission
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
 from slinky_operator.reconcile.text import cut
@@ -23,6 +23,7 @@ from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.execute.memory import Memory
 from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.slurm_access import SlurmAccess
+from slinky_operator.slurmjob.model import requests
 from slinky_operator.slurmjob.model.slurm_records import allocations
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import Snapshot
@@ -30,7 +31,7 @@ from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import AskAllocation, RecordEnd
 from slurm_client import SlurmClient
 from slurm_client.errors import NotFound, NotSupported, SlurmError
-from slurm_client.models import JobRecord
+from slurm_client.models import Job, JobRecord
 
 logger = logging.getLogger(__name__)
 
@@ -57,17 +58,22 @@ async def ask_allocation(
             mark = Mark(snapshot.job.uid, begun.attempt)
             # A record of another start, or of another job, is no answer: the list of jobs will say more.
             if allocations.is_of(parts, mark, snapshot.job.status.user or "", seen):
-                found = allocations.of_parts(parts, _count(snapshot))
+                found = _given(snapshot, parts)
     except SlurmError as error:
         logger.info("%s/%s: its nodes are not known: %s", snapshot.job.namespace, snapshot.job.name, error)
     memory.allocation_again = None if found is not None else now() + timedelta(seconds=RETRY_S)
     return replace(snapshot, allocation=found, allocation_again=memory.allocation_again)
 
 
-def _count(snapshot: Snapshot) -> int:
-    """How many components the job has; 0 for one without."""
-    external = snapshot.job.spec.external
-    return len(external.components or ()) if external is not None else 0
+def _given(snapshot: Snapshot, parts: Sequence[Job]) -> tuple[JobAllocation, ...] | None:
+    """What the records say that the job was given."""
+    job = snapshot.job
+    if job.status.submission is not None and job.status.submission.again:
+        asked, stored = requests.shares(job), job.status.allocation or ()
+        found = allocations.of_parts(parts, len(asked) if len(asked) > 1 else 0)
+        return allocations.again(stored, found, asked) if found is not None else None
+    external = job.spec.external
+    return allocations.of_parts(parts, len(external.components or ()) if external is not None else 0)
 
 
 async def is_still_ours(client: SlurmClient, snapshot: Snapshot, job_id: int) -> bool:

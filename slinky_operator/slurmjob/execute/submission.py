@@ -52,6 +52,9 @@ RARE: Final = (
     "submits the job at once, or delete the SlurmJob"
 )
 
+MOST_FAILED: Final = 100
+"""Numbers of earlier jobs that are kept, the last ones."""
+
 BEGINNING_S: Final = 10.0
 """Seconds that the write before a submission may take: `late_calls.SETTLED` counts from its beginning."""
 
@@ -163,8 +166,10 @@ class Submitter:
         started = self._now().replace(microsecond=0)
         lost = late_calls.unanswered_at(job.status.submission, is_lost=step.failed is None)
         name = submission.job.name or job.name
-        begun = JobSubmission(attempt=step.attempt, started_at=started, unanswered_at=lost, name=name)
-        failed = (*(job.status.failed_attempts or ()), *([step.failed] if step.failed is not None else []))
+        begun = JobSubmission(attempt=step.attempt, started_at=started, unanswered_at=lost, name=name, again=step.again)
+        failed = (*(job.status.failed_attempts or ()), *([step.failed] if step.failed is not None else []))[
+            -MOST_FAILED:
+        ]
         changes = {
             "submission": begun,
             "job_id": None,
@@ -177,7 +182,7 @@ class Submitter:
             "end_time": None,
             "nodes": None,
             "restarts": None,
-            "allocation": None,
+            "allocation": job.status.allocation if step.again else None,
             "array": None,
             "tasks": arrays.begun(submission.array),
             "logs": output_path.begun(snapshot.logs, job.status, is_again=step.failed is not None),
@@ -190,7 +195,10 @@ class Submitter:
             # Others may look for the job before this call has ended: it is asked for once that is settled.
             logger.info("%s/%s: its submission began too slowly, and waits", job.namespace, job.name)
             return Result(RETRY_S)
-        wanted = requests.wanted(job, submission, request.ready, step.attempt)
+        if step.again:
+            wanted = requests.wanted_again(job, submission, step.attempt)
+        else:
+            wanted = requests.wanted(job, submission, request.ready, step.attempt)
         try:
             submitted = await slurm_calls.submit(client, user, key, wanted)
         except SlurmError as error:

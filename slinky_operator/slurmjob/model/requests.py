@@ -15,6 +15,8 @@ from slinky_api.v1alpha1.slurmjob.kind import MAX_REQUEST, JobRequest, SlurmJob
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.slurmjob.model import dependencies
 from slinky_operator.slurmjob.model.news import Conclusion, Note
+from slinky_operator.slurmjob.model.slurm_records.allocations import Share
+from slinky_operator.slurmjob.model.slurm_records.allocations import shares as shares_of
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.steps import Plan
 from slurm_client import JobSpec
@@ -22,6 +24,47 @@ from slurm_client.models import SubmissionRequest
 
 DRY_RUN: Final = "DryRun"
 """State of a dry run that has come to its end."""
+
+
+MOST_SHARES: Final = 64
+"""Components with which the nodes of a job are asked for again; Slurm takes 128."""
+
+
+def shares(job: SlurmJob) -> tuple[Share, ...]:
+    """The parts in which the nodes of a job without a script are asked for again; nothing if that cannot be done."""
+    external = job.spec.external
+    parts = [(one.cpus_per_task, one.tasks) for one in (external.components if external is not None else None) or ()]
+    found = shares_of(job.status.allocation or (), parts or [(job.spec.cpus_per_task or 1, job.spec.tasks)])
+    # What is asked for once for the whole cannot be divided.
+    is_whole = len(found) > 1 and "tres_per_job" in job.spec.parameters
+    return () if is_whole or len(found) > MOST_SHARES else found
+
+
+def wanted_again(job: SlurmJob, submission: Submission, attempt: int) -> tuple[JobSpec, ...]:
+    """The job once more for the nodes that it had: each of its shares as a component, or as the whole."""
+    mark = Mark(job.uid, attempt).text
+    found: list[JobSpec] = []
+    for share in shares(job):
+        asked = (submission.components or (submission.job,))[share.component]
+        once = {"licenses": None, "mail_type": None} if found else {}
+        found.append(
+            replace(
+                asked,
+                extra=mark,
+                nodes=str(len(share.nodes)),
+                minimum_nodes=None,
+                tasks=share.tasks * len(share.nodes),
+                tasks_per_node=share.tasks,
+                required_nodes=share.nodes,
+                excluded_nodes=None,
+                dependency=None,
+                begin_time=None,
+                deadline=None,
+                hold=None,
+                **once,
+            )
+        )
+    return tuple(found)
 
 
 def wanted(job: SlurmJob, submission: Submission, ready: dependencies.Ready, attempt: int) -> tuple[JobSpec, ...]:

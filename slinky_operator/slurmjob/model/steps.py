@@ -127,11 +127,14 @@ class Submit:
         Which submission it is, from 0.
     failed
         Number of the job before, which has failed; None if there is none.
+    again
+        Whether it asks for the nodes that an earlier job had.
     """
 
     request: Request
     attempt: int = 0
     failed: int | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

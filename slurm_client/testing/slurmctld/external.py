@@ -135,6 +135,12 @@ def cpus_on(job: Job, name: str) -> int:
     return (job.cpus or 1) // max(1, len(job.nodes)) or 1
 
 
+def most_devices(job: Job) -> dict[str, int]:
+    """Return the devices that a job needs for its tasks on each node of a number that was asked for."""
+    tasks = math.ceil((job.tasks or 1) / max(1, job.node_count or 1))
+    return {key: count * tasks for key, count in gres.wished(job.tres_per_task).items()}
+
+
 def most_cpus(job: Job) -> int:
     """Return the CPUs that a job needs on each node of a number that was asked for."""
     return math.ceil((job.tasks or 1) / max(1, job.node_count or 1)) * (job.cpus_per_task or 1)

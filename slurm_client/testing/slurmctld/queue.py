@@ -349,7 +349,7 @@ class Queue(Arranged):
         count = max(job.node_count or 1, len(required))
         cpus, devices = math.ceil((job.cpus or 1) / count), gres.wanted(job)
         if external.is_external(job):
-            cpus = external.most_cpus(job)
+            cpus, devices = external.most_cpus(job), external.most_devices(job) or devices
         names = dict.fromkeys((*required, *self.nodes)) if count > len(required) else required
         found: dict[str, str] = {}
         for name in names:

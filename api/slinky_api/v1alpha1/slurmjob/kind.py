@@ -309,8 +309,11 @@ class JobSubmission(ApiModel):
     """When the last submission before it was begun whose answer is not known: its job may come as a second one."""
     name: str = ""
     """Name of the job in Slurm."""
+    again: bool = False
+    """Whether it asks for the nodes that an external job had before, which slurmctld has lost."""
     failure: JobFailure | None = None
-    """How its job has failed, where another submission is to follow: Slurm may have forgotten it by then."""
+    """How its job has failed, or been lost, where another submission is to follow: Slurm may have forgotten it by
+    then."""
 
 
 class JobLogPlace(ApiModel):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.v1alpha1.slurmjob.kind import MAX_ALLOCATION, JobAllocation
@@ -58,6 +59,77 @@ def is_of(parts: Sequence[Job], mark: Mark, user: str, seen: Seen) -> bool:
 def _is_ours(record: Job, mark: Mark, user: str, job_id: int) -> bool:
     is_ours = record.extra == mark.text and record.user == user and number_of(record) == job_id
     return is_ours and record.state.base in {"RUNNING", "SUSPENDED"} and record.state.flags.isdisjoint(_STARTING)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Nodes that have equally many tasks of a component."""
+
+    component: int
+    tasks: int
+    """On each of these nodes."""
+    nodes: tuple[str, ...]
+
+
+def shares(allocation: Sequence[JobAllocation], parts: Sequence[tuple[int, int | None]]) -> tuple[Share, ...]:
+    """What a job had, in parts that can be asked for as such: Slurm may spread tasks otherwise over the same nodes.
+
+    Parameters
+    ----------
+    allocation
+        What it had.
+    parts
+        CPUs of a task, and the number of tasks, of each component; of a plain job those of the whole.
+    """
+    found: dict[tuple[int, int], list[str]] = {}
+    for number, (cpus, most) in enumerate(parts):
+        left = most
+        for one in allocation:
+            if (one.component or 0) != number:
+                continue
+            tasks = one.cpus // cpus if left is None else min(one.cpus // cpus, left)
+            left = None if left is None else left - tasks
+            if tasks:
+                found.setdefault((number, tasks), []).append(one.node)
+    return tuple(Share(component, tasks, tuple(nodes)) for (component, tasks), nodes in found.items())
+
+
+def is_same(stored: Sequence[JobAllocation], found: Sequence[JobAllocation]) -> bool:
+    """Whether a job has been given the same once more."""
+    return sorted(map(_place, stored)) == sorted(map(_place, found))
+
+
+def kept(stored: Sequence[JobAllocation], found: Sequence[JobAllocation]) -> tuple[JobAllocation, ...]:
+    """The same as it was known, in its order, with the memory and the devices of now."""
+    now = {_place(one): one for one in found}
+    return tuple(now.get(_place(one), one) for one in stored)
+
+
+def again(
+    stored: Sequence[JobAllocation], found: Sequence[JobAllocation], asked: Sequence[Share]
+) -> tuple[JobAllocation, ...]:
+    """What a job has that has asked for the nodes of an earlier one, as that had it.
+
+    Parameters
+    ----------
+    stored
+        What the earlier one had.
+    found
+        What this one has, by the shares it has asked for.
+    asked
+        These shares.
+    """
+    now = {(asked[one.component or 0].component, one.node): one for one in found if (one.component or 0) < len(asked)}
+    return tuple(
+        one
+        if (given := now.get((one.component or 0, one.node))) is None
+        else one.model_copy(update={"memory": given.memory, "gres": given.gres})
+        for one in stored
+    )
+
+
+def _place(one: JobAllocation) -> tuple[int, str, int]:
+    return one.component or 0, one.node, one.cpus
 
 
 def of_parts(parts: Sequence[Job], count: int) -> tuple[JobAllocation, ...] | None:

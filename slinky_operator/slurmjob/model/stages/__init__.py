@@ -9,6 +9,7 @@ module               concern
 `unanswered`         a submission was begun, and its answer is not known: the job is looked for
 `late_calls`         how long such a submission may still arrive, and second jobs that it leads to
 `attempts`           submissions that follow one that has failed
+`lost`               jobs without a script that slurmctld has lost: their nodes are asked for again
 `holds_and_cancels`  which hold, release or end of the job is due
 `cancellation`       what the annotation, or the end of the work of a job without a script, asks for
 `external`           jobs without a script: what they were given, and how their work has ended

@@ -57,7 +57,9 @@ def noted(status: SlurmJobStatus) -> Seen | None:
 
 
 def words(job: SlurmJob, seen: Seen) -> tuple[Reason, str]:
-    """What is shown between the failure of a job and the next submission."""
+    """What is shown between the failure, or the loss, of a job and the next submission."""
+    if seen.shown.reason is ShownReason.LOST:
+        return Reason.JOB_LOST, f"{seen.shown.message}: it is submitted again for these nodes"
     attempt = job.status.submission.attempt if job.status.submission is not None else 0
     last = job.spec.backoff_limit + 1
     return (

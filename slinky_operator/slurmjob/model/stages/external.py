@@ -4,10 +4,10 @@ The program that uses the nodes of such a job (the bridge) may rely on this:
 
 - `status.allocation` is there when the state is first Running, from a record with the mark of the SlurmJob. It stays
   as it is while the job runs, and after its end.
-- A job that slurmctld has forgotten to have started (a crash) is shown as what it is then: Pending again. Its
-  allocation stays shown until the job runs again; it is read again then, and is another one only if Slurm has given it
-  other nodes. Nothing is cancelled.
-- A job that slurmctld has forgotten altogether ends as Unknown with the reason EndNotSeen, unless its end was said;
+- A job that slurmctld has forgotten after its start (a crash), altogether or to have started, is submitted again for
+  the nodes that it had, with another number (`lost`). Its allocation stays shown, with the same order, and is never
+  that of other nodes. Until it runs, its state is Waiting or Pending.
+- A job that slurmctld has forgotten before that ends as Unknown with the reason EndNotSeen, unless its end was said;
   its number may be that of another job by then, and is used for nothing without the mark.
 - `spec.external.ended` ends the job in Slurm. Whatever came first is shown: a job that had reached its time limit stays
   one that did. Slurm cannot say that such a job has succeeded, so a cancellation beside `ended` counts as its end.
@@ -123,7 +123,11 @@ def read(snapshot: Snapshot, seen: Seen, known: Plan) -> Plan:
         What is done with a job that runs.
     """
     if snapshot.allocation is not None:
-        news = replace(known.news, allocation=snapshot.allocation) if isinstance(known.news, Record) else known.news
+        stored = snapshot.job.status.allocation
+        # Where it is the same as before its order stays, too: it says which task is where.
+        is_same = stored is not None and allocations.is_same(stored, snapshot.allocation)
+        found = allocations.kept(stored, snapshot.allocation) if stored and is_same else snapshot.allocation
+        news = replace(known.news, allocation=found) if isinstance(known.news, Record) else known.news
         return replace(known, news=news)
     again = snapshot.allocation_again
     if again is not None and snapshot.now < again:

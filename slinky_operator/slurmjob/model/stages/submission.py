@@ -6,6 +6,7 @@ a job of it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from slinky_api import labels
@@ -49,8 +50,11 @@ def before(snapshot: Snapshot) -> Plan:
     return submit(snapshot, 0)
 
 
-def submit(snapshot: Snapshot, attempt: int, *, failed: int | None = None) -> Plan:
+def submit(snapshot: Snapshot, attempt: int, *, failed: int | None = None, again: bool = False) -> Plan:
     """Submit the job, or say why not."""
+    if again:
+        # What it waited for before it started has come about.
+        snapshot = replace(snapshot, dependency=dependencies.NOTHING)
     if cancellation.is_asked(snapshot.job):
         return cancellation.not_submitted(snapshot.job)
     request = _request(snapshot)
@@ -62,7 +66,7 @@ def submit(snapshot: Snapshot, attempt: int, *, failed: int | None = None) -> Pl
         return Plan(AddFinalizer())
     if needs_preparation(snapshot.job):
         return Plan(Prepare(request))
-    return Plan(Submit(request, attempt, failed))
+    return Plan(Submit(request, attempt, failed, again))
 
 
 def _request(snapshot: Snapshot) -> Request | Plan:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.jobs import tenants
+from slinky_operator.jobs import phases, tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.slurmjob.model.news import Conclusion, Note, Record, with_note
@@ -24,6 +24,7 @@ from slinky_operator.slurmjob.model.stages import (
     external,
     holds_and_cancels,
     late_calls,
+    lost,
     obstacles,
     submission,
 )
@@ -44,7 +45,7 @@ def submitted(snapshot: Snapshot) -> Plan:
     """Slurm has taken the job."""
     failure = attempts.noted(snapshot.job.status)
     if failure is not None:
-        return Plan(news=Record(failure)) if _is_gone(snapshot) else _followed(snapshot, failure)
+        return _after(snapshot, failure)
     obstacle = obstacles.of(snapshot)
     if obstacle is not None:
         why = cancellation.awaiting(snapshot.job, obstacle)
@@ -57,6 +58,13 @@ def submitted(snapshot: Snapshot) -> Plan:
     if looked.at < listed_from(snapshot) + SKEW:
         return Plan(wake=RETRY_S)
     return _forgotten(snapshot)
+
+
+def _after(snapshot: Snapshot, failure: Seen) -> Plan:
+    """The job has failed, or is lost, and that was noted."""
+    if failure.shown.reason is phases.Reason.LOST:
+        return _left_behind(snapshot) if _is_gone(snapshot) else lost.followed(snapshot, failure)
+    return Plan(news=Record(failure)) if _is_gone(snapshot) else _followed(snapshot, failure)
 
 
 def _is_gone(snapshot: Snapshot) -> bool:
@@ -96,6 +104,8 @@ def _forgotten(snapshot: Snapshot) -> Plan:
     end = external.end_of(snapshot.job)
     if end is not None:
         return external.concluded(end, f"Slurm had forgotten job {snapshot.job.status.job_id} by then")
+    if lost.has_nodes(snapshot.job):
+        return lost.noted(snapshot, None)
     message = "Slurm forgot the job before the operator saw its end"
     message += "" if snapshot.keeps_history else "; the Cluster has no accounting that would have recorded it"
     return Plan(news=Conclusion(Phase.UNKNOWN.value, Note(Reason.END_NOT_SEEN, message)))
@@ -108,17 +118,19 @@ def shown(snapshot: Snapshot, seen: Seen) -> Plan:
     if seen.is_finished:
         # Noted first; what follows is decided by the pass that finds it noted.
         last = external.ended(snapshot, seen)
-        return Plan(news=Record(last, is_followed=attempts.is_followed(snapshot.job, last)))
+        known = Plan(news=Record(last, is_followed=attempts.is_followed(snapshot.job, last)))
+        return lost.noted(snapshot, seen) if lost.has_lost_wait(snapshot, seen) else known
     is_new = external.needs_allocation(snapshot, seen)
-    known = external.awaiting(seen) if is_new else seen
+    now = external.awaiting(seen) if is_new else seen
     if snapshot.job.status.job_id is None:
-        return Plan(news=Record(known))
+        return Plan(news=Record(now))
     unusable = external.unusable(snapshot, seen)
     if unusable is not None or cancellation.is_asked(snapshot.job):
-        planned = holds_and_cancels.due(snapshot, OrderKind.CANCEL, known)
+        planned = holds_and_cancels.due(snapshot, OrderKind.CANCEL, now)
         return replace(planned, news=with_note(planned.news, unusable)) if unusable is not None else planned
-    planned = holds_and_cancels.held(snapshot, seen)
-    return external.read(snapshot, seen, planned) if is_new else planned
+    is_lost = lost.has_lost_start(snapshot, seen)
+    planned = lost.noted(snapshot, seen) if is_lost else holds_and_cancels.held(snapshot, seen)
+    return external.read(snapshot, seen, planned) if is_new and not is_lost else planned
 
 
 def _followed(snapshot: Snapshot, failure: Seen) -> Plan:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.conditions import Reason, SlurmJobCondition, find
+from slinky_api.v1alpha1.slurmjob.kind import JobSubmission
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.slurmjob.model.news import Conclusion, NoNews, Note, Record, note_of
 from slinky_operator.slurmjob.model.snapshot import Snapshot
@@ -55,17 +56,20 @@ def looked_for(snapshot: Snapshot) -> Plan:
     until = started + late_calls.settled(snapshot.cluster)
     if snapshot.looked is None or snapshot.looked.at < until:
         return Plan(news=late_calls.looking(until), wake=RETRY_S)
-    return _lost(snapshot, begun.attempt, begun.name, started)
+    return _lost(snapshot, begun, started)
 
 
-def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Plan:
+def _lost(snapshot: Snapshot, begun: JobSubmission, started: datetime) -> Plan:
     """slurmctld does not have what was begun: it never had it, or has forgotten it."""
     # What is to be cancelled is over in any case: slurmctld has no such job.
     is_over = cancellation.is_asked(snapshot.job)
+    attempt, name = begun.attempt, begun.name
     unknown = Note(Reason.SUBMISSION_UNKNOWN, late_calls.unknown(name, started))
     if not snapshot.keeps_history:
         is_sure = snapshot.now - started <= REMEMBERED and not late_calls.forgets_early(snapshot.cluster)
-        return submit(snapshot, attempt) if is_sure else Plan(news=_unknown(unknown, is_over=is_over))
+        return (
+            submit(snapshot, attempt, again=begun.again) if is_sure else Plan(news=_unknown(unknown, is_over=is_over))
+        )
     if snapshot.history is None:
         return Plan(AskHistory(), wake=RETRY_S)
     if snapshot.history.seen is not None:
@@ -77,7 +81,7 @@ def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Pla
         known = unknown._replace(message=late_calls.unknown(name, started, snapshot.history.candidates))
         wake = AGAIN_S if snapshot.now - since < ASKED_FOR and not is_over else None
         return Plan(news=_unknown(known, is_over=is_over), wake=wake)
-    return submit(snapshot, attempt)
+    return submit(snapshot, attempt, again=begun.again)
 
 
 def _unknown(note: Note, *, is_over: bool) -> Note | Conclusion:

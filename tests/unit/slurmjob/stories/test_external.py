@@ -173,27 +173,6 @@ async def test_a_job_that_waits_ends_with_its_work(world: JobWorld) -> None:
     assert world.status().get("allocation") is None
 
 
-async def test_one_that_slurmctld_has_forgotten_to_have_started_waits_and_is_read_again(world: JobWorld) -> None:
-    number = await runs(world)
-    before = world.status()["allocation"]
-    job = world.slurm.world.jobs[number]
-    world.slurm.world.set_job_state(
-        number, "PENDING", nodes=(), node_list="", start_time=None, gres_detail=(), hold=True, priority=0
-    )
-    await world.until(lambda: world.status()["state"] == "Pending")
-    assert world.status()["allocation"] == before
-    assert world.slurm.calls("delete_job") == []
-    world.slurm.update_node("k-1", state="DOWN")
-    later = job.start_time and job.start_time + timedelta(seconds=5)
-    world.slurm.world.jobs[number] = replace(world.slurm.world.jobs[number], hold=False, priority=1)
-    world.slurm.world.schedule()
-    world.slurm.world.set_job_state(number, "RUNNING", start_time=later)
-    await world.until(lambda: world.status()["state"] == "Running")
-    assert [one["node"] for one in before] == ["k-1"]
-    assert [one["node"] for one in world.status()["allocation"]] == ["k-0"]
-    assert asked(world) == 2
-
-
 async def test_another_start_that_nobody_saw_is_read(world: JobWorld) -> None:
     number = await runs(world)
     job = world.slurm.world.jobs[number]
@@ -204,8 +183,8 @@ async def test_another_start_that_nobody_saw_is_read(world: JobWorld) -> None:
 
 
 async def test_one_that_slurmctld_has_lost_ends_as_its_work_if_that_is_known(world: JobWorld) -> None:
-    number = await runs(world)
-    world.slurm.world.forget_job(number)
+    create(world, tasks=100)
+    world.slurm.world.forget_job(await world.submitted())
     await world.until(lambda: is_over(world))
     assert says(world) == ("Unknown", "EndNotSeen")
     create(world, "other")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import pytest
 
 from slinky_operator.jobs import phases
 from slinky_operator.slurmjob.execute import external as execute
-from slinky_operator.slurmjob.model.slurm_records import allocations
-from slinky_operator.slurmjob.model.stages import external
-from tests.unit.slurmjob.stories import test_external
+from slinky_operator.slurmjob.model import requests
+from slinky_operator.slurmjob.model.slurm_records import allocations, components
+from slinky_operator.slurmjob.model.stages import external, lost, submission
+from tests.unit.slurmjob.stories import test_external, test_lost
 from tests.unit.slurmjob.worlds import JobWorld
 
 pytestmark = pytest.mark.thorough
@@ -61,6 +63,36 @@ def one_start_is_enough(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(external, "needs_allocation", lambda one, seen: real(one, seen) and not one.job.status.allocation)
 
 
+def one_component_may_end_alone(patch: pytest.MonkeyPatch) -> None:
+    """The others go on without it."""
+    real = components.whole
+    patch.setattr(components, "whole", lambda parts: (real(parts)[0], None))
+
+
+def what_is_left_goes_on(patch: pytest.MonkeyPatch) -> None:
+    """Another job is submitted beside the one that waits again."""
+
+    def followed(snapshot: Any, failure: Any) -> Any:
+        begun = snapshot.job.status.submission
+        return submission.submit(snapshot, begun.attempt + 1, failed=failure.job_id, again=True)
+
+    patch.setattr(lost, "followed", followed)
+
+
+def other_nodes_are_as_good(patch: pytest.MonkeyPatch) -> None:
+    """A job that has started once more may be anywhere."""
+    patch.setattr(allocations, "is_same", lambda *_: True)
+
+
+def tasks_are_spread_as_slurm_likes(patch: pytest.MonkeyPatch) -> None:
+    """The nodes are asked for, but not how many tasks each has."""
+
+    def shares(allocation: Any, parts: Any) -> Any:
+        return (allocations.Share(0, 2, tuple(one.node for one in allocation)),)
+
+    patch.setattr(requests, "shares_of", shares)
+
+
 MUTANTS: Final[Mapping[str, tuple[Rule, Test]]] = {
     "any number is ours": (any_number_is_ours, test_external.test_a_number_without_the_mark_is_another_job),
     "numbers stay": (numbers_stay, test_external.test_a_number_that_was_given_to_another_job_is_not_cancelled),
@@ -69,9 +101,22 @@ MUTANTS: Final[Mapping[str, tuple[Rule, Test]]] = {
         test_external.test_it_is_not_running_before_slurm_has_said_what_it_was_given,
     ),
     "every end is that of the work": (every_end_is_that_of_the_work, test_external.test_what_came_first_is_told),
-    "one start is enough": (
-        one_start_is_enough,
-        test_external.test_one_that_slurmctld_has_forgotten_to_have_started_waits_and_is_read_again,
+    "one start is enough": (one_start_is_enough, test_lost.test_one_that_started_elsewhere_comes_back_to_its_nodes),
+    "one component may end alone": (
+        one_component_may_end_alone,
+        test_external.test_a_component_that_ends_alone_ends_the_job,
+    ),
+    "what is left goes on": (
+        what_is_left_goes_on,
+        partial(test_lost.test_a_lost_job_is_submitted_again_for_its_nodes_with_as_many_tasks_on_each, is_gone=False),
+    ),
+    "other nodes are as good": (
+        other_nodes_are_as_good,
+        test_lost.test_one_that_started_elsewhere_comes_back_to_its_nodes,
+    ),
+    "tasks are spread as slurm likes": (
+        tasks_are_spread_as_slurm_likes,
+        partial(test_lost.test_a_lost_job_is_submitted_again_for_its_nodes_with_as_many_tasks_on_each, is_gone=False),
     ),
 }
 

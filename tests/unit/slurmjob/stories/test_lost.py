@@ -82,6 +82,7 @@ async def test_a_lost_job_is_submitted_again_for_its_nodes_with_as_many_tasks_on
     assert places(world) == before
     sent = world.slurm.calls("post_job_submit")[-1].body
     assert sent is not None
+    assert "jobs" in sent
     asked = [
         (job["required_nodes"], job["nodes"], job["tasks"], job["tasks_per_node"], "licenses" in job)
         for job in sent["jobs"]

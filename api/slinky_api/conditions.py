@@ -95,6 +95,13 @@ class ClusterCondition(StrEnum):
     BRIDGE_READY = "BridgeReady"
     """Every chosen Kubernetes Node is a node of Slurm. Absent without ``spec.jobs.bridge``."""
 
+    IN_MAINTENANCE = "InMaintenance"
+    """A maintenance window is on: no job of users starts on its nodes. Absent without ``spec.maintenance``."""
+
+    MAINTENANCE_RESERVED = "MaintenanceReserved"
+    """Slurm has the reservations for the maintenance windows that are announced. False: the message has which it has
+    not, why, and what to do. Absent without ``spec.maintenance``."""
+
     DELETING = "Deleting"
     """The Cluster is being deleted; the message says what it waits for."""
 
@@ -284,6 +291,14 @@ class Reason(StrEnum):
     CLAIM_GROWING = "ClaimGrowing"
     WAITING_FOR_NODE_SETS = "WaitingForNodeSets"
 
+    # maintenance windows
+    MAINTENANCE_WINDOW = "MaintenanceWindow"
+    RESERVATION_PENDING = "ReservationPending"
+    RESERVATION_REFUSED = "ReservationRefused"
+    RESERVATION_TAKEN = "ReservationTaken"
+    RESERVATION_NOT_SUPPORTED = "ReservationNotSupported"
+    WINDOW_INVALID = "WindowInvalid"
+
     # tokens
     NOT_GRANTED = "NotGranted"
     LIFETIME_TOO_LONG = "LifetimeTooLong"
@@ -311,6 +326,7 @@ class Reason(StrEnum):
     REPAIRING = "Repairing"
     UPDATE_PAUSED = "UpdatePaused"
     UPDATE_WAITS_FOR_CLUSTER = "UpdateWaitsForCluster"
+    UPDATE_WAITS_FOR_MAINTENANCE = "UpdateWaitsForMaintenance"
     UPDATE_HELD_BACK = "UpdateHeldBack"
     UPDATE_ON_DELETE = "UpdateOnDelete"
     PODS_NOT_READY = "PodsNotReady"

@@ -130,6 +130,15 @@ class EventReason(StrEnum):
     PASSWORD_REPLACED = "PasswordReplaced"  # noqa: S105
     """The password of the database was lost, and another one has been made."""
 
+    MAINTENANCE_BEGUN = "MaintenanceBegun"
+    """A maintenance window of a Cluster has begun; the message has its end."""
+
+    MAINTENANCE_ENDED = "MaintenanceEnded"
+    """A maintenance window of a Cluster has ended, early or in time."""
+
+    RESERVATIONS_CHANGED = "ReservationsChanged"
+    """Reservations for maintenance windows were made, changed or deleted in Slurm."""
+
     ACCOUNTS_CHANGED = "AccountsChanged"
     """slurmdbd was changed as ``spec.accounting.tree`` asks; the message has the first changes."""
 

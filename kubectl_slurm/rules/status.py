@@ -18,12 +18,12 @@ from kubectl_slurm.screen.words import ago, clip, number
 WANTED_FALSE: Final = frozenset(
     {
         "Progressing", "Degraded", "NodesOutOfService", "ControllerHung", "Deleting", "Draining", "RecordsKept",
-        "NameConflict", "ClusterGone", "HealthBudgetReached",
+        "NameConflict", "ClusterGone", "HealthBudgetReached", "InMaintenance",
     }
 )  # fmt: skip
 """Types of conditions that are as wanted when they are False; all others are when they are True."""
 
-ACTIVITY: Final = frozenset({"Progressing", "Draining", "RecordsKept"})
+ACTIVITY: Final = frozenset({"Progressing", "Draining", "RecordsKept", "InMaintenance"})
 """Types of conditions that say what is going on, and not that something is wrong."""
 
 MOST_NODESETS: Final = 15

@@ -33,6 +33,7 @@ ON_ITS_WAY: Final = frozenset(
         Reason.GRES_IN_USE,
         Reason.WAITING_FOR_JOBS,
         Reason.CLAIM_GROWING,
+        Reason.RESERVATION_PENDING,
         Reason.DELETING,
     }
 )

@@ -45,6 +45,8 @@ from slinky_operator.cluster.parts.keys.key_guard import guarded
 from slinky_operator.cluster.parts.keys.part import KEYS, trouble
 from slinky_operator.cluster.parts.keys.sets import key_form
 from slinky_operator.cluster.parts.keys.step import adopt_keys, keep_keys, load_changed_key, load_key_set, read_keys
+from slinky_operator.cluster.parts.maintenance.part import MAINTENANCE
+from slinky_operator.cluster.parts.maintenance.step import keep_reservations
 from slinky_operator.cluster.parts.monitoring.step import keep_monitors
 from slinky_operator.cluster.parts.nodes.part import NODES
 from slinky_operator.cluster.parts.slurmctld.part import SLURMCTLD_PART
@@ -91,6 +93,7 @@ MANAGED: Final[tuple[Step, ...]] = (
     ask_directory,
     ask_volumes,
     keep_accounts,
+    keep_reservations,
     ask_claim,
     tell_of_configuration,
 )
@@ -124,6 +127,7 @@ PARTS: Final[tuple[Part, ...]] = (
     ACCOUNTS,
     EXPORTER_PART,
     NODES,
+    *MAINTENANCE,
     JOB_COUNTS,
     JOB_LOGS_KEY,
     *VIRTUAL_NODES,

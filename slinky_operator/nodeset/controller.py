@@ -141,6 +141,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             hosts,
             slurm,
             clock=clock,
+            now=now,
             max_startup=max_startup,
             patience=patience,
         )

@@ -14,6 +14,7 @@ module            concern
 `pod_trouble`     why the pod of a daemon does not start
 `namespaces`      labels of Namespaces, read by name
 `batches`         many concurrent calls, with a limit
+`maintenance`     how a maintenance window is shown
 `text`            how lists, times and long texts are written
 ================  ==========================================================================================
 

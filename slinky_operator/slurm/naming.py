@@ -38,6 +38,9 @@ KEY_PROOF_PORT: Final = 6882
 SRUN_PORTS: Final = (60001, 60063)
 """`SrunPortRange`: where srun listens for the steps it started, first and last."""
 
+MAINTENANCE_PREFIX: Final = "slurm-operator-"
+"""Of the names of reservations for maintenance windows, which the operator makes and follows its nodes with."""
+
 # Users and groups
 
 SLURM_UID: Final = 64030

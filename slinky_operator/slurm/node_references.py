@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from slinky_operator.slurm import naming
 from slurm_client.models import Job, JobState, Reservation
 from slurm_client.notation import hostlist
 
@@ -114,6 +115,11 @@ def remembered(jobs: Iterable[Job]) -> tuple[Job, ...]:
     return tuple(kept)
 
 
+def is_of_maintenance(reservation: Reservation) -> bool:
+    """Whether the operator has made a reservation, for a maintenance window."""
+    return reservation.name.startswith(naming.MAINTENANCE_PREFIX) and "MAINT" in reservation.flags
+
+
 def _slim(job: Job, required: str, excluded: str) -> Job:
     return Job(
         id=job.id,
@@ -143,7 +149,10 @@ def _lists(jobs: Iterable[Job], reservations: Iterable[Reservation]) -> dict[str
 def _is_by_name(reservation: Reservation) -> bool:
     """Whether a reservation was made by names of nodes.
 
-    For one made by their number Slurm itself finds others; one of all nodes, or of a partition's, follows them.
+    For one made by their number Slurm itself finds others; one of all nodes, or of a partition's, follows them. Those
+    for maintenance windows follow the nodes, too: the operator changes them.
     """
     flags = reservation.flags
+    if is_of_maintenance(reservation):
+        return False
     return bool(reservation.node_list) and "SPEC_NODES" in flags and flags.isdisjoint({"ALL_NODES", "PART_NODES"})

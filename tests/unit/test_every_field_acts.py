@@ -199,9 +199,12 @@ def written(path: str) -> str:
     return ".".join(first + "".join(word[:1].upper() + word[1:] for word in rest) for first, *rest in parts)
 
 
-ELSEWHERE_TRIED = ("accounting.tree.", "jobs.tenants[].", "jobs.sylabs.", "jobs.virtual_nodes.", "jobs.bridge.")
+ELSEWHERE_TRIED = (
+    "accounting.tree.", "jobs.tenants[].", "jobs.sylabs.", "jobs.virtual_nodes.", "jobs.bridge.", "maintenance.",
+)  # fmt: skip
 """Fields that are tried in `tests/unit/cluster/parts/accounts/test_fields_of_the_tree.py`, in
-`tests/unit/virtual_nodes/nodes/test_fields.py`, `tests/unit/bridge/nodes/test_fields.py`, and for jobs elsewhere."""
+`tests/unit/virtual_nodes/nodes/test_fields.py`, `tests/unit/bridge/nodes/test_fields.py`,
+`tests/unit/cluster/parts/maintenance/test_fields.py`, and for jobs elsewhere."""
 
 LEAVES = [written(path) for path, _, _ in fields_of(ClusterSpec) if not path.startswith(ELSEWHERE_TRIED)]
 """Of the schema."""

@@ -87,6 +87,19 @@ MANAGED: dict[str, Any] = {
         "sssd": {"confRef": KEY, "image": "sssd:1", "resources": {"limits": {"cpu": "1"}}},
         "homes": {"claimName": "homes"},
     },
+    "maintenance": {
+        "windows": [
+            {
+                "name": "night",
+                "schedule": "0 2 * * *",
+                "timeZone": "Europe/Berlin",
+                "duration": "1h",
+                "holdUpdates": True,
+                "releaseEarly": True,
+            },
+            {"name": "once", "start": "2026-11-29T02:00:00Z", "duration": "1h"},
+        ]
+    },
 }
 """What is needed for every part to be there; values do not matter."""
 

@@ -29,6 +29,9 @@ FOR_NODES: Final = frozenset(
 NODES_AWAY: Final = "Nodes required for job are"
 """How a longer text begins that stands for the same: nodes are down, drained, or not there yet."""
 
+FOR_MAINTENANCE: Final = "Reserved for maintenance"
+"""How the text ends of a job that could still run in a maintenance window: new nodes are in it, too."""
+
 MOST_EXCLUDED: Final = 1000
 """Excluded nodes of a job that are read."""
 
@@ -205,7 +208,7 @@ def _not_for_nodes(job: Job, now: datetime) -> str:
         return job.state_reason if job.state_reason.startswith("JobHeld") else "JobHeld"
     if job.eligible_time is not None and job.eligible_time > now:
         return "BeginTime"
-    reason = job.state_reason.partition(",")[0]
+    reason = _reason(job)
     if reason not in FOR_NODES and not reason.replace("_", " ").startswith(NODES_AWAY):
         return reason[:60]
     if job.reservation:
@@ -213,6 +216,12 @@ def _not_for_nodes(job: Job, now: datetime) -> str:
     if job.required_nodes:
         return "names its nodes"
     return ""
+
+
+def _reason(job: Job) -> str:
+    if job.state_description.replace("_", " ").endswith(FOR_MAINTENANCE):
+        return FOR_MAINTENANCE
+    return job.state_reason.partition(",")[0]
 
 
 def _tasks(job: Job, started: int) -> int:

@@ -17,6 +17,7 @@ part                 concern
 `job_logs_key`       the key of the job log servers
 `keys`               the keys of auth/slurm and auth/jwt
 `login_sets`         the LoginSets of `spec.login`
+`maintenance`        maintenance windows, and their reservations in Slurm
 `monitoring`         how Prometheus finds metrics
 `nodes`              Slurm's nodes: how many, and which get no jobs
 `slurmctld`          slurmctld: its objects, and why it hung

@@ -16,6 +16,7 @@ from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.cluster.rollout.in_use.parameters import tasks_in
 from slinky_operator.cluster.rollout.in_use.removals import JobUse, ReservationUse, Use
+from slinky_operator.slurm import node_references
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import errors
 from slurm_client.models import Job, Partition
@@ -85,7 +86,11 @@ async def ask_use(client: ClusterClient | None, digest: str, clock: Clock) -> Us
         began,
         digest,
         tuple(used_by(job) for job in jobs if not job.state.is_finished),
-        tuple(ReservationUse(one.name, one.partition, frozenset(one.nodes), one.licenses) for one in reservations),
+        tuple(
+            ReservationUse(one.name, one.partition, frozenset(one.nodes), one.licenses)
+            for one in reservations
+            if not node_references.is_of_maintenance(one)
+        ),
         states=_states(partitions),
         records=sum(1 if one is None else one for one in tasks),
         shortened=tasks.count(None),

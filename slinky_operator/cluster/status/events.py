@@ -19,7 +19,14 @@ from slinky_operator.cluster.part import ON_ITS_WAY
 from slinky_operator.kube.events import EventType
 
 _SILENT: Final = frozenset(
-    {Reason.ACCOUNTS_PENDING, Reason.CONFIG_PENDING, Reason.CONNECTING, Reason.DAEMONS_STARTING, Reason.DELETING}
+    {
+        Reason.ACCOUNTS_PENDING,
+        Reason.CONFIG_PENDING,
+        Reason.CONNECTING,
+        Reason.DAEMONS_STARTING,
+        Reason.DELETING,
+        Reason.RESERVATION_PENDING,
+    }
 )
 """What ends within seconds without action, or is reported elsewhere."""
 
@@ -38,6 +45,7 @@ ORDER: Final = (
     ClusterCondition.VIRTUAL_NODES_READY,
     ClusterCondition.KUBELET_API_REACHABLE,
     ClusterCondition.BRIDGE_READY,
+    ClusterCondition.MAINTENANCE_RESERVED,
     ClusterCondition.DEGRADED,
     ClusterCondition.NODES_OUT_OF_SERVICE,
     ClusterCondition.DELETING,

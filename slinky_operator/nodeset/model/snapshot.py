@@ -44,6 +44,12 @@ class ClusterFacts:
     """Why the configuration leaves the NodeSet out, or keeps its earlier part; empty if it does neither."""
     update_wait: str = ""
     """What an update of pods waits for; empty if for nothing. It is paused meanwhile."""
+    window_wait: str = ""
+    """The maintenance window that it waits for, if it waits for nothing else."""
+    maintenance: str = ""
+    """The maintenance window with the NodeSet that is on or comes next; empty without one."""
+    maintenance_changes_in: float | None = None
+    """Seconds until a maintenance window begins or ends; None if none does."""
 
     @property
     def exists(self) -> bool:

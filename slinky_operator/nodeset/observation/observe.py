@@ -7,7 +7,7 @@ pods were created if the status is lost, which revision is the current one, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from slinky_api import labels
@@ -17,7 +17,7 @@ from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.nodeset.disruption import cluster_upgrade
+from slinky_operator.nodeset.disruption import cluster_upgrade, maintenance_window
 from slinky_operator.nodeset.model import claims as claim_facts
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import lost_labels, pod_facts, pod_names
@@ -28,6 +28,7 @@ from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, 
 from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, PodDemand
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.reconcile import maintenance
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, NODE_INDEX
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.slurm import naming, node_features, pod_ownership
@@ -59,6 +60,8 @@ class Observer:
         The Slurm of each Cluster.
     clock
         Monotonic seconds; the clock of `nodes_at`.
+    now
+        The time of day.
     max_startup
         How many pods may be starting at a time, if the spec does not set it.
     patience
@@ -76,6 +79,7 @@ class Observer:
         slurm: SlurmByCluster,
         *,
         clock: Callable[[], float],
+        now: Callable[[], datetime],
         max_startup: int,
         patience: timedelta,
     ) -> None:
@@ -87,6 +91,7 @@ class Observer:
         self._claims = claims
         self._slurm = slurm
         self._clock = clock
+        self._now = now
         self._max_startup = max_startup
         self._patience = patience
         self.readings = NodeSetParseCache()
@@ -140,8 +145,9 @@ class Observer:
         nodeset = _with_mode(nodeset, own)
         slurm = self._slurm_facts(nodeset, cluster, own)
         foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
-        known = _cluster_facts(nodeset, cluster, gone=cluster_gone, leaving=self._leaving(nodeset))
-        nodeset = cluster_upgrade.held(nodeset, known.update_wait)
+        leaving = self._leaving(nodeset)
+        known = _cluster_facts(nodeset, cluster, gone=cluster_gone, leaving=leaving, now=self._now())
+        nodeset = cluster_upgrade.held(nodeset, known.update_wait or known.window_wait)
         current = revision_records.current(nodeset, wanted.hash, recorded)
         return Snapshot(
             nodeset=nodeset,
@@ -288,7 +294,9 @@ def _with_mode(nodeset: NodeSet, own: tuple[pod_facts.Pod, ...]) -> NodeSet:
     return nodeset.model_copy(update={"status": nodeset.status.model_copy(update={"scaling_mode": mode})})
 
 
-def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool, leaving: frozenset[str]) -> ClusterFacts:
+def _cluster_facts(
+    nodeset: NodeSet, cluster: Cluster | None, *, gone: bool, leaving: frozenset[str], now: datetime
+) -> ClusterFacts:
     if cluster is None:
         return ClusterFacts(gone=gone)
     config: Any = cluster.status.config
@@ -301,6 +309,9 @@ def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool, lea
         listed=config is not None and nodeset.name in config.node_sets,
         refused=next((one.message for one in (config.refused if config else ()) if one.name == nodeset.name), ""),
         update_wait=cluster_upgrade.wait_of(cluster, _image(nodeset)),
+        window_wait=maintenance_window.wait_of(cluster, nodeset.name, now),
+        maintenance=maintenance.shown(cluster.spec.maintenance, now, nodeset.name),
+        maintenance_changes_in=cluster.spec.maintenance.changes_in(now),
     )
 
 

@@ -70,7 +70,8 @@ def wake_up(snapshot: Snapshot, decided: Decisions, live: Sequence[Member], now:
         times.append(SOON if snapshot.state_writes <= 0 else LATER)
     replaced_in = decided.replacement.wake_up if decided.replacement is not None else None
     again = check_trial.AGAIN if decided.checks.is_wanted else None
-    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up, replaced_in, again)
+    window_in = snapshot.cluster.maintenance_changes_in
+    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up, replaced_in, again, window_in)
     return min([*times, *(seconds for seconds in later if seconds is not None)], default=None)
 
 

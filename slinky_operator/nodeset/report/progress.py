@@ -38,6 +38,8 @@ def held_back(snapshot: Snapshot, counts: Counts) -> tuple[Reason, str] | None:
         return Reason.UPDATE_ON_DELETE, f"{told}; the others are updated when they are deleted"
     if snapshot.cluster.update_wait:
         return Reason.UPDATE_WAITS_FOR_CLUSTER, f"{told}; {snapshot.cluster.update_wait}"
+    if snapshot.cluster.window_wait:
+        return Reason.UPDATE_WAITS_FOR_MAINTENANCE, f"{told}; {snapshot.cluster.window_wait}"
     if strategy.rolling_update.paused:
         return Reason.UPDATE_PAUSED, f"{told}; spec.updateStrategy.rollingUpdate.paused keeps the others as they are"
     return Reason.UPDATE_HELD_BACK, f"{told}; spec.updateStrategy.rollingUpdate.partition keeps the others as they are"

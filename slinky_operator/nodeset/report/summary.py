@@ -130,6 +130,7 @@ _HELD_BACK: Final = {
     Reason.UPDATE_ON_DELETE: "update waits for pods to be deleted (OnDelete)",
     Reason.UPDATE_PAUSED: "update paused",
     Reason.UPDATE_WAITS_FOR_CLUSTER: "update waits for the Cluster",
+    Reason.UPDATE_WAITS_FOR_MAINTENANCE: "update waits for maintenance",
     Reason.UPDATE_HELD_BACK: "update held back by partition",
 }
 

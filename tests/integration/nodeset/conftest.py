@@ -281,8 +281,15 @@ async def site(control_plane: ControlPlane, crds: None) -> AsyncIterator[Site]:
 
 
 @asynccontextmanager
-async def site_over(control_plane: ControlPlane, slurm: Any, **settings: Any) -> AsyncIterator[Site]:
-    """A site over a slurmrestd, a fake one or a real one."""
+async def site_over(
+    control_plane: ControlPlane, slurm: Any, *, spec: Object | None = None, **settings: Any
+) -> AsyncIterator[Site]:
+    """A site over a slurmrestd, a fake one or a real one; its Cluster runs elsewhere, if no spec says otherwise."""
+    elsewhere = {
+        "server": slurm.url,
+        "token": {"secretRef": "token"},
+        "controller": {"external": {"host": "slurmctld"}},
+    }
     namespace = f"nodeset-{uuid.uuid4().hex[:8]}"
     requests: list[tuple[str, str, str]] = []
     async with await Connection.connect(control_plane.kubeconfig) as connection:
@@ -300,11 +307,7 @@ async def site_over(control_plane: ControlPlane, slurm: Any, **settings: Any) ->
                 "apiVersion": CLUSTERS.api_version,
                 "kind": "Cluster",
                 "metadata": {"name": "c", "namespace": namespace},
-                "spec": {
-                    "server": slurm.url,
-                    "token": {"secretRef": "token"},
-                    "controller": {"external": {"host": "slurmctld"}},
-                },
+                "spec": elsewhere if spec is None else spec,
             },
         )
         status = {"isReady": True, "config": {"hash": "1", "appliedHash": "1", "nodeSets": ["a", "a-b"]}}

@@ -57,9 +57,9 @@ class RealMachines(Machines):
 
 
 @asynccontextmanager
-async def real_site(control_plane: ControlPlane, host: Host) -> AsyncIterator[Site]:
+async def real_site(control_plane: ControlPlane, host: Host, *, spec: Object | None = None) -> AsyncIterator[Site]:
     """A site without a NodeSet yet; its pods run on a Node of this name, whether there is such a Node or not."""
-    async with site_over(control_plane, host, token=MintedToken(host.jwt_key, "slurm")) as site:
+    async with site_over(control_plane, host, spec=spec, token=MintedToken(host.jwt_key, "slurm")) as site:
         pods = Informer(site.kube, PODS, namespaces=[site.namespace])
         machines = RealMachines(site.kube, site.slurm, site.namespace, pods)
         machines.host, machines.ports, machines.ended = host, {}, set()

@@ -263,6 +263,23 @@ async def test_left_out_jobs_are_counted_by_reason(world: World) -> None:
     assert "not counted, by reason: BeginTime 1, Dependency 1, JobHeldUser 1, Licenses 1" in world.status()["message"]
 
 
+@pytest.mark.parametrize(
+    ("words", "replicas"),
+    [
+        ("ReqNodeNotAvail, Reserved for maintenance", 0),
+        ("ReqNodeNotAvail,_Reserved_for_maintenance", 0),
+        ("ReqNodeNotAvail, UnavailableNodes:x", 1),
+    ],
+)
+async def test_a_job_that_reaches_into_a_maintenance_window_needs_no_nodes(
+    world: World, words: str, replicas: int
+) -> None:
+    world.slurm.jobs = [pending(1, state_reason="ReqNodeNotAvail", state_description=words)]
+    await world.step()
+    assert world.replicas() == replicas
+    assert ("not counted, by reason: Reserved for maintenance 1" in world.status()["message"]) is (replicas == 0)
+
+
 async def test_what_is_as_expected_is_told_in_a_sentence(world: World) -> None:
     """It becomes the condition `Autoscaling`, which is read most often when nothing is wrong."""
     world.slurm.jobs = [pending(number, hold=True, state_reason=f"{number}{'x' * 300}") for number in range(1, 9)]

@@ -19,10 +19,12 @@ from typing import Any, Final
 import pytest
 
 from hack.localkube.paths import PROJECT
+from slinky_api.v1alpha1.cluster.maintenance import MaintenanceWindow
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks, JobEnd, SlurmJob
 from slinky_operator.autoscaling.rules.rooms import Shape
 from slinky_operator.autoscaling.rules.view import ScaledSet
+from slinky_operator.cluster.parts.maintenance.windows import WantedReservation
 from slinky_operator.jobs.phases import Phase, Reason, Shown
 from slinky_operator.jobs.task_sets import Reader
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
@@ -120,6 +122,10 @@ GIVEN: Final[Mapping[str, Any]] = {
     "Shown": Shown(Phase.RUNNING, Reason.RUNNING, ""),
     "Seen": Seen(1, Shown(Phase.RUNNING, Reason.RUNNING, "")),
     "JobEnd": JobEnd(exit_code=1, comment="a"),
+    "MaintenanceWindow": MaintenanceWindow.model_validate(
+        {"name": "a", "schedule": "0 2 * * *", "duration": "1h", "nodeSets": ["a"]}
+    ),
+    "WantedReservation": WantedReservation("slurm-operator-a-0", NOW, NOW, frozenset({"a-0"})),
     "SlurmJob": SlurmJob.parse(
         {"metadata": {"name": "a", "namespace": "b", "uid": "u"}, "spec": {"clusterName": "c", "script": "#!/bin/sh\n"}}
     ),

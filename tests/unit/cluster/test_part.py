@@ -31,6 +31,7 @@ SILENT: Final = {
     ClusterCondition.TOKEN_VALID: "Ready has its reason and is reported",
     ClusterCondition.CONTROLLER_UP: "Ready has its reason and is reported",
     ClusterCondition.PROGRESSING: "it needs nobody, and what it ends in is reported",
+    ClusterCondition.IN_MAINTENANCE: "begin and end of each window have Events of their own",
 }
 """Conditions without Events, and why; all others are in the order of `events`."""
 

@@ -59,6 +59,7 @@ from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion, KeyTrial
 from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, KeyProof
 from slinky_operator.cluster.parts.keys.proof.question import KeySetQuestion
 from slinky_operator.cluster.parts.keys.sets import key_sets
+from slinky_operator.cluster.parts.maintenance.question import ReservationsQuestion, Reserved
 from slinky_operator.cluster.parts.slurmctld.claim_question import ClaimQuestion
 from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
 from slinky_operator.cluster.plan import Environment, Plan, plan
@@ -395,6 +396,9 @@ class World:
                 self.memory.answers.note(VolumesQuestion, Volumes(uid, self.now, rooms), name)
             case KeySetQuestion():
                 self.memory.answers.note(KeySetQuestion, self._proven(question))
+            case ReservationsQuestion():
+                made = frozenset(one.name for one in question.wanted)
+                self.memory.answers.note(ReservationsQuestion, Reserved(self.now, question.wanted, made))
             case AccountingQuestion():
                 self.memory.answers.note(AccountingQuestion, replace(self.accounting, at=self.now))
             case AccountsQuestion():

@@ -57,6 +57,16 @@ def test_a_reservation_counts_if_it_was_made_by_names(flags: tuple[str, ...], na
     assert find((), [reservation(*flags)], NAMES) == names
 
 
+def test_the_operators_own_reservation_follows_its_nodes() -> None:
+    flags = frozenset({"SPEC_NODES", "MAINT"})
+    for name, counts in (("slurm-operator-night-1", False), ("night", True)):
+        one = Reservation(name=name, node_list="c-[3-4]", flags=flags)
+        assert bool(find((), [one], NAMES)) is counts
+        assert node_references.are_given((), [one]) is counts
+    by_hand = Reservation(name="slurm-operator-night-1", node_list="c-[3-4]", flags=frozenset({"SPEC_NODES"}))
+    assert find((), [by_hand], NAMES)
+
+
 @pytest.mark.parametrize("text", ["c-[0-", "c-[]", "x[0-99999999]", ",".join(f"d{n}" for n in range(70_000)), "[...]"])
 def test_a_list_that_cannot_be_read_names_every_node(text: str) -> None:
     told = ("perhaps required by job 9, whose list of nodes cannot be read",)

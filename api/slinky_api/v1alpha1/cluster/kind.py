@@ -36,6 +36,9 @@ CLUSTER: Final = Resource(
         Column("VERSION", ".status.slurmVersion", "string", "Version of Slurm."),
         Column("IDLE", ".status.nodes.idle", "integer", "Nodes without jobs that accept jobs.", wide=True),
         Column("INVALID", ".status.nodes.invalid", "integer", "Nodes with an invalid registration.", wide=True),
+        Column(
+            "MAINTENANCE", ".status.maintenance.next", "string", "The maintenance window that is on or next.", wide=True
+        ),
         Column("SERVER", ".status.server", "string", "URL of slurmrestd.", wide=True),
         Column("API", ".status.apiVersion", "string", "Version of the REST API.", wide=True),
         Column(

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validat
 from slinky_api.v1alpha1.cluster.auth import Auth, ServerToken
 from slinky_api.v1alpha1.cluster.containers import Containers
 from slinky_api.v1alpha1.cluster.jobs import Jobs
+from slinky_api.v1alpha1.cluster.maintenance import Maintenance
 from slinky_api.v1alpha1.cluster.metrics import Metrics
 from slinky_api.v1alpha1.cluster.parts import (
     Accounting,
@@ -47,6 +48,7 @@ _MANAGED_ONLY: Final[tuple[str, ...]] = (
     "epilogSlurmctldScriptRefs",
     "nodes",
     "containers",
+    "maintenance",
 )
 _MANAGED_ONLY_PARTS: Final[tuple[tuple[str, str], ...]] = (
     ("auth", "keysWhenDeleted"),
@@ -263,6 +265,8 @@ class ClusterSpec(ApiModel):
     """Metrics for Prometheus."""
     jobs: Jobs = Field(default_factory=Jobs)
     """Jobs as objects: who may submit SlurmJobs to this cluster."""
+    maintenance: Maintenance = Field(default_factory=Maintenance)
+    """When nodes are kept free of jobs for work on them."""
 
     @property
     def external(self) -> bool:

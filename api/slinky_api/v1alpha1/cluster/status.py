@@ -167,6 +167,30 @@ class BridgeStatus(ApiModel):
     """Nodes of Slurm that the bridge has made, those that are to go too."""
 
 
+class WindowStatus(ApiModel):
+    """A maintenance window that is on, or comes next."""
+
+    name: str
+    """Name of the window."""
+    start: datetime | None = None
+    """When it began, or begins; not set if it does not come again."""
+    end: datetime | None = None
+    """When it ends."""
+    active: bool = False
+    """Whether it is on."""
+    released: bool = False
+    """Whether it was ended early, with releaseEarly: the nodes run jobs again."""
+
+
+class MaintenanceStatus(ApiModel):
+    """Maintenance windows; the conditions InMaintenance and MaintenanceReserved say more."""
+
+    next: str = ""
+    """When the next window starts and its name, or until when which one is on."""
+    windows: Annotated[tuple[WindowStatus, ...], MAP_BY_NAME] = ()
+    """The windows of the spec, each as it is on or comes next."""
+
+
 class ClusterStatus(ApiModel):
     """The observed state of the cluster."""
 
@@ -204,6 +228,8 @@ class ClusterStatus(ApiModel):
     """Of Kubernetes Nodes that are nodes of this Slurm."""
     virtual_nodes: VirtualNodesStatus | None = None
     """Partitions as Kubernetes Nodes, with spec.jobs.virtualNodes."""
+    maintenance: MaintenanceStatus | None = None
+    """Maintenance windows; not set without any, once Slurm has no reservation for one."""
     partitions: Annotated[tuple[PartitionStatus, ...], MAP_BY_NAME] = ()
     """The partitions that spec.jobs.virtualNodes wants, with what each has and what waits for it: the first 100 by
     name. Written every five seconds at most; while Slurm does not answer, they stay as they were. Empty without

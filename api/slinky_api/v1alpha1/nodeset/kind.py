@@ -46,6 +46,7 @@ NODESET: Final = Resource(
         Column("DRAINING", ".status.nodes.draining", "integer", "Drained nodes with jobs, for any cause.", wide=True),
         Column("DRAINED", ".status.nodes.drained", "integer", "Drained nodes without jobs.", wide=True),
         Column("DOWN", ".status.nodes.down", "integer", "Nodes that are down or do not respond.", wide=True),
+        Column("MAINTENANCE", ".status.maintenance", "string", "The maintenance window that is on or next.", wide=True),
         Column("CLUSTER", ".spec.clusterName", "string", "The Cluster.", wide=True),
         Column(
             "REASON",

@@ -90,6 +90,9 @@ class NodeSetStatus(ApiModel):
     """With health.replace: what was tried about bad Nodes, until health.replace.withinSeconds after the last try."""
     autoscaling: AutoscalingStatus | None = None
     """With autoscaling: what it last decided."""
+    maintenance: str | None = None
+    """When the next maintenance window of the Cluster with this NodeSet starts and its name, or until when which one is
+    on."""
 
     desired: int = 0
     """Desired number of pods."""

@@ -21,7 +21,7 @@ WANTED_TRUE = frozenset(
     {
         *("AccountingReady", "AccountsApplied", "ApiReachable", "Autoscaling", "Available", "ConfigApplied"),
         *("ControllerUp", "DirectoryReachable", "ExporterReady", "KubeletApiReachable", "HealthChecksRun"),
-        *("NodesWatched",),
+        *("NodesWatched", "MaintenanceReserved"),
         *("BridgeReady", "Ready", "SlurmReachable", "TokenValid", "VirtualNodesReady", "VolumesHaveRoom"),
     }
 )

@@ -148,6 +148,24 @@ def test_what_is_held_back_is_ready_and_told(strategy: dict[str, Any], reason: s
     assert word in found["Ready"].message
 
 
+def test_an_update_that_waits_for_a_window_is_ready_and_told() -> None:
+    paused = {"rollingUpdate": {"paused": True}}
+    waiting = seen(a_pod(0, "old"), a_pod(1), a_pod(2), owner=nodeset(updateStrategy=paused))
+    waits = replace(waiting.cluster, window_wait="Cluster c holds updates", maintenance="night 2026-11-29T02:00:00Z")
+    waiting = replace(waiting, cluster=waits)
+
+    found = told(waiting)
+
+    assert (found["Ready"].status, found["Progressing"].status) == ("True", "False")
+    assert found["Progressing"].reason == "UpdateWaitsForMaintenance"
+    assert found["Progressing"].message == "2 of 3 pods have revision new; Cluster c holds updates"
+    shown = status.build(waiting, Decisions(Layout(3)), NOW)
+    assert (shown.summary, shown.maintenance) == (
+        "3 of 3 ready; update waits for maintenance",
+        "night 2026-11-29T02:00:00Z",
+    )
+
+
 def test_an_update_under_way_is_told() -> None:
     found = told(seen(a_pod(0, "old"), a_pod(1), a_pod(2)))
 

@@ -172,6 +172,12 @@ class Settings(BaseModel):
         "Kubernetes Nodes (spec.jobs.bridge), separated by commas, or * for all; none switches the bridge off. Needs "
         "slurmjobs, watch_nodes, and all namespaces.",
     )
+    bridge_devices: bool = Field(
+        default=False,
+        description="Whether these Clusters may also give devices to pods by ResourceClaims (deviceClass in "
+        "spec.jobs.bridge.gres): ResourceSlices and ResourceClaims are watched. Needs bridge_clusters, and Kubernetes "
+        "1.34.",
+    )
     virtual_nodes_address: Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]*$", max_length=45)] = Field(
         default="",
         description="IP address of this pod, at which the API server reaches the kubelet API of virtual Nodes. Needed "
@@ -341,6 +347,8 @@ class Settings(BaseModel):
     def _check_bridge(self) -> Self:
         if self.bridge_clusters and (self.namespaces or not self.slurmjobs or not self.watch_nodes):
             raise ValueError("bridge_clusters needs slurmjobs, watch_nodes, and all namespaces")
+        if self.bridge_devices and not self.bridge_clusters:
+            raise ValueError("bridge_devices needs bridge_clusters")
         return self
 
     @property

@@ -418,6 +418,7 @@ class Reason(StrEnum):
     NODES_PENDING = "NodesPending"
     PREEMPTION_UNSUITABLE = "PreemptionUnsuitable"
     GRES_UNKNOWN = "GresUnknown"
+    DEVICES_NOT_ALLOWED = "DevicesNotAllowed"
     SIZE_REFUSED = "SizeRefused"
     NO_ROOM = "NoRoom"
 

@@ -20,6 +20,9 @@ from slurm_client.models import Node
 MARK_PREFIX: Final = "slurm-bridge."
 """How the mark begins."""
 
+DEVICES_PREFIX: Final = "slurm-devices."
+"""How the feature begins that says what the devices of a node are (`devices`)."""
+
 LONGEST: Final = 128
 """Characters of a feature."""
 
@@ -32,8 +35,8 @@ def feature_of(label: str, value: str) -> str | None:
     None if it would be no feature. A label without a value has none.
     """
     word = f"{label.rpartition('/')[2]}.{value}"
-    is_usable = _WORD.fullmatch(word) is not None and len(word) <= LONGEST and not word.startswith(MARK_PREFIX)
-    return word if is_usable else None
+    is_usable = _WORD.fullmatch(word) is not None and len(word) <= LONGEST
+    return word if is_usable and not word.startswith((MARK_PREFIX, DEVICES_PREFIX)) else None
 
 
 def mark_of(namespace_uid: str, cluster: str) -> str:

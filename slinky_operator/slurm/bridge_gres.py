@@ -1,4 +1,4 @@
-"""Which extended resources of Kubernetes are which generic resources of Slurm. Pure."""
+"""Which extended resources and classes of devices of Kubernetes are which generic resources of Slurm. Pure."""
 
 from __future__ import annotations
 
@@ -13,4 +13,11 @@ GPUS: Final[Mapping[str, str]] = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
 
 def gres_by_resource(bridge: Bridge) -> Mapping[str, str]:
     """The generic resource of Slurm, with its type if it has one, by the name of the extended resource."""
-    return {one.resource: one.gres for one in bridge.gres} or GPUS
+    if not bridge.gres:
+        return GPUS
+    return {one.resource: one.gres for one in bridge.gres if one.resource is not None}
+
+
+def gres_by_class(bridge: Bridge) -> Mapping[str, str]:
+    """The generic resource of Slurm, with its type if it has one, by the name of the class of devices."""
+    return {one.device_class: one.gres for one in bridge.gres if one.device_class is not None}

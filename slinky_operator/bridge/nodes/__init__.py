@@ -5,6 +5,7 @@ module            concern
 ================  ====================================================================================
 `model`           what a pass knows, and what it decides. Pure
 `observation`     makes that knowledge, from the caches of Nodes and of Slurm's nodes
+`host_devices`    their devices, and those that pods have which Slurm has not placed
 `pod_requests`    reads what pods that Slurm has not placed request on a Node, rarely
 `configuration`   what Slurm says of its configuration and partitions, rarely
 `execute`         carries out the plan in Slurm, and says what has become of it

@@ -22,6 +22,7 @@ from slinky_operator.bridge.nodes.model.report import Outcome
 from slinky_operator.bridge.nodes.model.warnings import problems_of, remarks_of, unknown_kinds
 from slinky_operator.bridge.nodes.model.wishes import (
     Problem,
+    problems_of_classes,
     problems_of_name,
     refusal_of,
     refusal_of_release,
@@ -161,7 +162,11 @@ class BridgeNodesReconciler(Reconciler):
         made = plan(seen.snapshot)
         outcome = await self._execution.carry_out(obj, seen.snapshot, made, slurm, memory)
         accounts = {name for tenant in cluster.spec.jobs.tenants for name in tenant.accounts}
-        problems = (*made.problems, *unknown_kinds(self._observation.missing_kinds(wanted, found)))
+        problems = (
+            *made.problems,
+            *unknown_kinds(self._observation.missing_kinds(wanted, found)),
+            *problems_of_classes(wanted, reads_devices=self._observation.reads_devices),
+        )
         told = report.shown(
             replace(made, problems=problems), outcome, tuple(remarks_of(found, accounts)), _count(slurm, memory)
         )

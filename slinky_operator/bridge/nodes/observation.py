@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from slinky_operator.bridge.devices import Place
 from slinky_operator.bridge.features import is_ours
 from slinky_operator.bridge.nodes.configuration import Client as AskedClient
 from slinky_operator.bridge.nodes.configuration import KnownConfiguration
+from slinky_operator.bridge.nodes.host_devices import HostDevices
 from slinky_operator.bridge.nodes.model.hosts import Host, host_of
 from slinky_operator.bridge.nodes.model.report import Outcome
 from slinky_operator.bridge.nodes.model.sizes import Requests, Size, size_in_slurm, size_of
@@ -24,6 +26,9 @@ from slurm_client.models import Job, Node, Reservation
 
 AWAITED_S: Final = 30.0
 """Seconds for which a node that was made is not missed in Slurm's list."""
+
+
+_NOTHING: Final[frozenset[Place]] = frozenset()
 
 
 class Client(AskedClient, Protocol):
@@ -109,9 +114,9 @@ class Memory:
     configuration: KnownConfiguration = field(default_factory=KnownConfiguration)
     about: tuple[object, ...] = ()
     """What hosts and sizes were made for."""
-    hosts: dict[str, tuple[Object, Host]] = field(default_factory=dict)
-    """By name: a Kubernetes Node as it is in the cache, and what was read of it."""
-    sizes: dict[str, tuple[Host, Requests, HostSize]] = field(default_factory=dict)
+    hosts: dict[str, tuple[Object, list[Object], Host]] = field(default_factory=dict)
+    """By name: a Kubernetes Node and its ResourceSlices as they are in the cache, and what was read of them."""
+    sizes: dict[str, tuple[Host, Requests, frozenset[Place], HostSize]] = field(default_factory=dict)
     """By name: the size of a host, and what it was made of."""
     tried: dict[str, Size] = field(default_factory=dict)
     """Sizes of nodes that this process has made."""
@@ -145,11 +150,19 @@ class Observation:
         The cache of Kubernetes Nodes.
     requests
         What pods request on them.
+    devices
+        Their devices; None if the settings let Slurm give none to pods.
     """
 
-    def __init__(self, nodes: Store, requests: PodRequests) -> None:
+    def __init__(self, nodes: Store, requests: PodRequests, devices: HostDevices | None = None) -> None:
         self._nodes = nodes
         self._requests = requests
+        self._devices = devices
+
+    @property
+    def reads_devices(self) -> bool:
+        """Whether devices that ResourceClaims ask for are known."""
+        return self._devices is not None
 
     async def snapshot(
         self,
@@ -169,7 +182,7 @@ class Observation:
         """
         nodes = dict(slurm.nodes)
         kinds = {key: kind for key, kind in wanted.kinds.items() if kind.partition(":")[0] in found.gres_types}
-        about = (wanted, tuple(kinds.items()))
+        about = (wanted, tuple(kinds.items()), found.gres_types)
         if about != memory.about:
             memory.about, memory.hosts, memory.sizes = about, {}, {}
         hosts = self._known_hosts(wanted, kinds, memory)
@@ -177,7 +190,7 @@ class Observation:
         urgent = [host for name, host in hosts.items() if name not in nodes and not host.trouble]
         others = [host for name, host in hosts.items() if name in nodes and is_ours(nodes[name], memory.mark)]
         due = await self._requests.read(urgent, others, resources)
-        sizes = self._known_sizes(hosts, kinds, memory)
+        sizes = self._known_sizes(hosts, kinds, _unknown_kinds(wanted, found), memory)
         self._remember(memory, sizes, nodes, now)
         return Seen(
             Snapshot(
@@ -188,6 +201,7 @@ class Observation:
                 nodes=nodes,
                 taken=found.node_sets | {wanted.name},
                 port=found.port,
+                device_kinds=frozenset(one.kind for one in wanted.classes),
                 problems=problems,
                 tried=dict(memory.tried),
                 differs_for={name: now - since for name, (_, since) in memory.differs.items()},
@@ -200,25 +214,21 @@ class Observation:
     def missing_kinds(self, wanted: Wanted, found: Configuration) -> list[str]:
         """Generic resources that chosen Nodes have and Slurm does not know."""
         unknown = {key: kind for key, kind in wanted.kinds.items() if kind.partition(":")[0] not in found.gres_types}
-        if not unknown:
+        of_classes = _unknown_kinds(wanted, found)
+        if not unknown and not of_classes:
             return []
-        return sorted(
-            {
-                unknown[key]
-                for host in self._hosts(wanted, unknown).values()
-                for key in unknown
-                if host.allocatable.get(key)
-            }
-        )
+        hosts = self._hosts(wanted, unknown).values()
+        kinds = {unknown[key] for host in hosts for key in unknown if host.allocatable.get(key)}
+        return sorted(kinds | {one.kind for host in hosts for one in host.devices.order if one.kind in of_classes})
 
     def _hosts(self, wanted: Wanted, kinds: Mapping[str, str]) -> dict[str, Host]:
         """The chosen Kubernetes Nodes, by name."""
-        chosen = wanted.node_labels.items()
-        return {
-            str(obj["metadata"]["name"]): host_of(obj, wanted.feature_labels, list(kinds))
-            for obj in self._nodes
-            if chosen <= (obj["metadata"].get("labels") or {}).items()
-        }
+        chosen, found = wanted.node_labels.items(), dict[str, Host]()
+        for obj in self._nodes:
+            if chosen <= (obj["metadata"].get("labels") or {}).items():
+                name = str(obj["metadata"]["name"])
+                found[name] = self._host(obj, wanted, kinds, self._slices(name, wanted))
+        return found
 
     def _known_hosts(self, wanted: Wanted, kinds: Mapping[str, str], memory: Memory) -> dict[str, Host]:
         """The chosen Kubernetes Nodes, by name; one that the cache has as before is not read again."""
@@ -227,25 +237,45 @@ class Observation:
         for obj in self._nodes:
             if chosen <= (obj["metadata"].get("labels") or {}).items():
                 name = str(obj["metadata"]["name"])
-                known = before.get(name)
-                is_same = known is not None and known[0] is obj
-                host = known[1] if known is not None and is_same else host_of(obj, wanted.feature_labels, list(kinds))
-                memory.hosts[name] = obj, host
-        return {name: host for name, (_, host) in memory.hosts.items()}
+                known, slices = before.get(name), self._slices(name, wanted)
+                if known is None or known[0] is not obj or not _are_same(known[1], slices):
+                    known = obj, slices, self._host(obj, wanted, kinds, slices)
+                memory.hosts[name] = known
+        return {name: host for name, (_, _, host) in memory.hosts.items()}
 
-    def _known_sizes(self, hosts: Mapping[str, Host], kinds: Mapping[str, str], memory: Memory) -> dict[str, HostSize]:
-        """Sizes of hosts whose pods have been read; one that is made of the same as before is not made again."""
+    def _slices(self, name: str, wanted: Wanted) -> list[Object]:
+        return self._devices.slices(name) if self._devices is not None and wanted.classes else []
+
+    def _host(self, obj: Object, wanted: Wanted, kinds: Mapping[str, str], slices: list[Object]) -> Host:
+        if self._devices is None or not slices:
+            return host_of(obj, wanted.feature_labels, list(kinds))
+        return host_of(obj, wanted.feature_labels, list(kinds), self._devices.of(slices, wanted.classes))
+
+    def _known_sizes(
+        self, hosts: Mapping[str, Host], kinds: Mapping[str, str], unknown: frozenset[str], memory: Memory
+    ) -> dict[str, HostSize]:
+        """Sizes of hosts whose pods have been read; one that is made of the same as before is not made again.
+
+        Parameters
+        ----------
+        unknown
+            Generic resources of devices that Slurm does not know.
+        """
         before, memory.sizes = memory.sizes, {}
         for name, host in hosts.items():
             read = self._requests.known(host)
             if read is None:
                 continue
-            known = before.get(name)
-            if known is None or known[0] is not host or known[1] is not read:
-                most, left = size_of(host.allocatable, {}, kinds), size_of(host.allocatable, read, kinds)
-                known = host, read, HostSize(left, most)
+            known, foreign = before.get(name), _NOTHING
+            if self._devices is not None and host.devices.order:
+                foreign = self._devices.foreign(host.devices)
+            if known is None or known[0] is not host or known[1] is not read or known[2] != foreign:
+                never = {one.place for one in host.devices.order if one.kind in unknown}
+                most = size_of(host.allocatable, {}, kinds, host.devices, never)
+                left = size_of(host.allocatable, read, kinds, host.devices, never | foreign)
+                known = host, read, foreign, HostSize(left, most)
             memory.sizes[name] = known
-        return {name: size for name, (_, _, size) in memory.sizes.items()}
+        return {name: size for name, (_, _, _, size) in memory.sizes.items()}
 
     @staticmethod
     def ending(memory: Memory, slurm: Slurm, why: str) -> Snapshot:
@@ -269,3 +299,12 @@ class Observation:
         memory.differs, memory.silent = differs, silent
         memory.made_at = {name: at for name, at in memory.made_at.items() if now - at < AWAITED_S}
         memory.tried = {name: size for name, size in memory.tried.items() if name in nodes or name in memory.made_at}
+
+
+def _unknown_kinds(wanted: Wanted, found: Configuration) -> frozenset[str]:
+    """Generic resources of classes of devices that Slurm does not know."""
+    return frozenset(one.kind for one in wanted.classes if one.kind.partition(":")[0] not in found.gres_types)
+
+
+def _are_same(some: Sequence[Object], others: Sequence[Object]) -> bool:
+    return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from slinky_operator.bridge.clusters import chooses, had_bridge, wants_bridge
+from slinky_operator.bridge.device_claims import allocated, is_allocated, is_of_bridge, nodes_of
+from slinky_operator.bridge.devices import by_node
 from slinky_operator.bridge.features import is_bridged
 from slinky_operator.bridge.nodes.model.hosts import marks_of_change
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS
+from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS, RESOURCECLAIMS, RESOURCESLICES
 from slinky_operator.reconcile.triggers import SlurmByUid, Triggers, cluster_of, is_same, written_by_users
 from slurm_client.models import Node
 from slurm_client.watch import NodeEvent
@@ -28,16 +30,27 @@ class BridgeNodesTriggers:
         The cache of Clusters.
     slurm
         The Slurm of every Cluster.
+    hosts
+        The cache of Kubernetes Nodes.
+    pods
+        The cache of pods that Slurm places; None if the settings let Slurm give no devices to pods.
     """
 
-    def __init__(self, clusters: Store, slurm: SlurmByUid) -> None:
+    def __init__(self, clusters: Store, slurm: SlurmByUid, hosts: Store, pods: Store | None = None) -> None:
         self._clusters = clusters
         self._slurm = slurm
+        self._hosts = hosts
+        self._pods = pods
 
     def table(self) -> Triggers:
         """All handlers, by their source."""
         return Triggers(
-            objects={CLUSTERS: self.cluster, NODES: self.host, NODESETS: self.nodeset},
+            objects={
+                CLUSTERS: self.cluster,
+                NODES: self.host,
+                NODESETS: self.nodeset,
+                **({RESOURCESLICES: self.devices, RESOURCECLAIMS: self.claim} if self._pods is not None else {}),
+            },
             contact=lambda uid: self._with_bridge(cluster_of(self._slurm, uid)),
             node=self.slurm_node,
             node_delay=NODE_EVENT_DELAY,
@@ -58,6 +71,27 @@ class BridgeNodesTriggers:
         for cluster in self._clusters:
             if wants_bridge(cluster) and any(chooses(cluster, one) for one in labels):
                 yield key_of(cluster)
+
+    def devices(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of ResourceSlices: the Clusters that choose their Node."""
+        if is_same(old, new, lambda obj: obj.get("spec")):
+            return
+        yield from self._choosing({name for obj in (old, new) if obj is not None for name in by_node(obj)})
+
+    def claim(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of ResourceClaims of pods that Slurm has not placed: the Clusters that choose the Node of devices."""
+        if is_same(old, new, allocated):
+            return
+        some = [obj for obj in (old, new) if obj is not None and is_allocated(obj)]
+        if self._pods is not None and not any(is_of_bridge(obj, self._pods) for obj in some):
+            yield from self._choosing({name for obj in some for name in nodes_of(obj)})
+
+    def _choosing(self, names: Iterable[str]) -> Iterable[Key]:
+        found: dict[Key, None] = {}
+        for host in (self._hosts.get("", name) for name in names):
+            own = (host["metadata"].get("labels") or {}) if host is not None else {}
+            found |= {key_of(one): None for one in self._clusters if wants_bridge(one) and chooses(one, own)}
+        yield from found
 
     def nodeset(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of NodeSets, whose names are taken: its Cluster, when it comes or goes."""

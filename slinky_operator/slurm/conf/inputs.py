@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.slurm import home_folders, naming, node_features
-from slinky_operator.slurm.bridge_gres import gres_by_resource
+from slinky_operator.slurm.bridge_gres import gres_by_class, gres_by_resource
 from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.containers import ContainerConf
 from slinky_operator.slurm.conf.future_nodes import FutureNodes
@@ -105,7 +105,8 @@ class BridgeConf:
 
 
 def _bridge_conf(bridge: Bridge) -> BridgeConf:
-    return BridgeConf(bridge.name, frozenset(kind.partition(":")[0] for kind in gres_by_resource(bridge).values()))
+    kinds = {*gres_by_resource(bridge).values(), *gres_by_class(bridge).values()}
+    return BridgeConf(bridge.name, frozenset(kind.partition(":")[0] for kind in kinds))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ import httpx
 import pytest
 
 from hack.localkube.paths import PROJECT
-from slinky_operator.bridge.pods import spec as bridge_pods
+from slinky_operator.bridge import caches as bridge_caches
 from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.cluster.parts.accounting import condition as accounting
 from slinky_operator.cluster.parts.accounting import slurmdbd
@@ -296,7 +296,7 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "virtual_pods.ends": projection.shows_end,
     "virtual_pods.shown": virtual_pods._has_shown,
     "bridge_pods.ends": slurmjobs._exit,
-    "bridge_pods.kept": lambda pod: bridge_pods.prune_pod({"metadata": {}, **pod}),
+    "bridge_pods.kept": lambda pod: bridge_caches.prune_pod({"metadata": {}, **pod}),
     "virtual_pods.waits": lambda pod: ServedPod(pod, None).waits_for,
 }
 """What reads the status of a pod, each as a pass calls it."""

@@ -145,16 +145,60 @@ class VirtualNodes(ImageRuntime):
 
 
 class BridgeGres(ApiModel):
-    """A resource of Kubernetes Nodes as a generic resource of Slurm."""
+    """A resource of Kubernetes Nodes as a generic resource of Slurm: an extended resource, or a class of devices."""
 
-    resource: Annotated[str, Text(_LABEL_NAME, at_least=1, at_most=317, by_pattern=True)]
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    "has(self.resource) != has(self.deviceClass)",
+                    "name either an extended resource, or a class of devices (deviceClass)",
+                    field=".resource",
+                ),
+                cel(
+                    "has(self.deviceClass) || !has(self.driver) && !has(self.attributes)",
+                    "driver and attributes are for classes of devices: name deviceClass",
+                    field=".driver",
+                ),
+            ]
+        }
+    )
+
+    resource: Annotated[str, Text(_LABEL_NAME, at_least=1, at_most=317, by_pattern=True)] | None = None
     """Name of the extended resource: nvidia.com/gpu."""
+    device_class: Annotated[str, Text(_LABEL_NAME, at_least=1, at_most=253, by_pattern=True)] | None = None
+    """Name of the DeviceClass that requests of ResourceClaims have: gpu.example.com. Each device of a Node then has a
+    place of its own in Slurm, and a pod gets the devices that Slurm has given to its job. The operator's settings must
+    have bridge_devices. No other item may have this generic resource, nor a resource of Nodes one of its name."""
+    driver: Annotated[str, Text(_LABEL_NAME, at_least=1, at_most=63, by_pattern=True)] | None = None
+    """Driver of the devices of this class, as in ResourceSlices. Default: it is called like the class."""
+    attributes: Annotated[
+        dict[str, Annotated[str, Field(min_length=1, max_length=64)]] | None, Field(min_length=1, max_length=8)
+    ] = None
+    """Attributes that a device must have to be of this class, with their values as texts: type: gpu. They repeat what
+    the DeviceClass selects, which the operator does not evaluate. Default: all devices of the driver are."""
     gres: Annotated[str, Text(_GRES, at_least=1, at_most=64, by_pattern=True)]
     """The generic resource, with its type if it has one: gpu, or gpu:a100."""
 
 
 class Bridge(ApiModel):
     """Kubernetes Nodes as nodes of Slurm, and pods that Slurm places on them. Needs Slurm 26.05.3 or newer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    "!has(self.gres) || self.gres.all(one, !has(one.deviceClass) || self.gres.all(other, "
+                    "(has(other.deviceClass) && other.deviceClass == one.deviceClass) == (other.gres == one.gres)"
+                    " && (has(other.deviceClass) && other.gres.contains(':') == one.gres.contains(':')"
+                    " || other.gres.split(':')[0] != one.gres.split(':')[0])))",
+                    "each deviceClass needs a generic resource of its own; those of one name all have types or none, "
+                    "and no extended resource has this name",
+                    field=".gres",
+                )
+            ]
+        }
+    )
 
     node_labels: Annotated[dict[str, LabelValue], Field(min_length=1, max_length=16)]
     """Nodes with all of these labels become nodes of Slurm, with their own names."""
@@ -168,7 +212,8 @@ class Bridge(ApiModel):
     """Labels of Nodes that become features, so that nodeSelector of a pod can name them: topology.kubernetes.io/zone
     with the value eu-1 is the feature zone.eu-1."""
     gres: Annotated[tuple[BridgeGres, ...], Field(max_length=16)] = ()
-    """Extended resources that Slurm counts. Default: nvidia.com/gpu and amd.com/gpu as gpu, where Nodes have them."""
+    """Extended resources and classes of devices that Slurm counts. Default: nvidia.com/gpu and amd.com/gpu as gpu,
+    where Nodes have them."""
 
 
 class Jobs(ApiModel):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
+from slinky_operator.bridge.devices import NodeDevices
 from slinky_operator.bridge.features import feature_of
 from slinky_operator.kube.node_taints import leaving
 from slinky_operator.kube.objects import Object
@@ -15,6 +16,7 @@ from slinky_operator.reconcile.writes.children import quantity
 CORDONED: Final = "the Kubernetes Node is cordoned"
 NOT_READY: Final = "the Kubernetes Node is not Ready"
 LEAVING: Final = "the Kubernetes Node is being taken away by an autoscaler"
+_NO_DEVICES: Final = NodeDevices()
 DELETING: Final = "the Kubernetes Node is being deleted"
 
 
@@ -30,9 +32,16 @@ class Host:
     """By resource, in bytes and units."""
     trouble: str = ""
     """Why no pod is to come; empty if some may."""
+    devices: NodeDevices = _NO_DEVICES
+    """Those that ResourceClaims may ask for."""
 
 
-def host_of(obj: Object, feature_labels: Collection[str], resources: Collection[str]) -> Host:
+def host_of(
+    obj: Object,
+    feature_labels: Collection[str],
+    resources: Collection[str],
+    devices: NodeDevices = _NO_DEVICES,
+) -> Host:
     """Read a Node, complete or pruned.
 
     Parameters
@@ -41,6 +50,8 @@ def host_of(obj: Object, feature_labels: Collection[str], resources: Collection[
         Labels that are to be features.
     resources
         Extended resources that count.
+    devices
+        Devices that ResourceClaims may ask for.
     """
     metadata, status = obj["metadata"], obj.get("status") or {}
     own = metadata.get("labels") or {}
@@ -52,7 +63,8 @@ def host_of(obj: Object, feature_labels: Collection[str], resources: Collection[
         uid=str(metadata.get("uid") or ""),
         features=tuple(sorted(words)),
         allocatable={key: amount for key, amount in amounts.items() if amount is not None},
-        trouble=_trouble(obj),
+        trouble=_trouble(obj) or devices.problem,
+        devices=devices,
     )
 
 

@@ -8,11 +8,12 @@ reason; one whose Kubernetes Node is cordoned, not Ready or gone takes no new jo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, TypeAlias
 
 from slinky_api.conditions import Reason
+from slinky_operator.bridge.devices import mark_of_word, word_of
 from slinky_operator.bridge.features import is_ours
 from slinky_operator.bridge.nodes.model.hosts import Host
 from slinky_operator.bridge.nodes.model.node_line import is_name
@@ -39,6 +40,7 @@ SILENT_S: Final = 180.0
 """Seconds after which a node that does not respond is made again; Slurm itself needs one minute at most."""
 
 GONE: Final = "its Kubernetes Node is gone, or not chosen any more"
+OTHER_DEVICES: Final = "the machine has other devices than Slurm's record"
 TOO_LARGE: Final = "the machine has less than Slurm's record"
 
 
@@ -169,32 +171,40 @@ class _Decisions:
         else:
             self._pending += 1
             if size is not None and size.wanted is not None and host.name not in self._snapshot.awaited:
-                key = size.wanted, self._words(host)
+                key = size.wanted, self._words(host, size.wanted.devices)
                 self._create.setdefault(key, []).append(host.name)
 
     def _standing(self, host: Host, node: Node, size: HostSize | None) -> None:
-        words = self._words(host)
+        # What its devices are belongs to the node as it was made: it gets another word with other devices only.
+        words = self._words(host, word_of(node.features))
         if set(words) != set(node.features):
             self._features.setdefault(words, []).append(host.name)
         there = size_in_slurm(node)
         too_large = size is not None and (size.most is None or not there.fits_into(size.most))
         unread = size is None and node.reason == f"{DRAINED}{TOO_LARGE}"
-        self._drains(node, host.trouble or (TOO_LARGE if too_large or unread else ""))
+        others = OTHER_DEVICES if self._has_other_devices(host, there) else ""
+        self._drains(node, host.trouble or others or (TOO_LARGE if too_large or unread else ""))
         if size is not None and size.wanted is None and not is_busy(node):
             self._small.append(host.name)
         if is_others_drain(node):
             return
-        if size is not None and size.wanted is not None and size.wanted != there:
+        if size is not None and size.wanted is not None and size.wanted != there and not host.devices.problem:
             self._other_size(node, size.wanted)
         elif node.is_not_responding:
             self._again = True
             if self._snapshot.silent_for.get(node.name, 0.0) >= SILENT_S and not is_busy(node):
                 self._delete.append(node.name)
 
+    def _has_other_devices(self, host: Host, there: Size) -> bool:
+        """Whether a number of a device may mean another one than Slurm's record was made of."""
+        has_devices = any(kind in self._snapshot.device_kinds for kind, _ in there.gres)
+        return has_devices and mark_of_word(there.devices) != host.devices.mark
+
     def _other_size(self, node: Node, wanted: Size) -> None:
         """A node gets its new size when it is idle: it is deleted, and the next pass makes it."""
-        if self._snapshot.tried.get(node.name) == wanted:
-            # Slurm shows something else than it was given: to repeat that would never end.
+        there = replace(size_in_slurm(node), devices=wanted.devices)
+        if self._snapshot.tried.get(node.name) == wanted and there != wanted:
+            # Slurm shows something else than it was given: to repeat that would never end. Features others may take.
             self._ignored.append(f"{node.name} ({size_in_slurm(node).shown} in place of {wanted.shown})")
             return
         self._again = True
@@ -225,8 +235,8 @@ class _Decisions:
             # One drained by an earlier pass: no job can have come since.
             self._delete.append(node.name)
 
-    def _words(self, host: Host) -> tuple[str, ...]:
-        return (self._snapshot.name, *host.features, self._snapshot.mark)
+    def _words(self, host: Host, devices: str) -> tuple[str, ...]:
+        return (self._snapshot.name, *host.features, self._snapshot.mark, *([devices] if devices else []))
 
     def made(self) -> Plan:
         """All of it."""

@@ -9,13 +9,14 @@ Node cannot have at all any more, by its allocatable, is another matter: then it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from functools import lru_cache
 from typing import Any, Final
 
 from slinky_api import labels
+from slinky_operator.bridge.devices import NodeDevices, Place, word_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import quantity
 from slurm_client.models import Node
@@ -51,6 +52,8 @@ class Size:
     memory_mib: int
     gres: tuple[tuple[str, int], ...] = ()
     """Kinds, with their type if they have one, and how many: sorted."""
+    devices: str = ""
+    """The feature that says which devices these are, of those that ResourceClaims may ask for."""
 
     def fits_into(self, other: Size) -> bool:
         """Whether another size has all of this one."""
@@ -66,7 +69,13 @@ class Size:
         )
 
 
-def size_of(allocatable: Requests, requests: Requests, kinds: Mapping[str, str]) -> Size | None:
+def size_of(
+    allocatable: Requests,
+    requests: Requests,
+    kinds: Mapping[str, str],
+    devices: NodeDevices | None = None,
+    left_out: Collection[Place] = (),
+) -> Size | None:
     """What is left of a Node; None if Slurm has no use for so little.
 
     Parameters
@@ -77,6 +86,10 @@ def size_of(allocatable: Requests, requests: Requests, kinds: Mapping[str, str])
         What others have of it.
     kinds
         Extended resources, with the generic resource that each is.
+    devices
+        Devices that ResourceClaims may ask for.
+    left_out
+        Those of them that Slurm does not give away.
     """
     left = {key: amount - requests.get(key, _NONE) for key, amount in allocatable.items()}
     cpus = min(_whole(left.get("cpu", _NONE)), MOST_CPUS)
@@ -88,13 +101,18 @@ def size_of(allocatable: Requests, requests: Requests, kinds: Mapping[str, str])
         count = _whole(left.get(resource, _NONE))
         if count > 0:
             found[kind] = min(found.get(kind, 0) + count, MOST_GRES)
-    return Size(cpus, memory, tuple(sorted(found.items())))
+    word = ""
+    if devices is not None:
+        found |= devices.counts(left_out)
+        word = devices.word(left_out)
+    return Size(cpus, memory, tuple(sorted(found.items())), word)
 
 
 def size_in_slurm(node: Node) -> Size:
     """What Slurm shows of a node."""
     read = _size if len(node.gres) <= LONGEST_GRES else _size.__wrapped__
-    return read(node.cpus, node.real_memory_mib, node.gres)
+    size, word = read(node.cpus, node.real_memory_mib, node.gres), word_of(node.features)
+    return replace(size, devices=word) if word else size
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -41,6 +41,8 @@ class Snapshot:
     """Where slurmctld listens."""
     why: str = ""
     """Why nodes that have no host are to go, where it is not that the host is gone."""
+    device_kinds: frozenset[str] = frozenset()
+    """Generic resources that are devices of ResourceClaims: a node has them with the feature that says which."""
     problems: tuple[Problem, ...] = ()
     """What keeps new nodes from being made."""
     tried: Mapping[str, Size] = field(default_factory=dict)

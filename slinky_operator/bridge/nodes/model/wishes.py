@@ -10,6 +10,8 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster.jobs import Bridge
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.bridge.clusters import is_allowed
+from slinky_operator.bridge.devices import DeviceClass, classes_of
+from slinky_operator.reconcile.text import named
 from slinky_operator.slurm.bridge_gres import gres_by_resource
 from slinky_operator.slurm.releases import Release
 
@@ -29,11 +31,13 @@ class Wanted:
     feature_labels: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Extended resources, with the generic resource that each is."""
+    classes: tuple[DeviceClass, ...] = ()
+    """Classes of devices that are generic resources."""
 
 
 def wanted_of(bridge: Bridge) -> Wanted:
     """What the spec wants."""
-    return Wanted(bridge.name, bridge.node_labels, bridge.feature_labels, gres_by_resource(bridge))
+    return Wanted(bridge.name, bridge.node_labels, bridge.feature_labels, gres_by_resource(bridge), classes_of(bridge))
 
 
 def refusal_of(cluster: Cluster, allowed: Collection[str]) -> Problem | None:
@@ -73,6 +77,23 @@ def problems_of_name(name: str, nodesets: Collection[str]) -> Iterable[Problem]:
                 "node is made; give one of them another name"
             ),
         )
+
+
+def problems_of_classes(wanted: Wanted, *, reads_devices: bool) -> Iterable[Problem]:
+    """What keeps Slurm from giving devices away that ResourceClaims ask for; nodes are made without them.
+
+    Parameters
+    ----------
+    reads_devices
+        Whether the operator watches ResourceSlices and ResourceClaims.
+    """
+    if wanted.classes and not reads_devices:
+        classes = named([one.name for one in wanted.classes])
+        text = (
+            f"spec.jobs.bridge.gres: the operator's settings do not let Slurm give away devices of {classes}: "
+            "set bridge.devices of its chart, and devices of the chart slurm-bridge"
+        )
+        yield Reason.DEVICES_NOT_ALLOWED, text
 
 
 def refusal_of_release(text: str) -> Problem | None:

@@ -8,14 +8,32 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from slinky_operator.bridge.caches import (
+    INDEXES_OF_CLAIMS,
+    INDEXES_OF_SLICES,
+    keep_claim,
+    keep_slice,
+    pods_cache,
+    prune_pod,
+)
 from slinky_operator.bridge.features import mark_of
 from slinky_operator.bridge.nodes.controller import BridgeNodesReconciler
+from slinky_operator.bridge.nodes.host_devices import HostDevices
 from slinky_operator.bridge.nodes.model.hosts import host_of
 from slinky_operator.bridge.nodes.observation import Observation
 from slinky_operator.bridge.nodes.pod_requests import PodRequests
 from slinky_operator.bridge.nodes.triggers import BridgeNodesTriggers
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, NODES, NODESETS, PODS
+from slinky_operator.kube.resources import (
+    BRIDGE_PODS,
+    CLUSTERS,
+    NAMESPACES,
+    NODES,
+    NODESETS,
+    PODS,
+    RESOURCECLAIMS,
+    RESOURCESLICES,
+)
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, prune_bridged_node
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.runtime.controller import Result
@@ -215,7 +233,13 @@ class Slurm:
 class World:
     """The controller, with a clock that tests set."""
 
-    def __init__(self, *hosts: Object, about: Object | None = None, allowed: Sequence[str] = ("*",)) -> None:
+    def __init__(
+        self,
+        *hosts: Object,
+        about: Object | None = None,
+        allowed: Sequence[str] = ("*",),
+        reads_devices: bool = True,
+    ) -> None:
         self.kube, self.slurm, self.seconds = MemoryKube(), Slurm(), 0.0
         self.told: list[str] = []
         clusters = self.kube.cache(CLUSTERS)
@@ -226,8 +250,12 @@ class World:
         for one in hosts:
             self.kube.put(NODES, one)
         self._caches, self._allowed = (clusters, nodesets, nodes), allowed
+        slices = self.kube.cache(RESOURCESLICES, INDEXES_OF_SLICES, keep_slice)
+        claims = self.kube.cache(RESOURCECLAIMS, INDEXES_OF_CLAIMS, keep_claim)
+        pods = self.kube.cache(BRIDGE_PODS, pods_cache({}).indexers, prune_pod)
+        self._devices = HostDevices(slices, claims, pods) if reads_devices else None
         self.restart()
-        self.triggers = BridgeNodesTriggers(clusters, self.slurm).table()
+        self.triggers = BridgeNodesTriggers(clusters, self.slurm, nodes, pods).table()
 
     def restart(self) -> None:
         """Another operator, which remembers nothing."""
@@ -238,7 +266,7 @@ class World:
             self,
             ClusterReader(clusters),
             nodesets,
-            Observation(nodes, self.requests),
+            Observation(nodes, self.requests, self._devices),
             self.slurm,
             self._allowed,
             clock=self.clock,

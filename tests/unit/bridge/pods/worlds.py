@@ -15,11 +15,11 @@ from typing import Any, Final, cast
 from typing_extensions import override
 
 from slinky_api import labels
+from slinky_operator.bridge.caches import prune_pod
 from slinky_operator.bridge.pods.clusters import BridgeClusters
 from slinky_operator.bridge.pods.controller import GroupReconciler
 from slinky_operator.bridge.pods.model.membership import INDEX
 from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, INDEXES_OF_PODS, Observer, Singles
-from slinky_operator.bridge.pods.spec import prune_pod
 from slinky_operator.bridge.pods.triggers import GroupTriggers
 from slinky_operator.jobs.quantities import number_of
 from slinky_operator.kube import errors

@@ -11,6 +11,7 @@ __all__ = [
     "ANNOTATION_AUTOSCALED",
     "ANNOTATION_BRIDGE_CLUSTER",
     "ANNOTATION_BRIDGE_DEADLINE",
+    "ANNOTATION_BRIDGE_DEVICES",
     "ANNOTATION_BRIDGE_MEMBERS",
     "ANNOTATION_BRIDGE_RANKS",
     "ANNOTATION_BRIDGE_SLOT",
@@ -201,6 +202,10 @@ ANNOTATION_BRIDGE_SLURMJOB: Final = BRIDGE_PREFIX + "slurmjob"
 
 ANNOTATION_BRIDGE_SLOT: Final = BRIDGE_PREFIX + "slot"
 """On pods that Slurm has placed: which task of the job the pod is, from 0. Written with the removal of the gate."""
+
+ANNOTATION_BRIDGE_DEVICES: Final = BRIDGE_PREFIX + "devices"
+"""On pods that Slurm has placed: the devices of their ResourceClaims, as ``<claim>=<device>,<device>; ...``. Written
+with the removal of the gate."""
 
 ANNOTATION_BRIDGE_DEADLINE: Final = BRIDGE_PREFIX + "deadline"
 """On pods that Slurm has placed: RFC 3339, when their job reaches its time limit."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_operator.bridge.devices import Place
+from slinky_operator.bridge.devices import DeviceKey
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 
@@ -21,7 +21,7 @@ OF_CLAIM: Final = "of claim"
 """Index of the cache of pods that Slurm places over `<namespace>/<claim>`."""
 
 
-def allocated(claim: Object) -> tuple[Place, ...]:
+def allocated(claim: Object) -> tuple[DeviceKey, ...]:
     """The devices that a claim has; those of administrators, who look only, do not count."""
     return tuple(
         (str(one.get("driver")), str(one.get("pool")), str(one.get("device")))
@@ -82,13 +82,13 @@ def is_of_bridge(claim: Object, pods: Store) -> bool:
     return any(is_bridged(pod) for pod in pods.find(OF_CLAIM, f"{metadata.get('namespace')}/{metadata['name']}"))
 
 
-def holders(pools: Iterable[tuple[str, str]], claims: Store) -> dict[Place, Object]:
-    """Which claim has which device of some pools, by driver and name."""
-    found: dict[Place, Object] = {}
+def holders(pools: Iterable[tuple[str, str]], claims: Store) -> dict[DeviceKey, list[Object]]:
+    """Which claims have which device of some pools, by driver and name: nothing keeps two from having one."""
+    found: dict[DeviceKey, list[Object]] = {}
     for driver, pool in pools:
         for claim in claims.find(OF_POOL, f"{driver}/{pool}"):
             for place in allocated(claim):
-                found[place] = claim
+                found.setdefault(place, []).append(claim)
     return found
 
 

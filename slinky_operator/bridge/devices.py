@@ -41,7 +41,7 @@ _SPECIAL: Final = (
 )
 """Fields of devices that Slurm cannot count one by one: parts of others, shared ones, and those of several Nodes."""
 
-Place = tuple[str, str, str]
+DeviceKey = tuple[str, str, str]
 """Driver, pool and name of a device, which nothing else has."""
 
 
@@ -67,7 +67,7 @@ class Device:
     name: str
 
     @property
-    def place(self) -> Place:
+    def key(self) -> DeviceKey:
         """What it is called in allocations."""
         return self.driver, self.pool, self.name
 
@@ -87,19 +87,19 @@ class NodeDevices:
     def of(cls, devices: Iterable[Device]) -> Self:
         """Put devices in order."""
         order = tuple(sorted(devices, key=_in_order)[:MOST])
-        lines = "\n".join("/".join((one.kind, *one.place)) for one in order)
+        lines = "\n".join("/".join((one.kind, *one.key)) for one in order)
         return cls(order, hashlib.sha256(lines.encode()).hexdigest()[:12] if order else "")
 
-    def word(self, left_out: Collection[Place] = ()) -> str:
+    def word(self, left_out: Collection[DeviceKey] = ()) -> str:
         """The feature of a node of Slurm with these devices but some; empty if none is left."""
-        bits = sum(1 << at for at, one in enumerate(self.order) if one.place not in left_out)
+        bits = sum(1 << at for at, one in enumerate(self.order) if one.key not in left_out)
         return f"{DEVICES_PREFIX}{self.mark}.{bits:x}" if bits else ""
 
-    def counts(self, left_out: Collection[Place] = ()) -> dict[str, int]:
+    def counts(self, left_out: Collection[DeviceKey] = ()) -> dict[str, int]:
         """How many of each generic resource, but for some."""
         found: dict[str, int] = {}
         for one in self.order:
-            if one.place not in left_out:
+            if one.key not in left_out:
                 found[one.kind] = found.get(one.kind, 0) + 1
         return found
 
@@ -156,7 +156,7 @@ def devices_of(slices: Iterable[Object], classes: Sequence[DeviceClass]) -> Node
         spec = obj.get("spec") or {}
         if spec.get("driver") in drivers:
             pools.setdefault((spec["driver"], str((spec.get("pool") or {}).get("name"))), []).append(spec)
-    found: dict[Place, Device] = {}
+    found: dict[DeviceKey, Device] = {}
     for (driver, pool), specs in pools.items():
         newest = max(_number(spec, "generation") for spec in specs)
         current = [spec for spec in specs if _number(spec, "generation") == newest]

@@ -275,11 +275,13 @@ def wish_for_nodes() -> None:
 
 def wish_for_a_bridge() -> None:
     """Look at what a Cluster wants of Kubernetes Nodes."""
-    bridge = {"nodeLabels": {"slurm": "yes"}, "gres": [{"resource": "example.com/fpga", "gres": "fpga"}]}
+    gpus = {"deviceClass": "gpus", "driver": "gpu.example.com", "attributes": {"type": "gpu"}, "gres": "gpu"}
+    bridge = {"nodeLabels": {"slurm": "yes"}, "gres": [{"resource": "example.com/fpga", "gres": "fpga"}, gpus]}
     cluster = Cluster.parse(cluster_object({"jobs": {"bridge": bridge}}))
     assert cluster.spec.jobs.bridge is not None
     wanted = bridge_wishes.wanted_of(cluster.spec.jobs.bridge)
     assert (wanted.name, wanted.kinds) == ("bridge", {"example.com/fpga": "fpga"})
+    assert [(one.driver, one.attributes) for one in wanted.classes] == [("gpu.example.com", {"type": "gpu"})]
 
 
 def run_a_pod() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slinky_operator.bridge.caches import OF_NODE
 from slinky_operator.bridge.device_claims import holders, is_of_bridge
-from slinky_operator.bridge.devices import DeviceClass, NodeDevices, Place, devices_of
+from slinky_operator.bridge.devices import DeviceClass, DeviceKey, NodeDevices, devices_of
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 
@@ -33,10 +33,14 @@ class HostDevices:
         """The devices that Slurm may give away."""
         return devices_of(slices, classes)
 
-    def foreign(self, devices: NodeDevices) -> frozenset[Place]:
+    def foreign(self, devices: NodeDevices) -> frozenset[DeviceKey]:
         """Those of some devices that a claim has which is not of the bridge."""
         if not devices.order:
             return frozenset()
-        own = {one.place for one in devices.order}
+        own = {one.key for one in devices.order}
         held = holders({(one.driver, one.pool) for one in devices.order}, self._claims)
-        return frozenset(place for place, claim in held.items() if place in own and not is_of_bridge(claim, self._pods))
+        return frozenset(
+            place
+            for place, claims in held.items()
+            if place in own and not all(is_of_bridge(claim, self._pods) for claim in claims)
+        )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from slinky_operator.bridge.devices import Place
+from slinky_operator.bridge.devices import DeviceKey
 from slinky_operator.bridge.features import is_ours
 from slinky_operator.bridge.nodes.configuration import Client as AskedClient
 from slinky_operator.bridge.nodes.configuration import KnownConfiguration
@@ -28,7 +28,7 @@ AWAITED_S: Final = 30.0
 """Seconds for which a node that was made is not missed in Slurm's list."""
 
 
-_NOTHING: Final[frozenset[Place]] = frozenset()
+_NOTHING: Final[frozenset[DeviceKey]] = frozenset()
 
 
 class Client(AskedClient, Protocol):
@@ -116,7 +116,7 @@ class Memory:
     """What hosts and sizes were made for."""
     hosts: dict[str, tuple[Object, list[Object], Host]] = field(default_factory=dict)
     """By name: a Kubernetes Node and its ResourceSlices as they are in the cache, and what was read of them."""
-    sizes: dict[str, tuple[Host, Requests, frozenset[Place], HostSize]] = field(default_factory=dict)
+    sizes: dict[str, tuple[Host, Requests, frozenset[DeviceKey], HostSize]] = field(default_factory=dict)
     """By name: the size of a host, and what it was made of."""
     tried: dict[str, Size] = field(default_factory=dict)
     """Sizes of nodes that this process has made."""
@@ -270,7 +270,7 @@ class Observation:
             if self._devices is not None and host.devices.order:
                 foreign = self._devices.foreign(host.devices)
             if known is None or known[0] is not host or known[1] is not read or known[2] != foreign:
-                never = {one.place for one in host.devices.order if one.kind in unknown}
+                never = {one.key for one in host.devices.order if one.kind in unknown}
                 most = size_of(host.allocatable, {}, kinds, host.devices, never)
                 left = size_of(host.allocatable, read, kinds, host.devices, never | foreign)
                 known = host, read, foreign, HostSize(left, most)

@@ -5,6 +5,8 @@ module             concern
 =================  ==================================================================
 `model`            rules: from what a pass knows to what it does
 `owners`           the objects that hold groups together, read one by one
+`device_reader`    ResourceClaims of pods, and devices of the nodes of their jobs
+`claim_writes`     writes devices into ResourceClaims
 `clusters`         which Cluster places a group
 `observation`      from caches to the snapshot
 `controller`       one pass

@@ -17,7 +17,9 @@ from typing_extensions import override
 
 from slinky_api import labels
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
+from slinky_operator.bridge.pods import claim_writes
 from slinky_operator.bridge.pods.model import lift, slurmjobs
+from slinky_operator.bridge.pods.model.devices import Allocate
 from slinky_operator.bridge.pods.model.membership import GroupKey, single
 from slinky_operator.bridge.pods.model.plan import plan
 from slinky_operator.bridge.pods.model.snapshot import GroupJob, Snapshot
@@ -187,9 +189,12 @@ class GroupReconciler(Reconciler):
                 case _:
                     pass
         lifts = [step for step in planned.steps if isinstance(step, Lift)]
-        if lifts and not await self._still_runs(lifts[0].job):
+        writes = [step for step in planned.steps if isinstance(step, Allocate)]
+        jobs = [*(step.job for step in lifts), *(step.job for step in writes if step.job is not None)]
+        if jobs and not await self._still_runs(jobs[0]):
             return OVERTAKEN_S
         calls = [self._lift(step) for step in lifts]
+        calls += [claim_writes.write(self._kube, step) for step in writes]
         calls += [self._show(step) for step in planned.steps if isinstance(step, Tell)]
         _raise_first(await gather_limited(calls))
         return again
@@ -249,7 +254,7 @@ class GroupReconciler(Reconciler):
         _ = await self._kube.merge_patch(
             BRIDGE_PODS,
             step.member.name,
-            lift.lifted(step.member.obj, step.job, step.slot, step.node),
+            lift.lifted(step.member.obj, step.job, step.slot, step.node, step.given.shown),
             metadata["namespace"],
             uid=metadata["uid"],
             resource_version=metadata["resourceVersion"],

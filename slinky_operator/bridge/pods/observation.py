@@ -10,15 +10,18 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from slinky_api import labels
+from slinky_api.v1alpha1.cluster.jobs import Bridge
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.bridge.pods.clusters import BridgeClusters
+from slinky_operator.bridge.pods.device_reader import DeviceReader
 from slinky_operator.bridge.pods.model import membership, slurmjobs
 from slinky_operator.bridge.pods.model.group_owners import Owner
 from slinky_operator.bridge.pods.model.membership import GroupKey, GroupKind
 from slinky_operator.bridge.pods.model.plan import needs_owner, needs_place
 from slinky_operator.bridge.pods.model.slurmjobs import OF_GROUP
 from slinky_operator.bridge.pods.model.snapshot import Away, GroupJob, Member, Snapshot
+from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending, DeviceRequest
 from slinky_operator.bridge.pods.model.translation.largest import different, too_large
 from slinky_operator.bridge.pods.model.translation.request import Request, request_of
 from slinky_operator.bridge.pods.owners import Owners
@@ -141,6 +144,8 @@ class Observer:
         The wall clock, and monotonic seconds.
     slurm
         The Slurm of every Cluster, whose nodes say how large a pod may be; None if nobody knows.
+    devices
+        ResourceClaims and devices; None if the settings let Slurm give none to pods.
     """
 
     def __init__(
@@ -154,8 +159,10 @@ class Observer:
         now: Callable[[], datetime],
         clock: Callable[[], float],
         slurm: SlurmByUid | None = None,
+        devices: DeviceReader | None = None,
     ) -> None:
         self._kube = kube
+        self._devices = devices
         self._pods = pods
         self._jobs = jobs
         self._clusters = clusters
@@ -193,7 +200,7 @@ class Observer:
             return apart
         lost, foreign, found = await self._elsewhere(namespace, key, jobs, pods)
         jobs = sorted([*jobs, *found], key=lambda one: one.attempt)
-        members = tuple(Member(pod, membership.rank_of(pod, key.kind)) for pod in pods)
+        members = tuple(Member(pod, membership.rank_of(pod, key.kind), claims=self._claims(pod)) for pod in pods)
         snapshot = Snapshot(key, namespace, self._now(), members, tuple(jobs), lost, foreign)
         snapshot = replace(snapshot, empty_s=self._empty_s(snapshot))
         if needs_owner(snapshot):
@@ -303,11 +310,12 @@ class Observer:
             if number % _TURN == _TURN - 1:
                 await asyncio.sleep(0)
             if member.waits:
-                member = replace(member, request=self._request(member.obj, snapshot.key.kind, cluster, owner))  # noqa: PLW2901
+                member = replace(member, request=self._request(member, snapshot.key.kind, cluster, owner))  # noqa: PLW2901
             members.append(member)
         user = next((one.request.user for one in members if isinstance(one.request, Request)), None)
         place = await self._clusters.granted(cluster, snapshot.namespace, user)
-        return replace(snapshot, place=place, members=tuple(members))
+        snapshot = replace(snapshot, place=place, members=tuple(members))
+        return await self._devices.read(snapshot, cluster) if self._devices is not None else snapshot
 
     async def _measured(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with what no node has of what its job asks for, where Slurm says that it fits nowhere."""
@@ -326,17 +334,29 @@ class Observer:
             self._sizes[cluster.uid] = known
         return replace(snapshot, too_large=too_large(job.parts, known[1]))
 
-    def _request(self, pod: Object, kind: GroupKind, cluster: Cluster, owner: Owner | None) -> Request | InvalidJob:
-        uid, bridge = str(pod["metadata"]["uid"]), cluster.spec.jobs.bridge
+    def _claims(self, pod: Object) -> Mapping[str, Object]:
+        """ResourceClaims of a pod that waits."""
+        if self._devices is None or not membership.is_gated(pod):
+            return {}
+        return self._devices.claims_of(pod)
+
+    def _request(
+        self, member: Member, kind: GroupKind, cluster: Cluster, owner: Owner | None
+    ) -> Request | InvalidJob | ClaimsPending:
+        pod, uid, bridge = member.obj, member.uid, cluster.spec.jobs.bridge
         assert bridge is not None  # noqa: S101 - for the type checker
         annotations = owner.annotations if owner is not None else {}
         deadline = owner.deadline_s if owner is not None else None
-        about = (bridge, dict(annotations), deadline)
+        asked = {name: claim.get("spec") for name, claim in member.claims.items()}
+        about = (bridge, dict(annotations), deadline, asked)
         known = self._requests.get(uid)
         if known is not None and known[0] is pod and known[1] == about:
             return known[2]
         try:
-            found: Request | InvalidJob = request_of(pod, kind, bridge, annotations, deadline)
+            devices = self._device_requests(member, bridge)
+            if isinstance(devices, ClaimsPending):
+                return devices
+            found: Request | InvalidJob = request_of(pod, kind, bridge, annotations, deadline, devices)
         except InvalidJob as error:
             found = error
         self._requests[uid] = pod, about, found
@@ -344,6 +364,14 @@ class Observer:
         while len(self._requests) > _REMEMBERED:
             _ = self._requests.popitem(last=False)
         return found
+
+    def _device_requests(self, member: Member, bridge: Bridge) -> tuple[DeviceRequest, ...] | ClaimsPending:
+        if not member.obj["spec"].get("resourceClaims"):
+            return ()
+        if self._devices is None:
+            reason = "the operator's settings let Slurm give no devices to pods (bridge.devices of its chart)"
+            raise InvalidJob("spec.resourceClaims", reason)
+        return self._devices.requests_of(member.obj, member.claims, bridge)
 
 
 def _group_job(key: GroupKey, obj: Object) -> GroupJob | None:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from slinky_operator.bridge.caches import pods_cache
+from slinky_operator.bridge.caches import device_caches, pods_cache
 from slinky_operator.bridge.pods.clusters import BridgeClusters
 from slinky_operator.bridge.pods.controller import GroupReconciler
+from slinky_operator.bridge.pods.device_reader import DeviceReader
 from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, INDEXES_OF_PODS, Observer, Singles
 from slinky_operator.bridge.pods.triggers import GroupTriggers
-from slinky_operator.kube.resources import BRIDGE_PODS, CLUSTERS, SLURMJOBS
+from slinky_operator.kube.resources import BRIDGE_PODS, CLUSTERS, RESOURCECLAIMS, RESOURCESLICES, SLURMJOBS
 from slinky_operator.reconcile.cached.caches import CacheSpec
 from slinky_operator.reconcile.cached.scripts import prune_job
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
@@ -22,11 +23,12 @@ PODS_CACHE: Final = pods_cache(INDEXES_OF_PODS)
 """The cache of pods that Slurm places."""
 
 
-def _caches(_: Settings) -> Sequence[CacheSpec]:
+def _caches(settings: Settings) -> Sequence[CacheSpec]:
     return [
         CacheSpec(CLUSTERS, mirrored=True),
         CacheSpec(SLURMJOBS, INDEXES_OF_JOBS, prune=prune_job, mirrored=True),
         PODS_CACHE,
+        *device_caches(settings),
     ]
 
 
@@ -34,6 +36,10 @@ def _build(services: Services) -> Built:
     store = services.caches.store
     pods, jobs, singles = store(BRIDGE_PODS), store(SLURMJOBS), Singles()
     clusters = BridgeClusters(services.kube, services.clusters, services.settings.bridge_clusters, time.monotonic)
+    devices = None
+    if services.settings.bridge_devices:
+        slices, claims = store(RESOURCESLICES), store(RESOURCECLAIMS)
+        devices = DeviceReader(services.kube, slices, claims, pods, services.slurm, time.monotonic)
     observer = Observer(
         services.kube,
         pods,
@@ -43,11 +49,13 @@ def _build(services: Services) -> Built:
         now=lambda: datetime.now(UTC),
         clock=time.monotonic,
         slurm=services.slurm,
+        devices=devices,
     )
     reconciler = GroupReconciler(services.kube, services.recorder, pods, jobs, observer)
-    return Built(
-        reconciler, GroupTriggers(pods, jobs, singles).table(reconciler.subscribe, seen=reconciler.expectations.observe)
+    triggers = GroupTriggers(pods, jobs, singles).table(
+        reconciler.subscribe, seen=reconciler.expectations.observe, reads_claims=devices is not None
     )
+    return Built(reconciler, triggers)
 
 
 SPEC: Final = ControllerSpec(

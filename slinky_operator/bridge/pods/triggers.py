@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from slinky_operator.bridge.clusters import wants_bridge
+from slinky_operator.bridge.device_claims import OF_CLAIM
 from slinky_operator.bridge.pods.model import membership, slurmjobs
 from slinky_operator.bridge.pods.model.membership import GroupKey
 from slinky_operator.bridge.pods.observation import Singles
 from slinky_operator.kube.cache.informer import Handler
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import BRIDGE_PODS, CLUSTERS, SLURMJOBS
+from slinky_operator.kube.resources import BRIDGE_PODS, CLUSTERS, RESOURCECLAIMS, SLURMJOBS
 from slinky_operator.reconcile.triggers import Subscribe, Triggers, is_same, written_by_users
 
 
@@ -32,7 +33,7 @@ class GroupTriggers:
         self._jobs = jobs
         self._singles = singles
 
-    def table(self, *others: Subscribe, seen: Handler) -> Triggers:
+    def table(self, *others: Subscribe, seen: Handler, reads_claims: bool = False) -> Triggers:
         """All handlers, by their source.
 
         Parameters
@@ -41,9 +42,16 @@ class GroupTriggers:
             Other sources of keys.
         seen
             What must see SlurmJobs first: own writes.
+        reads_claims
+            Whether ResourceClaims are watched.
         """
         return Triggers(
-            objects={BRIDGE_PODS: self.pod, SLURMJOBS: self.job, CLUSTERS: self.cluster},
+            objects={
+                BRIDGE_PODS: self.pod,
+                SLURMJOBS: self.job,
+                CLUSTERS: self.cluster,
+                **({RESOURCECLAIMS: self.claim} if reads_claims else {}),
+            },
             observers={SLURMJOBS: seen},
             others=others,
         )
@@ -75,6 +83,18 @@ class GroupTriggers:
                 found[str(obj["metadata"].get("namespace") or ""), str(group)] = None
         yield from found
 
+    def claim(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of ResourceClaims: groups of pods that wait and name it."""
+        if is_same(old, new, _of_claim):
+            return
+        found: dict[Key, None] = {}
+        for obj in (old, new):
+            about = obj["metadata"] if obj is not None else {}
+            for pod in self._pods.find(OF_CLAIM, f"{about.get('namespace')}/{about.get('name')}"):
+                if membership.is_gated(pod):
+                    found[str(about.get("namespace") or ""), str(self._singles.group_of(pod))] = None
+        yield from found
+
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Clusters: groups that wait, wherever they are."""
         if is_same(old, new, written_by_users) or not any(wants_bridge(obj) for obj in (old, new) if obj is not None):
@@ -90,7 +110,13 @@ def _state(pod: Object) -> tuple[Any, ...]:
     metadata = pod["metadata"]
     about = (metadata.get(one) for one in ("uid", "labels", "annotations", "ownerReferences", "deletionTimestamp"))
     status = pod.get("status") or {}
-    return (*about, membership.gates_of(pod), status.get("phase"), status.get("conditions"))
+    claims = status.get("resourceClaimStatuses")
+    return (*about, membership.gates_of(pod), status.get("phase"), status.get("conditions"), claims)
+
+
+def _of_claim(claim: Object) -> tuple[Any, ...]:
+    metadata, status = claim["metadata"], claim.get("status") or {}
+    return metadata.get("uid"), metadata.get("deletionTimestamp"), status.get("allocation"), status.get("reservedFor")
 
 
 def _of_interest(job: Object) -> tuple[Any, ...]:

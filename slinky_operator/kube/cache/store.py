@@ -260,6 +260,11 @@ class Store:
         """How many objects of a namespace exist of which the store has nothing, not even a stub."""
         return self._missing.get(namespace, 0)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every object is here: nothing was left out for want of room."""
+        return not self._missing
+
     def is_left_out(self, key: Key) -> bool:
         """Whether an object exists for which there was no room."""
         return key in self._left_out

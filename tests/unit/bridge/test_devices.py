@@ -110,7 +110,7 @@ def test_a_word_says_which_device_a_number_is_until_the_order_is_another() -> No
     for wrong in ("", "slurm-devices.", f"{word}.1", word.upper(), "slurm-devices.x.1"):
         assert found.numbered(wrong, "gpu") is None
         assert mark_of_word(wrong) == ""
-    assert found.word({one.place for one in found.order}) == ""
+    assert found.word({one.key for one in found.order}) == ""
 
 
 def test_the_words_of_the_most_devices_fit_into_a_feature() -> None:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_operator.bridge.devices import NodeDevices, Place, word_of
+from slinky_operator.bridge.devices import DeviceKey, NodeDevices, word_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import quantity
 from slurm_client.models import Node
@@ -74,7 +74,7 @@ def size_of(
     requests: Requests,
     kinds: Mapping[str, str],
     devices: NodeDevices | None = None,
-    left_out: Collection[Place] = (),
+    left_out: Collection[DeviceKey] = (),
 ) -> Size | None:
     """What is left of a Node; None if Slurm has no use for so little.
 

@@ -10,6 +10,7 @@ module            concern
 `snapshot`        what a pass knows
 `slurmjobs`       the SlurmJobs of groups: names, owners, and which pod is which task
 `lift`            the patch that gives a pod its Node and removes the gate, and the condition of a pod
+`devices`         which devices a pod gets of those of its job
 `steps`           what is done, and how much of it in a pass
 `next_job`        the next job of pods that wait
 `placing`         which pod is placed where

@@ -26,13 +26,20 @@ _TOLERATION: Final = {"key": labels.TAINT_BRIDGE, "operator": "Exists", "effect"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def lifted(pod: Object, job: GroupJob, slot: int, node: str) -> Object:
-    """The merge patch of a pod that Slurm has placed."""
+def lifted(pod: Object, job: GroupJob, slot: int, node: str, devices: str = "") -> Object:
+    """The merge patch of a pod that Slurm has placed.
+
+    Parameters
+    ----------
+    devices
+        Those of its ResourceClaims.
+    """
     spec = pod["spec"]
     annotations: dict[str, Any] = {
         labels.ANNOTATION_BRIDGE_SLURMJOB: job.name,
         labels.ANNOTATION_BRIDGE_SLOT: str(slot),
         labels.ANNOTATION_BRIDGE_DEADLINE: deadline(job),
+        labels.ANNOTATION_BRIDGE_DEVICES: devices or None,
     }
     gates = [gate for gate in spec.get("schedulingGates") or () if gate.get("name") != labels.GATE_BRIDGE]
     tolerations = list(spec.get("tolerations") or ())

@@ -19,6 +19,7 @@ from slinky_operator.bridge.pods.model.steps import (
     Create,
     Draft,
 )
+from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending
 from slinky_operator.bridge.pods.model.translation.request import check
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.reconcile.text import named
@@ -32,7 +33,7 @@ def make_next(snapshot: Snapshot, last: GroupJob | None, draft: Draft) -> None:
         return
     found = _wanted(snapshot)
     if isinstance(found, Away):
-        if found.reason == "GroupIncomplete":
+        if found.reason in {"GroupIncomplete", "ClaimsPending"}:
             age = min((snapshot.now - one.created).total_seconds() for one in waiting if one.created) if waiting else 0
             if age < GATHERING_S:
                 draft.again(GATHERING_S - age)
@@ -117,6 +118,8 @@ def _obstacles(snapshot: Snapshot, owner: Owner) -> Iterator[Away]:
         if one.other_gates:
             gate = one.other_gates[0][:253]
             yield Away("OtherGate", f"pod {one.name} waits until the scheduling gate {gate} is removed: not ours")
+        if isinstance(one.request, ClaimsPending):
+            yield Away("ClaimsPending", f"pod {one.name}: {one.request.message}")
         if isinstance(one.request, InvalidJob):
             yield Away("Refused", f"pod {one.name}: {one.request}")
 

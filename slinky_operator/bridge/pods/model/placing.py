@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from slinky_operator.bridge.pods.model import components, slurmjobs
+from slinky_operator.bridge.pods.model import components, devices, slurmjobs
 from slinky_operator.bridge.pods.model.ending import not_owned
 from slinky_operator.bridge.pods.model.group_owners import Owner
 from slinky_operator.bridge.pods.model.snapshot import Away, Gone, GroupJob, Member, Snapshot
-from slinky_operator.bridge.pods.model.steps import AGAIN_S, GAP_S, Draft, End, Lift, Tell
+from slinky_operator.bridge.pods.model.steps import AGAIN_S, DEVICES_S, GAP_S, Draft, End, Lift, Tell
+from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending
 from slinky_operator.bridge.pods.model.translation.request import Request
 from slinky_operator.jobs.refusal import InvalidJob
 
@@ -35,7 +36,7 @@ def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
     lifts = list(_lifts(snapshot, job, nodes, draft))
     if not _is_begun(snapshot, job) and len(lifts) < job.tasks:
         waited = _waited(snapshot, job)
-        if waited >= GAP_S:
+        if waited >= GAP_S and not snapshot.devices_unknown:
             ended = {"exitCode": 1, "comment": f"{len(lifts)} of {job.tasks} pods were there"}
             draft.steps.append(End(job, ended))
             return
@@ -44,6 +45,13 @@ def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
             draft.tells.setdefault(one.member.uid, Tell(one.member, "GroupIncomplete", words))
         draft.again(max(1.0, GAP_S - waited))
         return
+    writes = [step for lift in lifts for step in lift.given.writes]
+    if writes:
+        # The claims are shown with their devices soon, and their pods are lifted then; those of a new group together.
+        draft.steps += writes
+        draft.again(AGAIN_S)
+        is_begun = _is_begun(snapshot, job)
+        lifts = [lift for lift in lifts if is_begun and not lift.given.writes]
     draft.steps += lifts
     for lift in lifts:
         draft.tells.pop(lift.member.uid, None)
@@ -107,8 +115,13 @@ def _lifts(snapshot: Snapshot, job: GroupJob, nodes: list[str], draft: Draft) ->
         slot = words or tasks.take(one, fitting)
         if isinstance(slot, str):
             draft.tells[one.uid] = Tell(one, "NoTask", slot)
-        else:
-            yield Lift(one, job, slot, nodes[slot])
+            continue
+        found = devices.given(snapshot, job, one, slot, nodes)
+        if isinstance(found, str):
+            draft.tells[one.uid] = Tell(one, "DevicesNotReady", found)
+            draft.again(DEVICES_S)
+            continue
+        yield Lift(one, job, slot, nodes[slot], found)
 
 
 def _unfit(member: Member, job: GroupJob, known: dict[Request, tuple[int, ...]]) -> tuple[str, tuple[int, ...]]:
@@ -117,6 +130,8 @@ def _unfit(member: Member, job: GroupJob, known: dict[Request, tuple[int, ...]])
         return f"waits until the scheduling gate {member.other_gates[0][:253]} is removed, which is another's", ()
     if isinstance(member.request, InvalidJob):
         return str(member.request), ()
+    if isinstance(member.request, ClaimsPending):
+        return member.request.message, ()
     request = member.request
     if request is not None and request not in known:
         known[request] = components.fitting(request, job)

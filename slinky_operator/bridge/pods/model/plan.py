@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slinky_operator.bridge.pods.model import slurmjobs
+from slinky_operator.bridge.pods.model.devices import taken_back
 from slinky_operator.bridge.pods.model.ending import end_if_over, not_owned
 from slinky_operator.bridge.pods.model.next_job import make_next
 from slinky_operator.bridge.pods.model.placing import place
@@ -48,6 +49,8 @@ def plan(snapshot: Snapshot) -> Plan:
         # The cache of an operator that has just begun may have lacked the later one, or somebody has made one of them.
         if one.is_owned and not one.is_over and not any(pod.job == one.name for pod in snapshot.living):
             draft.steps.append(DeleteJob(one))
+    if job is None or not job.is_running:
+        draft.steps += taken_back(snapshot.waiting)
     if job is not None and not job.is_owned:
         not_owned(snapshot, job, draft)
     elif snapshot.needs_next:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
+from slinky_operator.bridge.devices import DeviceKey, NodeDevices
 from slinky_operator.bridge.pods.model import membership
 from slinky_operator.bridge.pods.model.group_owners import Owner
 from slinky_operator.bridge.pods.model.membership import GroupKey, GroupKind
+from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending
 from slinky_operator.bridge.pods.model.translation.request import Request
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
@@ -30,8 +32,10 @@ class Member:
 
     obj: Object
     rank: int | None
-    request: Request | InvalidJob | None = None
+    request: Request | InvalidJob | ClaimsPending | None = None
     """What it asks for; None where that was not read."""
+    claims: Mapping[str, Object] = field(default_factory=dict)
+    """Of a pod that waits, its ResourceClaims that are there, by their names in it."""
 
     @property
     def name(self) -> str:
@@ -201,6 +205,15 @@ class Gone:
     """The object that holds the group together does not exist any more."""
 
 
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The devices of a Kubernetes Node, and what its node in Slurm was made of."""
+
+    devices: NodeDevices
+    word: str
+    """The feature of the node in Slurm that says which devices have numbers there."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """Everything that the plan reads; a group may have a thousand pods, so they are sorted and counted once."""
@@ -219,6 +232,14 @@ class Snapshot:
     """What holds the group together; None where that was not read."""
     place: Place | Away | None = None
     """Where a job is, or would be; None where that was not read."""
+    numbered: Mapping[str, Numbered] = field(default_factory=dict)
+    """Devices of the nodes of a job that runs, by node, where pods of it wait for devices."""
+    holders: Mapping[DeviceKey, Sequence[Object]] = field(default_factory=dict)
+    """Which ResourceClaims have these devices."""
+    classes: Mapping[str, Object] = field(default_factory=dict)
+    """The DeviceClasses that pods ask for, by name."""
+    devices_unknown: str = ""
+    """Why devices of the job are not known now; empty if they are, or are not asked for."""
     empty_s: float = 0.0
     """Seconds for which no pod of the group has lived."""
     too_large: str = ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from slinky_operator.bridge.pods.model.devices import Allocate, Given
 from slinky_operator.bridge.pods.model.lift import says, shown, written_at
 from slinky_operator.bridge.pods.model.snapshot import GroupJob, Member, Snapshot
 from slinky_operator.kube.objects import Object
@@ -33,6 +34,9 @@ FIRST_PAUSE_S: Final = 5.0
 LONGEST_PAUSE_S: Final = 300.0
 """Seconds between a short job and the next one of its group: the first, doubled each time, and the most."""
 
+DEVICES_S: Final = 5.0
+"""Seconds until the next look for devices that another claim has, or that are not known."""
+
 SOON_S: Final = 0.2
 """Seconds until a pass goes on that has written to many pods."""
 
@@ -47,6 +51,9 @@ CHUNK: Final = 100
 
 _WARNINGS: Final = frozenset({"Refused", "GroupIncomplete", "JobNotOurs", "NotPlacedBySlurm", "JobLost", "JobEnded"})
 """Reasons that need somebody."""
+
+
+_NO_DEVICES: Final = Given()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,7 @@ class Lift:
     job: GroupJob
     slot: int
     node: str
+    given: Given = _NO_DEVICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +119,7 @@ class Tell:
         return self.reason in _WARNINGS
 
 
-Step = Create | End | DeleteJob | Lift | Evict | Tell
+Step = Create | End | DeleteJob | Allocate | Lift | Evict | Tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,10 +139,6 @@ def test_the_spec_of_a_slurmjob() -> None:
         ({"containers": [container(cpu="9e12", memory="1Gi")]}, "spec.containers[*].resources.requests[cpu]"),
         ({"containers": [container(cpu="NaN", memory="1Gi")]}, "spec.containers[0].resources.requests[cpu]"),
         ({"containers": [container(cpu="1", memory="1Gi", rdma="1")]}, "spec.containers[*].resources.requests[rdma]"),
-        (
-            {"containers": [{"name": "c", "resources": {"claims": [{"name": "g"}]}}]},
-            "spec.containers[0].resources.claims",
-        ),
         ({"nodeName": "k1"}, "spec.nodeName"),
         ({"resourceClaims": [{"name": "g"}]}, "spec.resourceClaims"),
         ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, "spec.topologySpreadConstraints"),

@@ -15,9 +15,10 @@ from typing import Any, Final, cast
 from typing_extensions import override
 
 from slinky_api import labels
-from slinky_operator.bridge.caches import prune_pod
+from slinky_operator.bridge.caches import pods_cache, prune_pod
 from slinky_operator.bridge.pods.clusters import BridgeClusters
 from slinky_operator.bridge.pods.controller import GroupReconciler
+from slinky_operator.bridge.pods.device_reader import DeviceReader
 from slinky_operator.bridge.pods.model.membership import INDEX
 from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, INDEXES_OF_PODS, Observer, Singles
 from slinky_operator.bridge.pods.triggers import GroupTriggers
@@ -248,10 +249,10 @@ class Events:
 class World:
     """Cluster ns/slurm places pods of namespace team on k1 and k2."""
 
-    def __init__(self) -> None:
-        self.kube = Kube()
+    def __init__(self, kube: Kube | None = None) -> None:
+        self.kube = kube or Kube()
         self.clusters: Store = self.kube.cache(CLUSTERS)
-        self.pods: Store = self.kube.cache(BRIDGE_PODS, INDEXES_OF_PODS, prune_pod)
+        self.pods: Store = self.kube.cache(BRIDGE_PODS, pods_cache(INDEXES_OF_PODS).indexers, prune_pod)
         self.jobs: Store = self.kube.cache(SLURMJOBS, INDEXES_OF_JOBS, prune_job)
         self.events = Events()
         self.nodes: list[Node] = []
@@ -278,6 +279,7 @@ class World:
             slurm=cast(
                 "Any", SimpleNamespace(get=lambda _: SimpleNamespace(nodes={one.name: one for one in self.nodes}))
             ),
+            devices=(devices := self.devices()),
         )
         self.reconciler = GroupReconciler(
             cast("Any", self.kube),
@@ -289,7 +291,9 @@ class World:
             now=lambda: self.kube.now,
         )
         self.reconciler.subscribe(self.wake)
-        triggers = GroupTriggers(self.pods, self.jobs, singles).table(seen=self.reconciler.expectations.observe)
+        triggers = GroupTriggers(self.pods, self.jobs, singles).table(
+            seen=self.reconciler.expectations.observe, reads_claims=devices is not None
+        )
 
         def changed(resource: Resource, old: Object | None, new: Object | None) -> None:
             if resource in triggers.observers:
@@ -304,6 +308,10 @@ class World:
 
     def entry(self, _: str) -> SimpleNamespace:
         return SimpleNamespace(nodes={one.name: one for one in self.nodes})
+
+    def devices(self) -> DeviceReader | None:
+        """What reads devices; nothing does where the settings do not say so."""
+        return None
 
     def wake(self, key: Key) -> None:
         self.queue[key] = None

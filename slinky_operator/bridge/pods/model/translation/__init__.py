@@ -7,6 +7,7 @@ module             concern
 `features`         which nodes it may have: nodeSelector and node affinity
 `resources`        CPUs, memory and GRES, as the scheduler of Kubernetes counts them
 `largest`          what it asks for that no node has
+`device_requests`  devices that ResourceClaims ask for
 `job_annotations`  fields that annotations ask for, by two sets of names
 =================  ===========================================================================
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from slinky_api.v1alpha1.cluster.jobs import Bridge
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.bridge.pods.model.membership import GroupKind, asked_kind
 from slinky_operator.bridge.pods.model.translation import job_annotations
+from slinky_operator.bridge.pods.model.translation.device_requests import DeviceRequest
 from slinky_operator.bridge.pods.model.translation.features import features
 from slinky_operator.bridge.pods.model.translation.job_annotations import FIELDS, USER
 from slinky_operator.bridge.pods.model.translation.resources import Share, share_of
@@ -21,7 +22,7 @@ from slinky_operator.jobs import external, parameters, tenants
 from slinky_operator.jobs.annotated_fields import PARAMETERS
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm.bridge_gres import gres_by_resource
+from slinky_operator.slurm.bridge_gres import gres_by_class, gres_by_resource
 from slurm_client import JobSpec
 
 _FOLLOWS: Final = {
@@ -54,12 +55,15 @@ class Request:
         The user that the pod names; None for none.
     ignored
         Names of annotations without effect.
+    devices
+        What its ResourceClaims ask for; its share has them, too.
     """
 
     share: Share
     fields: str = "{}"
     user: str | None = None
     ignored: tuple[str, ...] = ()
+    devices: tuple[DeviceRequest, ...] = ()
 
     def spec(self, tasks: int) -> dict[str, Any]:
         """The spec of a SlurmJob for so many pods, but for its Cluster and user."""
@@ -90,7 +94,14 @@ LONGEST_GRACE_S: Final = 600
 """Seconds that a pod may take to end: so long it keeps a Node that Slurm has given to the next job already."""
 
 
-def request_of(pod: Object, kind: GroupKind, bridge: Bridge, owner: Mapping[str, str], deadline_s: object) -> Request:
+def request_of(
+    pod: Object,
+    kind: GroupKind,
+    bridge: Bridge,
+    owner: Mapping[str, str],
+    deadline_s: object,
+    devices: tuple[DeviceRequest, ...] = (),
+) -> Request:
     """Translate a pod.
 
     Parameters
@@ -105,6 +116,8 @@ def request_of(pod: Object, kind: GroupKind, bridge: Bridge, owner: Mapping[str,
         Annotations of the object that holds the group together.
     deadline_s
         Seconds that this object may take; None for no limit.
+    devices
+        What the ResourceClaims of the pod ask for.
 
     Raises
     ------
@@ -112,8 +125,11 @@ def request_of(pod: Object, kind: GroupKind, bridge: Bridge, owner: Mapping[str,
         With the path of the field, and what to do.
     """
     _check(pod, kind)
+    if pod["spec"].get("resourceClaims") and not devices:
+        raise InvalidJob("spec.resourceClaims", "ask for no devices that Slurm counts")
     found = job_annotations.asked({**_inherited(owner), **(pod["metadata"].get("annotations") or {})})
-    share = _share(share_of(pod, gres_by_resource(bridge)), found)
+    _check_gres(found.gres, bridge)
+    share = _share(share_of(pod, gres_by_resource(bridge), [(one.kind, one.count) for one in devices]), found)
     fields = dict(found.fields)
     user = fields.pop(USER, None)
     for name, reason in _FOLLOWS.items():
@@ -123,7 +139,7 @@ def request_of(pod: Object, kind: GroupKind, bridge: Bridge, owner: Mapping[str,
     seconds = [one for one in (pod["spec"].get("activeDeadlineSeconds"), deadline_s) if isinstance(one, int)]
     if seconds and "time" not in fields:
         fields["time"] = str(max(1, -(-min(seconds) // 60)))
-    return Request(share, json.dumps(fields, sort_keys=True), user, found.ignored)
+    return Request(share, json.dumps(fields, sort_keys=True), user, found.ignored, devices)
 
 
 def check(request: Request, granted: tenants.Grant) -> None:
@@ -181,8 +197,6 @@ def _check(pod: Object, kind: GroupKind) -> None:
     if isinstance(grace, int) and grace > LONGEST_GRACE_S:
         reason = f"must be {LONGEST_GRACE_S} at most, since Slurm has given the Node away by then, not {grace}"
         raise InvalidJob("spec.terminationGracePeriodSeconds", reason)
-    if spec.get("resourceClaims"):
-        raise InvalidJob("spec.resourceClaims", "Slurm allocates no devices of resource claims: request extended ones")
     if kind is GroupKind.POD:
         return
     affinity = spec.get("affinity") or {}
@@ -193,3 +207,12 @@ def _check(pod: Object, kind: GroupKind) -> None:
     if any(one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spec.get("topologySpreadConstraints") or ()):
         reason = "Slurm places the pods of a group and knows no such rule: leave it out, or write ScheduleAnyway"
         raise InvalidJob("spec.topologySpreadConstraints", reason)
+
+
+def _check_gres(asked: Iterable[tuple[str, int]], bridge: Bridge) -> None:
+    """Refuse devices without a claim: Slurm would count them, and the pod would not have them."""
+    names = {kind.partition(":")[0] for kind in gres_by_class(bridge).values()}
+    for kind, _ in asked:
+        if kind.partition(":")[0] in names:
+            reason = f"{kind} are devices of ResourceClaims here: ask for them in spec.resourceClaims"
+            raise InvalidJob(job_annotations.path("gres"), reason)

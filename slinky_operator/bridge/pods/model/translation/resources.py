@@ -6,7 +6,7 @@ sidecars before it if that is more, and the overhead of the pod. What the pod it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -33,8 +33,15 @@ class Share:
     """Generic resources with their types, and how many, by name."""
 
 
-def share_of(pod: Object, gres_by_resource: Mapping[str, str]) -> Share:
+def share_of(pod: Object, gres_by_resource: Mapping[str, str], devices: Iterable[tuple[str, int]] = ()) -> Share:
     """What a pod asks for.
+
+    Parameters
+    ----------
+    gres_by_resource
+        The generic resource of each extended resource that counts.
+    devices
+        Generic resources that its ResourceClaims ask for.
 
     Raises
     ------
@@ -44,6 +51,8 @@ def share_of(pod: Object, gres_by_resource: Mapping[str, str]) -> Share:
     total = _total(pod)
     path = "spec.containers[*].resources.requests"
     gres: dict[str, int] = {}
+    for kind, count in devices:
+        gres[kind] = gres.get(kind, 0) + count
     for name, amount in total.items():
         if name in {"cpu", "memory", _KUBERNETES_ONLY} or not amount:
             continue
@@ -88,8 +97,6 @@ def _total(pod: Object) -> Amounts:
 def _asked(container: Mapping[str, Any], path: str) -> Amounts:
     """Requests and, for what has none, limits, as the API server does."""
     resources = container.get("resources") or {}
-    if resources.get("claims"):
-        raise InvalidJob(f"{path}.resources.claims", "Slurm allocates no devices of resource claims")
     asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
     return {name: number_of(text, f"{path}.resources.requests[{name[:100]}]") for name, text in _items(asked)}
 

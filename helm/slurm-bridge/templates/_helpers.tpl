@@ -33,6 +33,12 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 - apiGroups: [slinky.slurm.net]
   resources: [slurmjobs]
   verbs: [create, patch, delete]
+{{- if .Values.devices }}
+# The devices that Slurm has given to a job, and the finalizer that claims with devices have.
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims, resourceclaims/status]
+  verbs: [patch]
+{{- end }}
 {{- end -}}
 
 {{/* A namespaceSelector without the keys that a value of null has taken away. */}}

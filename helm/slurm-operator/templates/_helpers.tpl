@@ -107,6 +107,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if ne (include "slurm-operator.watchNodes" .) "true" -}}
 {{- fail "bridge.clusters: needs watchNodes" -}}
 {{- end -}}
+{{- else if (.Values.bridge).devices -}}
+{{- fail "bridge.devices: needs bridge.clusters" -}}
 {{- end -}}
 {{- if and .Values.jobs.sylabs (not .Values.jobs.enabled) -}}
 {{- fail "jobs.sylabs: needs jobs.enabled" -}}

@@ -125,3 +125,17 @@ def test_namespaces_are_chosen_by_any_labels() -> None:
 def test_values_that_would_break_a_policy_are_refused(values: dict[str, Any], words: str) -> None:
     with pytest.raises(RenderFailed, match=words):
         rendered(values)
+
+
+def test_devices_of_claims_are_a_right_of_their_own() -> None:
+    assert not any("resource.k8s.io" in resource for resource, _ in granted())
+    assert "claims" not in policies()
+    values = {"devices": True, "tenants": ["physics"]}
+    more = granted(values) - granted({"tenants": ["physics"]})
+    kinds = {resource for resource, _ in more}
+    assert kinds == {f"{one}.resource.k8s.io" for one in ("deviceclasses", "resourceclaims", "resourceslices")}
+    assert {verb for _, verb in more} == {"get", "list", "watch"}
+    of_tenants = granted(values, "Role", "physics") - granted({"tenants": ["physics"]}, "Role", "physics")
+    assert {verb for _, verb in of_tenants} == {"patch"}
+    assert {resource.partition(".")[0] for resource, _ in of_tenants} == {"resourceclaims", "resourceclaims/status"}
+    assert policies(values)["claims"]["matchConditions"][0]["name"] == "is-the-operator"

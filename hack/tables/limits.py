@@ -110,6 +110,18 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
             "slinky_operator.bridge.pods.model.steps:MOST_PODS", "pods of a group that Slurm places", "pods", "refused"
         ),
         Limit(
+            "slinky_operator.bridge.devices:MOST",
+            "devices of a Kubernetes Node that Slurm numbers",
+            "devices",
+            "those beyond are not used",
+        ),
+        Limit(
+            "slinky_operator.bridge.pods.model.translation.device_requests:MOST",
+            "devices that a ResourceClaim of a pod that Slurm places asks for",
+            "devices",
+            "refused",
+        ),
+        Limit(
             f"{_KINDS}.slurmjob.files:MAX_COPIES", "items in `prepare` or `results` of a SlurmJob", "items", "refused"
         ),
         Limit(

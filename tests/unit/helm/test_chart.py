@@ -209,6 +209,9 @@ def test_clusters_with_a_bridge_are_told() -> None:
     values = {"jobs": {"enabled": True}, "bridge": {"clusters": ["a/b", "c/d"]}}
     (container,) = pod_spec(values)["containers"]
     assert Settings.load(container["args"], {}).bridge_clusters == ("a/b", "c/d")
+    assert not Settings.load(container["args"], {}).bridge_devices
+    (reading,) = pod_spec({**values, "bridge": {"clusters": ["a/b"], "devices": True}})["containers"]
+    assert Settings.load(reading["args"], {}).bridge_devices
     (plain,) = pod_spec({"jobs": {"enabled": True}})["containers"]
     assert Settings.load(plain["args"], {}).bridge_clusters == ()
 
@@ -310,6 +313,7 @@ def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
             "bridge.clusters: needs watchNodes",
         ),
         ({"bridge": {"clusters": ["a"]}}, "clusters"),
+        ({"bridge": {"devices": True}}, "bridge.devices: needs bridge.clusters"),
         ({"jobs": {"sylabs": True}}, "jobs.sylabs: needs jobs.enabled"),
         ({"nodeLabels": {"enabled": True}, "watchNodes": False}, "nodeLabels.enabled: needs watchNodes"),
         ({"nodeLabels": {"configMap": {"name": "A"}}}, "name"),

@@ -55,7 +55,7 @@ class OperatorProcess:
 
 @asynccontextmanager
 async def operator(
-    kubeconfig: Path, namespace: str, folder: Path, *flags: str, first: str = ""
+    kubeconfig: Path, namespace: str, folder: Path, *flags: str, first: str = "", everywhere: bool = False
 ) -> AsyncIterator[OperatorProcess]:
     """Run it over one namespace; it is killed at the end if it has not ended.
 
@@ -69,6 +69,8 @@ async def operator(
         Further arguments.
     first
         Python statements to run in the process before, such as those that shorten a time it waits for.
+    everywhere
+        Whether it works in all namespaces; only its Lease is in this one then.
     """
     (port,) = ports.hold(1)
     log = folder / "operator.log"
@@ -76,7 +78,9 @@ async def operator(
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", f"{first}\nimport slinky_operator.__main__"),
             *(f"--kubeconfig={kubeconfig}", "--health-host=127.0.0.1"),
-            *(f"--health-port={port}", f"--lease-namespace={namespace}", f"--namespaces={namespace}", *flags),
+            *(f"--health-port={port}", f"--lease-namespace={namespace}"),
+            *([] if everywhere else [f"--namespaces={namespace}"]),
+            *flags,
             env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'api'}"},
             stdout=output,
             stderr=output,

@@ -33,10 +33,12 @@ class BridgeNodesTriggers:
     hosts
         The cache of Kubernetes Nodes.
     pods
-        The cache of pods that Slurm places; None if the settings let Slurm give no devices to pods.
+        The cache of pods that Slurm places. None for both if the settings let Slurm give no devices to pods.
     """
 
-    def __init__(self, clusters: Store, slurm: SlurmByUid, hosts: Store, pods: Store | None = None) -> None:
+    def __init__(
+        self, clusters: Store, slurm: SlurmByUid, hosts: Store | None = None, pods: Store | None = None
+    ) -> None:
         self._clusters = clusters
         self._slurm = slurm
         self._hosts = hosts
@@ -88,7 +90,8 @@ class BridgeNodesTriggers:
 
     def _choosing(self, names: Iterable[str]) -> Iterable[Key]:
         found: dict[Key, None] = {}
-        for host in (self._hosts.get("", name) for name in names):
+        hosts = self._hosts if self._hosts is not None else Store()
+        for host in (hosts.get("", name) for name in names):
             own = (host["metadata"].get("labels") or {}) if host is not None else {}
             found |= {key_of(one): None for one in self._clusters if wants_bridge(one) and chooses(one, own)}
         yield from found

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from slinky_api import labels
+from slinky_operator.bridge.caches import prune_pod
 from slinky_operator.bridge.nodes.controller import BridgeNodesReconciler
 from slinky_operator.bridge.nodes.observation import Observation
 from slinky_operator.bridge.nodes.pod_requests import PodRequests
@@ -19,7 +20,6 @@ from slinky_operator.bridge.pods.controller import GroupReconciler
 from slinky_operator.bridge.pods.model.membership import INDEX
 from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, INDEXES_OF_PODS, Singles
 from slinky_operator.bridge.pods.observation import Observer as GroupObserver
-from slinky_operator.bridge.pods.spec import prune_pod
 from slinky_operator.bridge.pods.triggers import GroupTriggers
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object

@@ -7,9 +7,8 @@ They set no `spec.unschedulable`, and a pod that the scheduler binds in the mome
 
 from __future__ import annotations
 
-from typing import Final
-
-from slinky_operator.kube.objects import Object
+from collections.abc import Mapping
+from typing import Any, Final
 
 LEAVING: Final = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption")
 """Keys of Cluster Autoscaler, of Karpenter 1.x, and of Karpenter before that."""
@@ -17,7 +16,7 @@ LEAVING: Final = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "k
 _BINDING: Final = ("NoSchedule", "NoExecute")
 
 
-def leaving(node: Object) -> str:
+def leaving(node: Mapping[str, Any]) -> str:
     """The taint by which a Node, complete or pruned, is said to be going; empty if it has none."""
     for taint in (node.get("spec") or {}).get("taints") or ():
         if taint.get("key") in LEAVING and taint.get("effect") in _BINDING:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from hack.localkube.cluster import Cluster as LocalCluster
 from hack.localkube.kubectl import KubectlFailed, wait_for
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build
 from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
 from slinky_api import labels
+from tests.support import processes
 from tests.support.documents import RUNNING, Action, blocks
 from tests.support.job_namespace import JobNamespace
 from tests.support.reader import Reader
@@ -33,7 +37,10 @@ CHOSEN = {"example.com/slurm": "pods"}
 ZONE = "topology.kubernetes.io/zone"
 """Of a Node of the tests it is the Node's name."""
 
+PARTITIONS = ["pods", "urgent"]
+GPU = "nvidia.com/gpu"
 PASSWD = "alice:x:2001:2001::/home/alice:/bin/sh\n"
+OVER = {"Succeeded", "Failed"}
 FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.2; done"
 """A program that ends when it is told to."""
 
@@ -45,9 +52,10 @@ STUBBORN = "trap 'echo told; sleep 3; echo over; exit 0' TERM; while :; do sleep
 class Pods(JobNamespace):
     """A namespace whose pods Slurm places."""
 
-    def create(self, name: str, program: str, on: str = "", **spec: Any) -> None:
+    def create(self, name: str, program: str, on: str = "", partition: str = "pods", **spec: Any) -> None:
         """Create a pod; one for a certain Node selects it."""
         body = self.template(program, on, **spec)
+        body["metadata"]["annotations"][f"{labels.BRIDGE_PREFIX}partition"] = partition
         about = {"name": name, "namespace": self.namespace, **body["metadata"]}
         self.kubectl.apply([{"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": body["spec"]}])
 
@@ -134,18 +142,25 @@ def physics(new_slurm: NewSlurm, operator: Installation) -> Iterator[Pods]:
     set_clusters(operator, f'["{slurm.namespace}/{slurm.name}"]')
     for node in NODES:
         slurm.kubectl("label", "node", node, *(f"{key}={value}" for key, value in CHOSEN.items()), "--overwrite")
+        set_gpus(slurm, node, "2")
     slurm.create(
         identity={"passwd": {"configMapRef": {"name": "users"}}},
         accounting={},
-        # Jobs begin at once.
-        extraConf="SchedulerParameters=batch_sched_delay=0,sched_min_interval=0",
+        # Jobs begin at once, and one partition takes from the other.
+        extraConf=(
+            "SchedulerParameters=batch_sched_delay=0,sched_min_interval=0\n"
+            "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL"
+        ),
         jobs={
-            "tenants": [{"namespaces": [namespace], "user": "alice", "uid": 2001, "gid": 2001, "partitions": ["pods"]}],
+            "tenants": [
+                {"namespaces": [namespace], "user": "alice", "uid": 2001, "gid": 2001, "partitions": PARTITIONS}
+            ],
             "bridge": {"nodeLabels": CHOSEN, "featureLabels": [ZONE]},
         },
         partitions=[
             {"name": "batch", "nodeSets": ["compute"], "config": "Default=YES"},
             {"name": "pods", "nodeSets": ["bridge"]},
+            {"name": "urgent", "nodeSets": ["bridge"], "config": "PriorityTier=10"},
         ],
     )
     about = {"name": "users", "namespace": slurm.namespace}
@@ -164,8 +179,16 @@ def physics(new_slurm: NewSlurm, operator: Installation) -> Iterator[Pods]:
     wait_for("the end of its nodes", lambda: set(slurm.states()) == {SLURMD}, PATIENCE)
     for node in NODES:
         slurm.kubectl("label", "node", node, *(f"{key}-" for key in CHOSEN))
+        set_gpus(slurm, node, None)
     set_clusters(operator, "[]")
     operator.helm("uninstall", RIGHTS, "--wait")
+
+
+def set_gpus(slurm: SlurmInKubernetes, node: str, count: str | None) -> None:
+    """Let a Node have devices that no plugin gives away."""
+    status = {"capacity": {GPU: count}, "allocatable": {GPU: count}}
+    patch = f"--patch={json.dumps({'status': status})}"
+    slurm.kubectl("patch", "node", node, "--subresource=status", "--type=merge", patch)
 
 
 def set_clusters(operator: Installation, clusters: str) -> None:
@@ -372,3 +395,134 @@ def test_a_node_goes_with_its_label_when_its_job_has_ended(free: Pods) -> None:
     wait_for("the end of the node", lambda: node not in slurm.states(), PATIENCE)
     slurm.kubectl("label", "node", node, *(f"{key}={value}" for key, value in CHOSEN.items()))
     slurm.wait_idle_nodes(*NODES)
+
+
+def in_slurm(slurm: SlurmInKubernetes) -> set[str]:
+    """Numbers of jobs that wait or run in the partitions of the bridge."""
+    chosen = (f"--partition={','.join(PARTITIONS)}", "--states=PENDING,RUNNING")
+    return set(slurm.control("squeue", "--noheader", *chosen, "--format=%A").split())
+
+
+def agree(pods: Pods) -> None:
+    """Wait until each pod that runs has its job, no two have one, and no job runs without a pod."""
+
+    def do() -> bool:
+        running = [one for one in pods.pods() if one["status"].get("phase") == "Running"]
+        numbers = [pods.number(one) for one in running if not one["metadata"].get("deletionTimestamp")]
+        return len(set(numbers)) == len(numbers) and set(numbers) == in_slurm(pods.slurm)
+
+    wait_for("pods and jobs agree", do, PATIENCE)
+
+
+def test_a_pod_makes_room_for_a_job_of_a_higher_partition(free: Pods) -> None:
+    slurm, cpus = free.slurm, free.slurm.node(NODES[0])["CPUTot"]
+    whole = {"requests": {"cpu": cpus, "memory": "64Mi"}}
+    container = {"name": "main", "image": slurm.image("slurmd"), "command": ["sh", "-c", STUBBORN], "resources": whole}
+    free.create("low", STUBBORN, on=NODES[0], containers=[container])
+    job = free.number(free.wait_phase("low", "Running"))
+    free.create("high", FOREVER, on=NODES[0], partition="urgent")
+    wait_for("Slurm takes the Node", lambda: slurm.job_state(job) == "PREEMPTED", PATIENCE)
+    # Slurm has given the Node away at once; the pod ends in its time, and the next one waits for it.
+    high = free.wait_phase("high", "Running")
+    assert high["spec"]["nodeName"] == NODES[0]
+    assert high["status"]["containerStatuses"][0]["restartCount"] == 0
+    wait_for("the end of the pod", lambda: free.gone("low"), PATIENCE)
+    wait_for("the Event", lambda: "Preempted" in free.events("low"), PATIENCE)
+    assert "OutOf" not in free.events("high")
+    agree(free)
+
+
+def test_a_machine_is_shared_by_a_job_of_slurmd_and_pods(free: Pods) -> None:
+    slurm = free.slurm
+    host = slurm.slurmd_pods()[SLURMD]["spec"]["nodeName"]
+    batch = slurm.hold(SLURMD, partition="batch")
+    free.create("beside", FOREVER, on=host)
+    free.wait_phase("beside", "Running")
+    assert slurm.job_state(batch) == "RUNNING"
+    agree(free)
+    # What the bridge may give away and what all other pods there request never exceed the machine.
+    requested = 0.0
+    for pod in slurm.kubectl.get("pods", "--all-namespaces", f"--field-selector=spec.nodeName={host}")["items"]:
+        if labels.LABEL_BRIDGE_POD in (pod["metadata"].get("labels") or {}) or pod["status"]["phase"] in OVER:
+            continue
+        for container in pod["spec"]["containers"]:
+            requested += cpus_of(container.get("resources", {}).get("requests", {}).get("cpu", "0"))
+    allocatable = cpus_of(slurm.kubectl.get("node", host)["status"]["allocatable"]["cpu"])
+    assert int(slurm.node(host)["CPUTot"]) + requested <= allocatable
+    slurm.release(batch, SLURMD)
+    slurm.wait_job(batch, "COMPLETED")
+
+
+def cpus_of(text: str) -> float:
+    """CPUs of a quantity."""
+    return float(text.removesuffix("m")) / 1000 if text.endswith("m") else float(text)
+
+
+def test_a_claim_is_bound_where_slurm_has_placed_its_pod_and_gpus_are_counted(free: Pods) -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+    about = {"name": "data", "namespace": free.namespace}
+    free.kubectl.apply([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": about, "spec": claim}])
+    resources = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {GPU: "2"}}
+    container = {"name": "main", "image": free.slurm.image("slurmd"), "resources": resources}
+    writes = {
+        **container,
+        "command": ["sh", "-c", f"echo here > /data/x; {FOREVER}"],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    free.create("claims", "", on=NODES[1], containers=[writes], volumes=[volume])
+    pod = free.wait_phase("claims", "Running")
+    bound = free.kubectl.get("--namespace", free.namespace, "pvc", "data")
+    assert bound["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == NODES[1]
+    status = free.status(pod["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_SLURMJOB])
+    assert [one["gres"] for one in status["allocation"]] == [["gpu:2(IDX:0-1)"]]
+    # There are CPUs left, and no GPU.
+    free.create("second", "", on=NODES[1], containers=[{**container, "command": ["true"]}])
+    wait_for("Slurm's words", lambda: "waiting for: Resources" in free.placed("second")[1], PATIENCE)
+    free.kube("delete", "pod", "claims", "--wait=false")
+    free.wait_phase("second", "Succeeded")
+    free.kube("delete", "pvc", "data", "--wait=false")
+
+
+def test_a_node_that_is_lost_is_left_and_its_pods_go_on_elsewhere(free: Pods, cluster: LocalCluster) -> None:
+    slurm = free.slurm
+    # Commands for Slurm go by way of the kubelet of its controller.
+    safe = slurm.get("pod", f"{slurm.name}-controller-0")["spec"]["nodeName"]
+    (node,) = set(NODES) - {safe}
+    lost = cluster.machine(node)
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "service"}}}
+    free.create("holds", FOREVER, on=node)
+    job = free.number(free.wait_phase("holds", "Running"))
+    lost.send("kubelet", signal.SIGSTOP)
+    try:
+        # Who knows that it is gone for good says so to Slurm.
+        slurm.control("scontrol", "update", f"nodename={node}", "state=down", "reason=lost")
+        free.workload("Deployment", "service", spec, FOREVER, restartPolicy="Always")
+        slurm.wait_job(job, "NODE_FAIL")
+        wait_for("its eviction", lambda: "deletionTimestamp" in free.pod("holds")["metadata"], PATIENCE)
+        wait_for("the Event", lambda: "NodeFail" in free.events("holds"), PATIENCE)
+        # Its kubelet cannot end it: it keeps nobody from running elsewhere.
+        wait_for("the other", lambda: [p["status"].get("phase") for p in free.pods("app=service")] == ["Running"], 120)
+        assert [one["spec"]["nodeName"] for one in free.pods("app=service")] == [safe]
+    finally:
+        lost.send("kubelet", signal.SIGCONT)
+        slurm.control("scontrol", "update", f"nodename={node}", "state=resume")
+    wait_for("the end of the pod", lambda: free.gone("holds"), PATIENCE)
+
+
+def test_a_slurmctld_that_is_killed_under_pods_that_have_just_begun_leaves_them_and_no_job(free: Pods) -> None:
+    """It has forgotten, or does not know to have started, what it has not written down yet."""
+    slurm = free.slurm
+    spec = {"parallelism": 2, "completions": 2, "completionMode": "Indexed", "backoffLimit": 0}
+    free.workload("Job", "short", spec, "echo begun; sleep 5")
+    chosen = "job-name=short"
+    wait_for("pods", lambda: [one["status"]["phase"] for one in free.pods(chosen)] == ["Running"] * 2, PATIENCE)
+    processes.send(slurm.get("pod", f"{slurm.name}-controller-0"), "slurmctld", signal.SIGKILL)
+    free.kube("wait", "--for=condition=Complete", "job/short", f"--timeout={PATIENCE:.0f}s", timeout=2 * PATIENCE)
+    pods = free.pods(chosen)
+    assert sorted(one["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_SLOT] for one in pods) == ["0", "1"]
+    assert len({one["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_SLURMJOB] for one in pods}) == 1
+    for one in pods:
+        assert one["status"]["containerStatuses"][0]["restartCount"] == 0
+        assert free.kube("logs", one["metadata"]["name"]) == "begun\n"
+    wait_for("the end of its job", lambda: not in_slurm(slurm), PATIENCE)

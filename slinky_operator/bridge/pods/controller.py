@@ -23,7 +23,7 @@ from slinky_operator.bridge.pods.model.devices import Allocate
 from slinky_operator.bridge.pods.model.membership import GroupKey, single
 from slinky_operator.bridge.pods.model.plan import plan
 from slinky_operator.bridge.pods.model.snapshot import GroupJob, Snapshot
-from slinky_operator.bridge.pods.model.steps import CHUNK, Create, DeleteJob, End, Evict, Lift, Plan, Tell
+from slinky_operator.bridge.pods.model.steps import CHUNK, Announce, Create, DeleteJob, End, Evict, Lift, Plan, Tell
 from slinky_operator.bridge.pods.observation import GROUP, UID, Apart, NotShown, Observer
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.expectations import Expectations
@@ -195,6 +195,7 @@ class GroupReconciler(Reconciler):
             return OVERTAKEN_S
         calls = [self._lift(step) for step in lifts]
         calls += [claim_writes.write(self._kube, step) for step in writes]
+        calls += [self._announce(step) for step in planned.steps if isinstance(step, Announce)]
         calls += [self._show(step) for step in planned.steps if isinstance(step, Tell)]
         _raise_first(await gather_limited(calls))
         return again
@@ -255,6 +256,17 @@ class GroupReconciler(Reconciler):
             BRIDGE_PODS,
             step.member.name,
             lift.lifted(step.member.obj, step.job, step.slot, step.node, step.given.shown),
+            metadata["namespace"],
+            uid=metadata["uid"],
+            resource_version=metadata["resourceVersion"],
+        )
+
+    async def _announce(self, step: Announce) -> None:
+        metadata = step.member.obj["metadata"]
+        _ = await self._kube.merge_patch(
+            BRIDGE_PODS,
+            step.member.name,
+            {"metadata": {"annotations": {labels.ANNOTATION_BRIDGE_DEADLINE: step.deadline}}},
             metadata["namespace"],
             uid=metadata["uid"],
             resource_version=metadata["resourceVersion"],

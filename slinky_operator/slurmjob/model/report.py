@@ -156,6 +156,7 @@ def _seen(job: SlurmJob, news: Record, now: datetime) -> SlurmJobStatus:
         "expected_start_time": seen.start_time if is_waiting else None,
         "start_time": None if is_waiting else seen.start_time,
         "end_time": seen.end_time if shown.is_finished else None,
+        "deadline": seen.deadline if job.spec.external is not None else None,
         "exit_code": shown.exit_code,
         "signal": shown.signal,
         "restarts": seen.restarts or None,

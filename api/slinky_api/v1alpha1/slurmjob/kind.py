@@ -415,6 +415,9 @@ class SlurmJobStatus(ApiModel):
     """When it started."""
     end_time: datetime | None = None
     """When it ended."""
+    deadline: datetime | None = None
+    """Of an external job that runs: when Slurm will end it, at its time limit or, once it is preempted, after the grace
+    time; absent where it has no limit."""
     exit_code: int | None = None
     """Exit code of the script; of an array the highest; of an external job that of external.ended."""
     signal: int | None = None

@@ -2,8 +2,8 @@
 
 - A suspended job leaves its CPUs to others while its pods run on, since nothing stops them. That is refused: pods of
   two jobs would share a machine that has room for one. GANG suspends jobs in turn, and lets partitions and QOS suspend.
-- With GraceTime slurmctld signals the preempted job first, which makes the node NOT_RESPONDING for up to a minute, and
-  the pods are not told. It is said, and nodes are made.
+- With GraceTime slurmctld signals the preempted job first, which makes the node NOT_RESPONDING for up to a minute.
+  Pods get no signal, but an annotation with the new deadline. It is said, and nodes are made.
 - Without AccountingStorageEnforce Slurm takes an account or QOS that the user does not have for another one, silently.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
+from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_operator.bridge.nodes.model.wishes import Problem
 from slinky_operator.reconcile.text import named
@@ -99,8 +100,8 @@ def remarks_of(found: Configuration, accounts: Collection[str]) -> Iterable[str]
     """
     if found.patient:
         yield (
-            f"partitions {named(found.patient)} have a GraceTime: pods of a preempted job are not told during it, and "
-            "its nodes take no job for up to a minute"
+            f"partitions {named(found.patient)} have a GraceTime: pods of a preempted job are told by the annotation "
+            f"{labels.ANNOTATION_BRIDGE_DEADLINE} alone, and its nodes take no job for up to a minute"
         )
     if accounts and not found.enforces:
         yield (

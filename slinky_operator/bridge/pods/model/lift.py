@@ -60,7 +60,9 @@ def lifted(pod: Object, job: GroupJob, slot: int, node: str, devices: str = "") 
 
 
 def deadline(job: GroupJob) -> str | None:
-    """When the job reaches the time limit that it has asked for; None where that is not known."""
+    """When Slurm will end the job, as it says or by the limit that was asked for; None where that is not known."""
+    if job.status.deadline is not None:
+        return stamp(job.status.deadline)
     limit, start = job.spec.get("time"), job.status.start_time
     if limit is None or start is None:
         return None
@@ -72,6 +74,13 @@ def deadline(job: GroupJob) -> str | None:
         return stamp(start + length) if isinstance(length, timedelta) else None
     except OverflowError:
         return None
+
+
+def other_deadline(pod: Object, job: GroupJob) -> str | None:
+    """When Slurm will end the job of a pod that was placed, if the pod says otherwise; None if it does not."""
+    stored = (pod["metadata"].get("annotations") or {}).get(labels.ANNOTATION_BRIDGE_DEADLINE)
+    wanted = None if job.status.deadline is None else stamp(job.status.deadline)
+    return wanted if wanted != stored else None
 
 
 def shown(pod: Object) -> Mapping[str, Any]:

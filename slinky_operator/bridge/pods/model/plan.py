@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.bridge.pods.model.devices import taken_back
 from slinky_operator.bridge.pods.model.ending import end_if_over, not_owned
+from slinky_operator.bridge.pods.model.lift import other_deadline
 from slinky_operator.bridge.pods.model.next_job import make_next
 from slinky_operator.bridge.pods.model.placing import place
 from slinky_operator.bridge.pods.model.snapshot import GroupJob, Snapshot
-from slinky_operator.bridge.pods.model.steps import QUICK_S, DeleteJob, Draft, Evict, Plan, Tell, cut_short
+from slinky_operator.bridge.pods.model.steps import QUICK_S, Announce, DeleteJob, Draft, Evict, Plan, Tell, cut_short
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.reconcile.text import moment
 
@@ -128,6 +129,9 @@ def _placed(snapshot: Snapshot, draft: Draft) -> None:
         if job.status.state in {Phase.RUNNING, Phase.ENDING}:
             words = f"Slurm job {job.status.job_id}, task {one.slot}: SlurmJob {job.name}"
             draft.tells[one.uid] = Tell(one, "Placed", words, holds=True)
+            deadline = other_deadline(one.obj, job)
+            if deadline is not None:
+                draft.steps.append(Announce(one, deadline))
         elif job.status.state == Phase.SUSPENDED:
             words = f"Slurm has suspended job {job.status.job_id}, and the pod goes on: resume it, or delete the pod"
             draft.tells[one.uid] = Tell(one, "JobSuspended", words, holds=True)

@@ -90,6 +90,14 @@ class Lift:
 
 
 @dataclass(frozen=True, slots=True)
+class Announce:
+    """Tell a pod that runs when Slurm will end it: its limit was changed, or it is preempted and has a grace time."""
+
+    member: Member
+    deadline: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evict:
     """End a pod that Slurm runs no more.
 
@@ -119,7 +127,7 @@ class Tell:
         return self.reason in _WARNINGS
 
 
-Step = Create | End | DeleteJob | Allocate | Lift | Evict | Tell
+Step = Create | End | DeleteJob | Allocate | Lift | Announce | Evict | Tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.v1alpha1.slurmjob.kind import MAX_TASKS, ArrayCounts, ArrayTasks
@@ -57,6 +57,8 @@ class Seen:
     submit_time: datetime | None = None
     start_time: datetime | None = None
     end_time: datetime | None = None
+    deadline: datetime | None = None
+    """When Slurm will end it; None where that is not known, or never."""
     restarts: int = 0
     array: ArrayCounts | None = None
     tasks: ArrayTasks | None = None
@@ -125,6 +127,7 @@ def of_queue(
         submit_time=leader.submit_time,
         start_time=min(starts, default=None),
         end_time=max(ends, default=None) if whole.is_finished else None,
+        deadline=_deadline(jobs) if whole.phase is Phase.RUNNING else None,
         restarts=max(job.restarts for job in jobs),
         array=array,
         tasks=noted,
@@ -133,6 +136,12 @@ def of_queue(
         is_cancelled=noted.cancelled if noted is not None else is_cancelled,
         broken=broken,
     )
+
+
+def _deadline(jobs: Sequence[Job]) -> datetime | None:
+    """When Slurm will end the first of the records that run: slurmctld shows that as the end of what has not ended."""
+    limited = (job for job in jobs if job.preempt_time is not None or isinstance(job.time_limit, timedelta))
+    return min((job.end_time for job in limited if job.end_time is not None), default=None)
 
 
 def of_history(

@@ -2,7 +2,7 @@
 
 It is looked for by its mark: in lists that were asked for long enough after the beginning (`late_calls`), then in
 slurmdbd, which may have the record of a job before it has the mark. Only what is in neither, and cannot have been
-forgotten, is submitted again.
+forgotten, is submitted again; of a job without a script what slurmctld does not have.
 """
 
 from __future__ import annotations
@@ -63,13 +63,14 @@ def _lost(snapshot: Snapshot, begun: JobSubmission, started: datetime) -> Plan:
     """slurmctld does not have what was begun: it never had it, or has forgotten it."""
     # What is to be cancelled is over in any case: slurmctld has no such job.
     is_over = cancellation.is_asked(snapshot.job)
-    attempt, name = begun.attempt, begun.name
+    name = begun.name
+    again = submit(snapshot, begun.attempt, again=begun.again)
     unknown = Note(Reason.SUBMISSION_UNKNOWN, late_calls.unknown(name, started))
+    # A job without a script does nothing by itself: one that slurmctld has forgotten holds nothing, and was no work.
+    may_repeat = snapshot.job.spec.external is not None and not is_over
     if not snapshot.keeps_history:
         is_sure = snapshot.now - started <= REMEMBERED and not late_calls.forgets_early(snapshot.cluster)
-        return (
-            submit(snapshot, attempt, again=begun.again) if is_sure else Plan(news=_unknown(unknown, is_over=is_over))
-        )
+        return again if is_sure or may_repeat else Plan(news=_unknown(unknown, is_over=is_over))
     if snapshot.history is None:
         return Plan(AskHistory(), wake=RETRY_S)
     if snapshot.history.seen is not None:
@@ -77,11 +78,11 @@ def _lost(snapshot: Snapshot, begun: JobSubmission, started: datetime) -> Plan:
     since = snapshot.missing_since or snapshot.now
     if snapshot.now - since < HISTORY_PATIENCE:
         return Plan(news=late_calls.looking(since + HISTORY_PATIENCE), wake=RETRY_S)
-    if snapshot.history.candidates:
+    if snapshot.history.candidates and not may_repeat:
         known = unknown._replace(message=late_calls.unknown(name, started, snapshot.history.candidates))
         wake = AGAIN_S if snapshot.now - since < ASKED_FOR and not is_over else None
         return Plan(news=_unknown(known, is_over=is_over), wake=wake)
-    return submit(snapshot, attempt, again=begun.again)
+    return again
 
 
 def _unknown(note: Note, *, is_over: bool) -> Note | Conclusion:

@@ -69,6 +69,24 @@ async def test_the_deadline_is_the_start_and_the_limit(world: World) -> None:
     assert world.find("p")["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_DEADLINE] == "2026-11-01T00:11:00Z"
 
 
+async def test_a_pod_that_runs_is_told_when_slurm_will_end_it_earlier_or_later(world: World) -> None:
+    """As the Downward API shows it: the limit was changed, or the job is preempted and has a grace time."""
+    world.pod()
+    await world.settle()
+    _ = world.runs(world.slurmjob, ("k1",))
+    await world.settle()
+    about = world.find("p")["metadata"]["annotations"]
+    assert labels.ANNOTATION_BRIDGE_DEADLINE not in about
+    for moment in ("2026-11-01T02:00:00Z", "2026-11-01T00:00:30Z"):
+        _ = world.slurm(world.slurmjob, "Running", deadline=moment)
+        await world.settle()
+        assert world.find("p")["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_DEADLINE] == moment
+        writes = len(world.kube.writes)
+        await world.settle()
+        assert len(world.kube.writes) == writes
+    assert world.condition("p")["reason"] == "Placed"
+
+
 async def test_terms_of_the_pod_each_get_the_pin_and_other_gates_are_waited_for(world: World) -> None:
     zones = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [one]}]} for one in ("a", "b")]
     terms = [*zones, {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}]

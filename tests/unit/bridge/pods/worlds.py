@@ -140,7 +140,10 @@ class Kube(MemoryKube):
     ) -> Object:
         found = self.check(resource, name, namespace, options)
         merged = merge(found, patch)
-        if resource is BRIDGE_PODS:
+        if resource is BRIDGE_PODS and "spec" not in patch:
+            assert list(patch["metadata"]["annotations"]) == [labels.ANNOTATION_BRIDGE_DEADLINE]
+            assert GATE not in (found["spec"].get("schedulingGates") or [])
+        elif resource is BRIDGE_PODS:
             self.check_lift(found, merged)
             if self.binds:
                 merged["spec"]["nodeName"] = pins_of(merged)[0]

@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.slurmjob import kind
+from slinky_operator.reconcile.text import stamp
 from slinky_operator.slurmjob.execute import external as execute
 from slinky_operator.slurmjob.model.slurm_records import allocations, marks, records
 from slinky_operator.slurmjob.model.stages import external
+from slurm_client import INFINITE
+from tests.unit.slurmjob.stories.test_faults import killed_at
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 ACCOUNTING: dict[str, Any] = {"accounting": {}}
@@ -84,6 +87,32 @@ async def test_it_is_given_nodes_and_says_so_when_it_runs(world: JobWorld) -> No
     assert sent.body is not None
     assert "EXTERNAL_JOB" in sent.body["job"]["flags"]
     assert not {"script", "environment", "current_working_directory"} & {*sent.body, *sent.body["job"]}
+
+
+async def test_it_says_when_slurm_will_end_it_and_that_a_preemption_with_a_grace_time_is_earlier(
+    world: JobWorld,
+) -> None:
+    number = await runs(world, time="60")
+    start = world.slurm.world.jobs[number].start_time
+    assert start is not None
+    limit, grace = start + timedelta(hours=1), start + timedelta(seconds=30)
+    world.slurm.world.set_job_state(number, "RUNNING", end_time=limit)
+    await world.until(lambda: world.status().get("deadline") == stamp(limit))
+    world.slurm.world.set_job_state(number, "RUNNING", end_time=grace, preempt_time=start)
+    await world.until(lambda: world.status().get("deadline") == stamp(grace))
+    world.slurm.world.time_out(number)
+    await world.until(lambda: is_over(world))
+    assert "deadline" not in world.status()
+
+
+async def test_one_without_a_limit_has_no_deadline(world: JobWorld) -> None:
+    number = await runs(world)
+    job = world.slurm.world.jobs[number]
+    later = job.start_time and job.start_time + timedelta(days=365)
+    world.slurm.world.set_job_state(number, "RUNNING", end_time=later, time_limit=INFINITE)
+    for _ in range(3):
+        await world.step()
+    assert "deadline" not in world.status()
 
 
 async def test_it_is_not_running_before_slurm_has_said_what_it_was_given(world: JobWorld) -> None:
@@ -196,6 +225,17 @@ async def test_one_that_slurmctld_has_lost_ends_as_its_work_if_that_is_known(wor
     assert says(world, "other") == ("Failed", "NonZeroExitCode")
     assert world.status("other")["exitCode"] == 4
     assert world.slurm.calls("delete_job") == []
+
+
+async def test_one_that_slurmctld_has_forgotten_before_its_answer_came_is_submitted_again(world: JobWorld) -> None:
+    """It was no work: only its nodes count, and these nobody was told of. A job with a script is not repeated then."""
+    create(world)
+    await killed_at(world, "jobId")
+    (first,) = world.slurm.world.jobs
+    world.slurm.world.forget_job(first)
+    world.ahead += timedelta(minutes=30)
+    assert await world.submitted() != first
+    await world.until(lambda: world.status().get("state") == "Running")
 
 
 async def test_a_number_that_was_given_to_another_job_is_not_cancelled(world: JobWorld) -> None:

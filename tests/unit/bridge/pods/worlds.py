@@ -435,6 +435,8 @@ class World:
     def runs(self, job: Object, nodes: tuple[str, ...] = ("k2", "k1")) -> Object:
         """Let Slurm run a job: as many tasks as there are on the first node but one, the rest on the second."""
         spec = job["spec"]
+        if "components" in spec["external"]:
+            return self.runs_in_components(job)
         tasks, each = spec["tasks"], spec["cpusPerTask"]
         first = tasks - tasks // 2
         counts = [count for count in (first, tasks - first) if count]

@@ -8,7 +8,7 @@ changed counts only where all nodes run it (`check_trial`).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -19,11 +19,19 @@ from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.slurm.health_checks import reports
 
+MOST_NAMED: Final = 4
+"""Checks of one node that are named as failed: a reason has room for no more."""
+
 _IN_REASON: Final = re.compile(r"[:;] check (?P<name>[a-z0-9-]+):")
 
 
+def draining(checks: Iterable[Check]) -> frozenset[str]:
+    """Names of the checks for which nodes are drained."""
+    return frozenset(check.name for check in checks if check.on_fail is OnFail.DRAIN)
+
+
 def judge(
-    member: Member, checks: Sequence[Check], stored: StoredChecks | None, clear_seconds: int, now: datetime
+    member: Member, wanted: frozenset[str], stored: StoredChecks | None, clear_seconds: int, now: datetime
 ) -> Verdict:
     """Judge a node by its checks.
 
@@ -31,8 +39,8 @@ def judge(
     ----------
     member
         The pod with its node.
-    checks
-        Those of the spec.
+    wanted
+        Names of the checks for which nodes are drained.
     stored
         Which nodes run which; None if that is not known yet, and then nothing is proven.
     clear_seconds
@@ -41,17 +49,21 @@ def judge(
         The time; timezone-aware.
     """
     node = member.record
-    draining = {check.name for check in checks if check.on_fail is OnFail.DRAIN}
-    if not draining or node is None:
+    if not wanted or node is None:
         return Verdict(is_well=True)
-    drained_for = draining.intersection(_IN_REASON.findall(node.reason)) if member.drained_for else set()
+    drained_for = wanted.intersection(_IN_REASON.findall(node.reason)) if member.drained_for else frozenset[str]()
     report = reports.read(node.comment)
     if report is None or stored is None:
         return Verdict(is_well=not drained_for)
+    failed = [name for name in sorted(report.failed) if name in wanted and _counts(stored, report.revision, name)]
     matches = tuple(
-        Match(f"check {name}", report.since, kubernetes_nodes.one_line(f"check {name}: {text}"), is_check=True)
-        for name, text in sorted(report.failed.items())
-        if name in draining and _counts(stored, report.revision, name)
+        Match(
+            f"check {name}",
+            report.since,
+            kubernetes_nodes.one_line(f"check {name}: {report.failed[name]}"),
+            is_check=True,
+        )
+        for name in failed[:MOST_NAMED]
     )
     if matches or not drained_for.isdisjoint({*report.unknown, *report.pending, *report.failed}):
         return Verdict(matches)
@@ -76,8 +88,11 @@ def both(one: Verdict, other: Verdict) -> Verdict:
 
 
 def _counts(stored: StoredChecks, revision: str, name: str) -> bool:
-    """Whether a check has been tried already, in the version that a node with this revision runs."""
-    approved = stored.approved.lines.get(name)
-    if revision == stored.approved.revision or stored.trial is None or revision != stored.trial.revision:
+    """Whether a check has been tried already, in the version that a node with this revision runs.
+
+    A report of any other revision is late: of checks that have changed since, or of a trial that was given up.
+    """
+    approved, trial = stored.approved.lines.get(name), stored.trial
+    if approved is None or revision == stored.approved.revision:
         return approved is not None
-    return approved is not None and approved == stored.trial.lines.get(name)
+    return trial is not None and revision == trial.revision and approved == trial.lines.get(name)

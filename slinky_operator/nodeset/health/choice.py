@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_api.v1alpha1.nodeset.health import Health
+from slinky_api.v1alpha1.nodeset.health import NodeConditionRule
 from slinky_operator.nodeset.drain import drain_causes, pod_condition
 from slinky_operator.nodeset.health import checks, rules
 from slinky_operator.nodeset.health.rules import Verdict
@@ -83,7 +83,8 @@ def choose(
     health = snapshot.nodeset.spec.health
     if health is None or not snapshot.slurm.readable:
         return HealthChoice()
-    budget = health.budget(desired)
+    table, budget = health.rules(), health.budget(desired)
+    draining = checks.draining(health.checks)
     held = sum(1 for member in snapshot.members if Cause.HEALTH in member.drained_for)
     drained: dict[str, str] = {}
     bad: dict[str, Verdict] = {}
@@ -97,8 +98,8 @@ def choose(
             continue
         has_started = is_held and host is not None and _is_older_than_boot(member, host)
         clear_seconds = 0 if has_started else health.clear_seconds
-        of_host = _of_host(host, health, clear_seconds, now)
-        checked = checks.judge(member, health.checks, snapshot.checks, clear_seconds, now)
+        of_host = _of_host(host, table, clear_seconds, now)
+        checked = checks.judge(member, draining, snapshot.checks, clear_seconds, now)
         verdict = checks.both(of_host, checked)
         later = verdict.well_in if is_held else verdict.bad_in
         if later is not None:
@@ -126,9 +127,10 @@ def _is_older_than_boot(member: Member, host: KubernetesNode) -> bool:
     return host.booted_before is None or booted - host.booted_before >= QUIET
 
 
-def _of_host(host: KubernetesNode | None, health: Health, clear_seconds: int, now: datetime) -> Verdict:
+def _of_host(
+    host: KubernetesNode | None, table: Mapping[str, NodeConditionRule], clear_seconds: int, now: datetime
+) -> Verdict:
     """What the rules say of a Node: of one that is not known nothing, so that a drain stands if there are rules."""
-    table = health.rules()
     if host is None or not table:
         return Verdict(is_well=not table)
     return rules.judge(host, table, clear_seconds, now)

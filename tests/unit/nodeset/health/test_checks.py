@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from slinky_operator.nodeset.health import choice
 from slinky_operator.nodeset.health.choice import HealthChoice
@@ -105,6 +107,13 @@ def test_a_check_that_is_tried_drains_nothing_and_those_that_have_been_tried_do(
     assert chosen(seen(changed, [comment], known=stored(DISK, changed, "a-0"))).drained == {}
 
 
+def test_a_late_report_of_a_trial_that_was_given_up_drains_nothing_and_gives_nothing_back() -> None:
+    late = told([own("disk", "exit 1")], "disk failed wrong everywhere")
+
+    assert chosen(seen(DISK, [late], known=stored(DISK))).drained == {}
+    assert chosen(seen(DISK, [late], known=stored(DISK), reasons={0: OURS})).drained == {"a-0": ""}
+
+
 def test_a_check_that_is_not_wanted_any_more_drains_nothing() -> None:
     other = [own("other")]
 
@@ -121,3 +130,47 @@ def test_checks_need_nobody_to_watch_nodes() -> None:
     snapshot = replace(seen(DISK, [BAD], known=stored(DISK)), hosts=None)
 
     assert chosen(snapshot).drained == {"a-0": "check disk: full"}
+
+
+COMMENTS = st.sampled_from(
+    [
+        GOOD,
+        BAD,
+        "",
+        "somebody else's",
+        told(DISK, "disk unknown hangs"),
+        told(DISK, "disk pending"),
+        told(DISK, since=int(NOW.timestamp()) - 5),
+        told([own("disk", "exit 1")], "disk failed wrong everywhere"),
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.lists(COMMENTS, min_size=6, max_size=6), min_size=1, max_size=6),
+    st.sampled_from([0, 1, 2, "50%"]),
+    st.sets(st.integers(0, 5)),
+    st.booleans(),
+)
+def test_whatever_nodes_report_in_any_order_the_budget_holds_and_drains_of_others_stay(
+    rounds: list[list[str]], budget: int | str, foreign: set[int], is_tried: bool
+) -> None:
+    changed = [own("disk", "exit 1")]
+    known = stored(DISK, changed, "a-0") if is_tried else stored(DISK)
+    reasons = dict.fromkeys(foreign, "mine")
+    most = {0: 0, 1: 1, 2: 2, "50%": 3}[budget]
+    for comments in rounds:
+        found = chosen(seen(DISK, comments, known=known, reasons=reasons, maxUnhealthy=budget))
+        assert not {f"a-{number}" for number in foreign} & found.drained.keys()
+        for number, comment in enumerate(comments):
+            if number in foreign:
+                continue
+            is_held = number in reasons
+            if f"a-{number}" not in found.drained:
+                reasons.pop(number, None)
+                assert not (is_held and comment != GOOD)
+            elif not is_held:
+                assert comment == BAD
+                reasons[number] = drains.reason({Cause.HEALTH}, OWNER, found.drained[f"a-{number}"])
+        assert len(reasons) - len(foreign) <= most

@@ -49,12 +49,12 @@ def slurm() -> Iterator[SlurmHost]:
 
 
 async def test_no_core_is_given_twice_and_no_pod_is_refused(slurm: SlurmHost) -> None:
-    site = BridgedSite(slurm, poll_interval=POLL_S)
+    site = BridgedSite(slurm.url, slurm.jwt_key, poll_interval=POLL_S)
     for number in range(MACHINES):
         site.machines.add(f"k{number}", CPUS, bridge="yes", zone=ZONES[number % len(ZONES)])
     for number in range(SHARED):
         site.ordinary_pod(f"slurmd-{number}", f"k{number}", str(SLURMD_CPUS), Work(1e6))
-    ledger = Ledger(site)
+    ledger = Ledger(site, slurm.run)
     async with site.running(), SlurmClient(slurm.url, MintedToken(slurm.jwt_key, "root")) as client:
         traffic = Traffic(site, client, AT_ONCE)
         async with asyncio.timeout(PATIENCE_S):

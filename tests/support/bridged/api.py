@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from slinky_api import labels
 from slinky_operator.kube.errors import NotFound, Target
-from slinky_operator.kube.objects import Object
+from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import PODS, SLURMJOBS, Resource
 from slinky_operator.reconcile.text import stamp
 from tests.support.memory_kube import name_of
@@ -26,6 +26,8 @@ class PodKube(Kube):
         super().__init__()
         self.calls: list[tuple[str, str]] = []
         """Verb and kind of every request that changes something."""
+        self.reads = 0
+        """Requests for an object, or for a list of them."""
         self.pod_changed: list[Callable[[Object | None, Object | None], None]] = []
         """Called with each change of any pod, also of those that the operator does not watch."""
 
@@ -72,6 +74,16 @@ class PodKube(Kube):
         return self.put(resource, {**obj, "metadata": {**about, "deletionTimestamp": stamp(datetime.now(UTC))}})
 
     @override
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        self.reads += 1
+        return await super().get(resource, name, namespace)
+
+    @override
+    async def list(self, resource: Resource, namespace: str | None = None, **options: Any) -> Listing:
+        self.reads += 1
+        return await super().list(resource, namespace, **options)
+
+    @override
     async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
         self.calls.append(("create", resource.plural))
         return await super().create(resource, body, namespace)
@@ -81,6 +93,7 @@ class PodKube(Kube):
         self, resource: Resource, name: str, patch: Object, namespace: str | None = None, **options: Any
     ) -> Object:
         self.calls.append(("patch", resource.plural))
+        self.reads -= 1  # of the model itself
         old = self.find(resource, name, namespace)
         if "spec" in patch and old is not None:
             number = old["metadata"]["generation"] + 1
@@ -92,6 +105,7 @@ class PodKube(Kube):
         self, resource: Resource, name: str, status: Object, namespace: str | None = None, **options: Any
     ) -> Object:
         self.calls.append(("patch", f"{resource.plural}/status"))
+        self.reads -= 1  # of the model itself
         return await super().patch_status(resource, name, status, namespace, **options)
 
     @override
@@ -101,7 +115,7 @@ class PodKube(Kube):
         self.calls.append(("apply", "pods/status"))
         about = body["metadata"]
         self._check(resource, about["name"], about["namespace"], {"uid": about["uid"]})
-        found = await self.get(resource, about["name"], about["namespace"])
+        found = await super().get(resource, about["name"], about["namespace"])
         (shown,) = body["status"]["conditions"]
         others = [one for one in found["status"].get("conditions") or () if one["type"] != shown["type"]]
         return self.put(resource, {**found, "status": {**found["status"], "conditions": [*others, shown]}})

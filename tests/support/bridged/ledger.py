@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+import subprocess
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -31,10 +33,19 @@ LIVING: Final = RUNNING | {"PENDING", "CONFIGURING"}
 
 
 class Ledger:
-    """What has been seen of a site, step by step."""
+    """What has been seen of a site, step by step.
 
-    def __init__(self, site: BridgedSite) -> None:
+    Parameters
+    ----------
+    site
+        The pods.
+    run
+        Runs a command of Slurm.
+    """
+
+    def __init__(self, site: BridgedSite, run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
         self._site = site
+        self._run = run
         self.looks = 0
         self.twice: list[str] = []
         """Cores that two running jobs had, groups that had two jobs, and pods that had more than their job."""
@@ -53,7 +64,7 @@ class Ledger:
         """Compare once."""
         began = time.monotonic()
         placed = self._placed()
-        shown = await asyncio.to_thread(self._site.host.run, "scontrol", "-d", "-o", "show", "jobs")
+        shown = await asyncio.to_thread(self._run, "scontrol", "-d", "-o", "show", "jobs")
         jobs = [_Job.read(line) for line in shown.stdout.splitlines() if line.startswith("JobId=")]
         living = [one for one in jobs if one.state in LIVING]
         running = {one.number: one for one in living if one.state in RUNNING}

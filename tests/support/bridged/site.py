@@ -41,7 +41,6 @@ from slinky_operator.runtime.controller import Controller
 from slinky_operator.slurmjob.observation import INDEXES_OF_JOBS as INDEXES_OF_SLURMJOBS
 from tests.support.bridged.api import PodKube
 from tests.support.bridged.machines import Machines, Work
-from tests.support.slurm_host import SlurmHost
 from tests.support.slurm_jobs import JobWorld, Kube, Source
 
 TEAM: Final = "team"
@@ -66,8 +65,8 @@ class BridgedSite(JobWorld):
 
     Parameters
     ----------
-    slurm
-        Its Slurm, with `CONF`.
+    url, key
+        Where the slurmrestd of its Slurm is, and the key of tokens.
     poll_interval
         Seconds between two questions whether jobs have changed.
     """
@@ -75,9 +74,8 @@ class BridgedSite(JobWorld):
     KUBE: type[Kube] = PodKube
     kube: PodKube
 
-    def __init__(self, slurm: SlurmHost, *, poll_interval: float = 0.25) -> None:
-        super().__init__(slurm.url, slurm.jwt_key, USER, poll_interval=poll_interval)
-        self.host = slurm
+    def __init__(self, url: str, key: bytes, *, poll_interval: float = 0.25) -> None:
+        super().__init__(url, key, USER, poll_interval=poll_interval)
         self.groups = self.kube.cache(BRIDGE_PODS, INDEXES_OF_PODS, prune_pod)
         self.jobs = self.kube.cache(SLURMJOBS, {**INDEXES_OF_SLURMJOBS, **INDEXES_OF_JOBS}, prune_job)
         self.hosts = self.kube.cache(NODES, prune=node_pruner(bridged=True))

@@ -29,10 +29,9 @@ async def looked(pods: list[Object], *lines: str) -> Ledger:
     """The ledger after a look at pods of SlurmJobs whose names are the numbers of their jobs, and at these jobs."""
     site = SimpleNamespace(
         groups=pods,
-        host=SimpleNamespace(run=lambda *_: SimpleNamespace(stdout="\n".join(lines))),
         kube=SimpleNamespace(find=lambda _, name, __: {"status": {"jobId": int(name)}}),
     )
-    ledger = Ledger(cast("Any", site))
+    ledger = Ledger(cast("Any", site), cast("Any", lambda *_: SimpleNamespace(stdout="\n".join(lines))))
     await ledger.look()
     return ledger
 

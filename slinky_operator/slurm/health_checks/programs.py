@@ -22,8 +22,11 @@ LINES: Final = (Directive("Prolog", PROLOG), Directive("Epilog", EPILOG))
 HEALTH_CHECK: Final = f"/run/slurm/conf/{PROLOG}"
 """The path of the program in every container of slurmd, whether it gets its files from slurmctld or from a volume."""
 
-KEYS: Final = {"HealthCheckProgram": HEALTH_CHECK, "HealthCheckInterval": "60"}
-"""Keys of slurm.conf, unless `extraConf` says otherwise; seconds."""
+KEYS: Final = {"HealthCheckProgram": HEALTH_CHECK, "HealthCheckInterval": "90"}
+"""Keys of slurm.conf, unless `extraConf` says otherwise; seconds.
+
+Daemons of 26.05 log an error if the interval is not longer than HealthCheckTimeout, which is 60.
+"""
 
 TWICE: Final = f"files {PROLOG} and {EPILOG} are given already: rename them, or remove health.checks from the NodeSets"
 

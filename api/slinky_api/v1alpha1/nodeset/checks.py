@@ -131,7 +131,7 @@ class Check(ApiModel):
     contexts: Annotated[
         tuple[CheckContext, ...], Field(min_length=1, max_length=3), Keywords({"x-kubernetes-list-type": "set"})
     ] = (CheckContext.HEALTH_CHECK,)
-    """When it runs. HealthCheck: when slurmd starts, and at each HealthCheckInterval, 60 seconds unless extraConf says
+    """When it runs. HealthCheck: when slurmd starts, and at each HealthCheckInterval, 90 seconds unless extraConf says
     otherwise. Prolog and Epilog: before and after each job. Default: HealthCheck."""
     timeout_seconds: Annotated[int, Field(ge=1, le=MAX_TIMEOUT), Keywords({"format": "int32"})] = 20
     """Seconds after which it is ended, and counts as one that could not be run. Default: 20."""

@@ -377,7 +377,7 @@ def test_checks_of_one_nodeset_give_every_slurmd_the_program() -> None:
         "Prolog=checks-prolog",
         "Epilog=checks-epilog",
         "HealthCheckProgram=/run/slurm/conf/checks-prolog",
-        "HealthCheckInterval=60",
+        "HealthCheckInterval=90",
     ):
         assert line in lines
     assert found.files["checks-prolog"] == found.files["checks-epilog"] == programs.program()
@@ -387,7 +387,7 @@ def test_checks_of_one_nodeset_give_every_slurmd_the_program() -> None:
     lines = theirs.files["slurm.conf"].splitlines()
     assert [line for line in lines if line.startswith("HealthCheck")] == [
         "HealthCheckProgram=/usr/sbin/nhc",
-        "HealthCheckInterval=60",
+        "HealthCheckInterval=90",
         "HealthCheckNodeState=START_ONLY",
     ]
     taken = rendered(checks=True, texts=texts({"checks-prolog": "#!/bin/sh\n"}))

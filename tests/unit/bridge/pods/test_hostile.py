@@ -8,7 +8,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.bridge.pods.controller import BUDGET
-from slinky_operator.bridge.pods.model.steps import GAP_S, REWRITE_S
+from slinky_operator.bridge.pods.model.steps import GAP_S, QUICK_S, REWRITE_S
 from slinky_operator.bridge.pods.model.translation.request import LONGEST_GRACE_S
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import BATCH_JOBS, BRIDGE_PODS, CLUSTERS, PODGROUPS, SLURMJOBS
@@ -247,3 +247,25 @@ async def test_a_parameter_that_is_the_operators_mark_is_refused(world: World) -
     for number in range(4):
         assert world.condition(f"p{number}")["reason"] == "Refused", number
     assert not world.slurmjobs()
+
+
+@pytest.mark.parametrize(
+    ("reason", "summary"),
+    [
+        ("SubmissionRefused", "Slurm has refused it: Requested node configuration is not available"),
+        ("SubmissionRefused", "a job without a script (spec.external) needs Slurm 26.05.3 or newer"),
+        ("SubmissionRefused", "Slurm has refused it: Invalid account or account/partition combination specified"),
+    ],
+    ids=["too large", "too old", "account"],
+)
+async def test_pods_show_once_why_slurm_refuses_their_job(world: World, reason: str, summary: str) -> None:
+    world.pod()
+    await world.settle()
+    _ = world.slurm(world.slurmjob, "Waiting", reason=reason, summary=summary)
+    await world.settle(QUICK_S)
+    assert world.condition("p")["reason"] == reason
+    assert summary in world.condition("p")["message"]
+    writes = len(world.kube.writes)
+    await world.settle(600)
+    assert len(world.kube.writes) == writes
+    assert len(world.slurmjobs()) == 1

@@ -190,7 +190,7 @@ class Observation:
         urgent = [host for name, host in hosts.items() if name not in nodes and not host.trouble]
         others = [host for name, host in hosts.items() if name in nodes and is_ours(nodes[name], memory.mark)]
         due = await self._requests.read(urgent, others, resources)
-        sizes = self._known_sizes(hosts, kinds, _unknown_kinds(wanted, found), memory)
+        sizes = self._known_sizes(hosts, kinds, _unknown_kinds(wanted, found), memory, now)
         self._remember(memory, sizes, nodes, now)
         return Seen(
             Snapshot(
@@ -252,7 +252,7 @@ class Observation:
         return host_of(obj, wanted.feature_labels, list(kinds), self._devices.of(slices, wanted.classes))
 
     def _known_sizes(
-        self, hosts: Mapping[str, Host], kinds: Mapping[str, str], unknown: frozenset[str], memory: Memory
+        self, hosts: Mapping[str, Host], kinds: Mapping[str, str], unknown: frozenset[str], memory: Memory, now: float
     ) -> dict[str, HostSize]:
         """Sizes of hosts whose pods have been read; one that is made of the same as before is not made again.
 
@@ -268,7 +268,7 @@ class Observation:
                 continue
             known, foreign = before.get(name), _NOTHING
             if self._devices is not None and host.devices.order:
-                foreign = self._devices.foreign(host.devices)
+                foreign = self._devices.foreign(name, host.devices, now)
             if known is None or known[0] is not host or known[1] is not read or known[2] != foreign:
                 never = {one.key for one in host.devices.order if one.kind in unknown}
                 most = size_of(host.allocatable, {}, kinds, host.devices, never)

@@ -45,8 +45,8 @@ def _build(services: Services) -> Built:
         services.slurm,
         frozenset(services.settings.bridge_clusters),
     )
-    pods = store(BRIDGE_PODS) if devices is not None else None
-    triggers = BridgeNodesTriggers(services.clusters.store, services.slurm, store(NODES), pods)
+    more = () if devices is None else (store(NODES), store(BRIDGE_PODS), devices.changed)
+    triggers = BridgeNodesTriggers(services.clusters.store, services.slurm, *more)
     return Built(reconciler, triggers.table())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from slinky_operator.bridge.clusters import chooses, had_bridge, wants_bridge
@@ -34,15 +34,23 @@ class BridgeNodesTriggers:
         The cache of Kubernetes Nodes.
     pods
         The cache of pods that Slurm places. None for both if the settings let Slurm give no devices to pods.
+    changed
+        Told of each Node of which a claim has changed that is not of a pod that Slurm places.
     """
 
     def __init__(
-        self, clusters: Store, slurm: SlurmByUid, hosts: Store | None = None, pods: Store | None = None
+        self,
+        clusters: Store,
+        slurm: SlurmByUid,
+        hosts: Store | None = None,
+        pods: Store | None = None,
+        changed: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._clusters = clusters
         self._slurm = slurm
         self._hosts = hosts
         self._pods = pods
+        self._changed = changed
 
     def table(self) -> Triggers:
         """All handlers, by their source."""
@@ -86,7 +94,10 @@ class BridgeNodesTriggers:
             return
         some = [obj for obj in (old, new) if obj is not None and is_allocated(obj)]
         if self._pods is not None and not any(is_of_bridge(obj, self._pods) for obj in some):
-            yield from self._choosing({name for obj in some for name in nodes_of(obj)})
+            names = {name for obj in some for name in nodes_of(obj)}
+            for name in names:
+                self._changed(name)
+            yield from self._choosing(names)
 
     def _choosing(self, names: Iterable[str]) -> Iterable[Key]:
         found: dict[Key, None] = {}

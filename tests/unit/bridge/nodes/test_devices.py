@@ -8,8 +8,9 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.bridge.devices import word_of
+from slinky_operator.bridge.nodes.triggers import BridgeNodesTriggers
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import BRIDGE_PODS, CLUSTERS, NODES, RESOURCECLAIMS, RESOURCESLICES
+from slinky_operator.kube.resources import BRIDGE_PODS, RESOURCECLAIMS, RESOURCESLICES
 from tests.unit.bridge.nodes.worlds import KEY, World, cluster, host
 
 CLASS = {"deviceClass": "gpu.example.com", "gres": "gpu"}
@@ -200,10 +201,22 @@ def test_slices_and_claims_of_others_bring_passes_and_those_of_the_bridge_none()
     assert list(objects[RESOURCESLICES](None, slice_of("gpu-0"))) == [KEY]
     assert list(objects[RESOURCESLICES](slice_of("gpu-0"), slice_of("gpu-0"))) == []
     assert list(objects[RESOURCESLICES](None, slice_of("gpu-0", node="elsewhere"))) == []
+    told: list[str] = []
+    objects = BridgeNodesTriggers(*made.watched, told.append).table().objects
     assert list(objects[RESOURCECLAIMS](None, claim("c", "gpu-0"))) == [KEY]
+    assert told == ["kn-1"]
     assert list(objects[RESOURCECLAIMS](None, claim("c"))) == []
     assert list(objects[RESOURCECLAIMS](claim("c", "gpu-0"), claim("c", "gpu-0"))) == []
     made.kube.put(BRIDGE_PODS, placed("p", "c", annotations={labels.ANNOTATION_BRIDGE_SLURMJOB: "j"}))
     assert list(objects[RESOURCECLAIMS](None, claim("c", "gpu-0"))) == []
-    assert made.kube.find(NODES, "kn-1") is not None
-    assert made.kube.find(CLUSTERS, "slurm", "here") is not None
+    assert told == ["kn-1"]
+
+
+async def test_a_claim_of_another_pod_is_seen_in_the_next_pass() -> None:
+    made = world("gpu-0", "gpu-1")
+    await made.settle()
+    taken = claim("other", "gpu-1")
+    made.kube.put(RESOURCECLAIMS, taken)
+    _ = list(made.triggers.objects[RESOURCECLAIMS](None, taken))
+    await made.settle(seconds=4.0, times=20)
+    assert made.slurm.nodes["kn-1"].gres == "gpu:1"

@@ -255,7 +255,9 @@ class World:
         pods = self.kube.cache(BRIDGE_PODS, pods_cache({}).indexers, prune_pod)
         self._devices = HostDevices(slices, claims, pods) if reads_devices else None
         self.restart()
-        self.triggers = BridgeNodesTriggers(clusters, self.slurm, nodes, pods).table()
+        self.watched = clusters, self.slurm, nodes, pods
+        changed = (lambda _: None) if self._devices is None else self._devices.changed
+        self.triggers = BridgeNodesTriggers(*self.watched, changed).table()
 
     def restart(self) -> None:
         """Another operator, which remembers nothing."""

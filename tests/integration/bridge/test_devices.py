@@ -7,6 +7,7 @@ and the kubelets, which end pods.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from hack.images.rootfs import ensure
+from hack.localkube.kubectl import KubectlFailed
 from hack.packaging.render import ROOT, render
 from slinky_api import labels
 from slinky_operator.bridge.device_claims import results_of
@@ -263,6 +265,16 @@ def hold(plane: ControlPlane) -> None:
     )
 
 
+def refusal(plane: ControlPlane, claim: str, patch: Object, subresource: str) -> str:
+    """What the API server says to the operator that patches a claim."""
+    about = [f"--subresource={subresource}"] if subresource else []
+    where = ("patch", "resourceclaims", claim, f"--namespace={TEAM}", "--type=merge", f"--patch={json.dumps(patch)}")
+    try:
+        return plane.kubectl(*where, *about, f"--as={service_account.user_of(OPERATOR)}")
+    except KubectlFailed as failed:
+        return str(failed)
+
+
 async def test_pods_have_the_devices_whose_indices_slurm_has_given(
     plane: ControlPlane, site: Site, tmp_path: Path
 ) -> None:
@@ -299,6 +311,13 @@ async def test_pods_have_the_devices_whose_indices_slurm_has_given(
         again = [await site.devices_of(one) for one in (first, second)]
         assert again == [await site.indices_of(one) for one in (first, second)]
         assert len(set[str]().union(*given[1:], *again)) == 7
+        # Of a claim in use the operator itself may write nothing, and of none anything but devices and the finalizer.
+        name = (await site.claim_of(first))["metadata"]["name"]
+        for words, subresource, refused in (
+            ({"status": {"allocation": None}}, "status", "may only write the devices"),
+            ({"metadata": {"labels": {"a": "b"}}}, "", "may only add the finalizer"),
+        ):
+            assert refused in refusal(plane, name, words, subresource)
         # An operator that is killed between the devices and the gate.
         await site.pod("killed", 1, held="true")
 

@@ -56,6 +56,8 @@ COUNTER: Final = "it counts within bounds: tests/unit/slurm/test_job_facts.py"
 IN_WHOLE: Final = "it passes the objects on to functions that are called here"
 IN_FACTS: Final = "`facts` of its module calls it, and is called here"
 BRIDGE: Final = "whole passes over such texts: tests/unit/bridge/nodes/test_hostile_texts.py"
+LARGEST: Final = "such texts of nodes: tests/unit/bridge/pods/test_largest.py"
+STATES: Final = "it looks at states and flags of jobs, and at no other text"
 ELSEWHERE: Final[Mapping[str, str]] = {
     "bridge.nodes.execute._still": BRIDGE,
     "bridge.nodes.execute.is_meant": BRIDGE,
@@ -65,6 +67,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "bridge.nodes.model.plan.of_left_over": BRIDGE,
     "bridge.nodes.model.warnings.configuration_of": BRIDGE,
     "bridge.nodes.observation._remember": BRIDGE,
+    "bridge.pods.model.translation.largest.too_large": LARGEST,
     "autoscaling.rules.needs.excuse": AUTOSCALING,
     "autoscaling.rules.needs.read": AUTOSCALING,
     "autoscaling.rules.needs.partitions": AUTOSCALING,
@@ -91,6 +94,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "slurm.jobs._timed": METHODS,
     "slurm.jobs._kept": METHODS,
     "slurmjob.job_list._own": METHODS,
+    "slurmjob.rescheduling.__init__": METHODS,
+    "slurmjob.rescheduling.changed": STATES,
     "virtual_nodes.nodes.model.partitions.add": IN_FACTS,
     "virtual_nodes.nodes.model.partitions.complete": IN_FACTS,
     "virtual_nodes.nodes.observation._facts": IN_WHOLE,

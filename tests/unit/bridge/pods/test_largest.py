@@ -9,6 +9,8 @@ import pytest
 from slinky_operator.bridge.pods.model.translation.largest import different, too_large
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
+from tests.support.hostile_texts import measured, texts
+from tests.unit.bounds.test_hostile_answers import LONGEST, too_much
 
 
 def node(name: str, cpus: int, memory: int, gres: str = "", *, feature: str = "k8s", state: str = "IDLE") -> Node:
@@ -59,3 +61,13 @@ def test_what_no_node_has_is_said_beside_the_largest(parts: list[dict[str, Any]]
 
 def test_nothing_is_said_while_no_node_is_known() -> None:
     assert too_large([part(17, 1)], ()) == ""
+
+
+def test_no_text_of_a_node_costs_much() -> None:
+    costs = {}
+    for kind, text in texts(LONGEST).items():
+        with measured() as cost:
+            told = too_large([part(17, 1, "gres/gpu=1")], [node(text, 16, 9000, text)])
+        costs[kind] = cost()
+        assert told.startswith("a pod asks for 17 CPUs")
+    assert too_much(costs) == {}

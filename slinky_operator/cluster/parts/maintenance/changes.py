@@ -28,6 +28,9 @@ class ReservationChanges:
 
     create: tuple[WantedReservation, ...] = ()
     update: tuple[WantedReservation, ...] = ()
+    moved: frozenset[str] = frozenset()
+    """Names of those to update whose times change, and not only their nodes."""
+
     delete: tuple[str, ...] = ()
     """Names of the operator's reservations that are not wanted."""
 
@@ -54,7 +57,7 @@ def find_changes(
         for one in there
         if one.name.startswith(naming.MAINTENANCE_PREFIX) and one.name.endswith(f"-{mark}")
     }
-    create, update, taken, names = [], [], [], set()
+    create, update, taken, names, moved = [], [], [], set(), set()
     for one in wanted:
         names.add(one.name)
         known = own.get(one.name)
@@ -62,10 +65,15 @@ def find_changes(
             create.append(one)
         elif not _is_own(known):
             taken.append(one.name)
-        elif _differs(known, one, now):
+        elif _is_moved(known, one, now):
+            update.append(one)
+            moved.add(one.name)
+        elif frozenset(known.nodes) != one.nodes:
             update.append(one)
     delete = [name for name, one in own.items() if name not in names and _is_own(one) and not _is_over(one, now)]
-    return ReservationChanges(tuple(create), tuple(update), tuple(sorted(delete)), tuple(sorted(taken)))
+    return ReservationChanges(
+        tuple(create), tuple(update), frozenset(moved), tuple(sorted(delete)), tuple(sorted(taken))
+    )
 
 
 def spec_of(one: WantedReservation, now: datetime, *, new: bool) -> ReservationSpec:
@@ -84,12 +92,8 @@ def _is_own(one: Reservation) -> bool:
     return one.users == USERS and one.flags.issuperset(FLAGS)
 
 
-def _differs(there: Reservation, one: WantedReservation, now: datetime) -> bool:
-    return (
-        there.end_time != one.end
-        or (one.start > now and there.start_time != one.start)
-        or frozenset(there.nodes) != one.nodes
-    )
+def _is_moved(there: Reservation, one: WantedReservation, now: datetime) -> bool:
+    return there.end_time != one.end or (one.start > now and there.start_time != one.start)
 
 
 def _is_over(one: Reservation, now: datetime) -> bool:

@@ -16,7 +16,6 @@ from slinky_operator.cluster.parts.maintenance.windows import (
     WantedReservation,
     is_released,
     unknown_node_sets,
-    wanted,
 )
 from slinky_operator.reconcile import maintenance
 from slinky_operator.reconcile.text import joined, named, stamp
@@ -58,26 +57,36 @@ def in_maintenance(snapshot: Snapshot, now: datetime) -> Shown | None:
     windows = snapshot.cluster.spec.maintenance.windows
     if not windows:
         return None
-    told = []
+    told, over = [], []
     for window, one in zip(windows, window_status(snapshot, now), strict=True):
+        if one.released:
+            over.append(f"{window.name} has ended early, its updates are done")
         if one.active and one.end is not None and not one.released:
             where = f"NodeSets {named(window.node_sets, MOST_NAMED)}" if window.node_sets else "all nodes"
             told.append(f"{window.name} until {stamp(one.end)} on {where}")
     if told:
         return "True", Reason.MAINTENANCE_WINDOW, joined(told)
+    if over:
+        return "False", Reason.AS_EXPECTED, joined(over)
     following = maintenance.shown(snapshot.cluster.spec.maintenance, now)
     return "False", Reason.AS_EXPECTED, f"next: {following}" if following else "no window is to come"
 
 
-def reserved(snapshot: Snapshot, now: datetime) -> Shown | None:
-    """Status, reason and message of `MaintenanceReserved`."""
+def reserved(snapshot: Snapshot, now: datetime, asked: tuple[WantedReservation, ...] | None) -> Shown | None:
+    """Status, reason and message of `MaintenanceReserved`.
+
+    Parameters
+    ----------
+    asked
+        What Slurm is to have; `None` while it does not answer.
+    """
     if not snapshot.cluster.spec.maintenance.windows:
         return None
     wrong = list(_invalid(snapshot, now))
     if wrong:
         return "False", Reason.WINDOW_INVALID, joined(wrong)
-    last, asked = snapshot.memory.answers.of(ReservationsQuestion), wanted(snapshot, now)
-    if not snapshot.slurm_answers or last is None:
+    last = snapshot.memory.answers.of(ReservationsQuestion)
+    if asked is None or last is None:
         return _unknown(snapshot)
     if last.why:
         return "Unknown", Reason.SLURM_UNREACHABLE, f"Slurm was asked for its reservations: {last.why}"

@@ -10,6 +10,7 @@ from typing_extensions import override
 from slinky_api.conditions import ClusterCondition
 from slinky_operator.cluster.part import Part, Shown
 from slinky_operator.cluster.parts.maintenance.condition import in_maintenance, reserved, status_of
+from slinky_operator.cluster.parts.maintenance.windows import WantedReservations
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.reconcile import maintenance
 
@@ -45,7 +46,7 @@ class ReservationsPart(Part):
 
     @override
     def shown(self, state: PassState) -> Shown | None:
-        return reserved(state.snapshot, state.wall)
+        return reserved(state.snapshot, state.wall, state.found(WantedReservations).known)
 
 
 MAINTENANCE: Final = (WindowsPart(), ReservationsPart())

@@ -127,7 +127,10 @@ class ReservationsQuestion(Question[Reserved]):
             _note(await slurm.create_reservations(new, timeout=TIMEOUT), "made", refused, done)
         if found.update:
             other = [changes.spec_of(one, self.now, new=False) for one in found.update]
-            _note(await slurm.update_reservations(other, timeout=TIMEOUT), "changed", refused, done)
+            changed: list[str] = []
+            _note(await slurm.update_reservations(other, timeout=TIMEOUT), "changed", refused, changed)
+            # That one follows its nodes is no news: in an update it does so all the time.
+            done += [words for words in changed if words.removesuffix(" changed") in found.moved]
 
     @override
     def is_news(self, before: Reserved | None, answer: Reserved | None) -> bool:

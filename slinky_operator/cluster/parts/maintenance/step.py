@@ -10,7 +10,7 @@ from slinky_api.v1alpha1.cluster.status import WindowStatus
 from slinky_operator.cluster.actions import Action, Ask, EmitEvent
 from slinky_operator.cluster.parts.maintenance.condition import window_status
 from slinky_operator.cluster.parts.maintenance.question import ReservationsQuestion, Reserved
-from slinky_operator.cluster.parts.maintenance.windows import WantedReservation, mark, wanted
+from slinky_operator.cluster.parts.maintenance.windows import WantedReservation, WantedReservations, mark, wanted
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.events import EventType
 from slinky_operator.reconcile.text import stamp
@@ -36,6 +36,7 @@ def keep_reservations(state: PassState) -> Iterator[Action]:
     if not snapshot.slurm_answers:
         return
     asked = wanted(snapshot, state.wall)
+    state.note(WantedReservations(asked))
     due = _due(snapshot.memory.answers.of(ReservationsQuestion), asked) - state.now
     if due <= 0:
         yield Ask(ReservationsQuestion(asked, mark(cluster), state.wall))

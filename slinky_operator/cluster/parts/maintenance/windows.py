@@ -33,6 +33,14 @@ class WantedReservation:
     nodes: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class WantedReservations:
+    """What a pass has found that Slurm is to have: there may be thousands of nodes."""
+
+    known: tuple[WantedReservation, ...] | None = None
+    """`None` if nobody has looked yet."""
+
+
 def mark(cluster: Cluster) -> str:
     """How the names of a Cluster's reservations end: no other Cluster's do, and no administrator's by chance."""
     return hashlib.sha256(cluster.uid.encode()).hexdigest()[:8]

@@ -68,8 +68,12 @@ async def test_reservations_follow_what_is_wanted() -> None:
         # Done twice, and by another operator that knows nothing.
         assert (await one.ask(WANTED, LATER)).there == {WANTED.name, LATER.name}
         assert one.events == []
-        more = replace(WANTED, nodes=frozenset({"a-0", "a-1", "a-2"}), end=NOW + 3 * HOUR)
+        more = replace(WANTED, nodes=frozenset({"a-0", "a-1", "a-2"}))
+        assert (await one.ask(more, LATER)).there == {WANTED.name, LATER.name}
+        assert one.events == [], "that it follows nodes is no news"
+        more = replace(more, end=NOW + 3 * HOUR)
         assert (await one.ask(more)).there == {WANTED.name}
+        assert one.events == [f"reservations in Slurm: {WANTED.name} changed; {LATER.name} deleted"]
         assert one.there == {WANTED.name: ("a-0", "a-1", "a-2")}
         assert one.fake.world.reservations[WANTED.name].end_time == more.end
         assert await one.ask() == Reserved(1.0, ())

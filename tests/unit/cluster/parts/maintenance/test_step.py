@@ -155,6 +155,28 @@ def test_wrong_windows_are_told_by_field_and_others_are_kept() -> None:
     assert [each.name.split("-")[2] for each in answered(one).wanted] == ["other"]
 
 
+def test_a_window_that_was_released_early_says_so() -> None:
+    one = world({**NIGHT, "holdUpdates": True, "releaseEarly": True}, now=ON)
+    one.settle()
+    assert one.condition("InMaintenance")["status"] == "True"
+    for each in one.node_sets.values():
+        each["metadata"]["generation"] = 1
+        counts = dict.fromkeys(("desired", "replicas", "updatedReplicas", "readyReplicas"), 1)
+        each["status"] = {"observedGeneration": 1, **counts}
+    assert events(one) == [
+        ("MaintenanceEnded", "maintenance window night is over: no update is left, its nodes run jobs again")
+    ]
+    one.settle()
+    assert one.raw["status"]["maintenance"]["windows"][0]["released"]
+    found = one.condition("InMaintenance")
+    assert (found["status"], found["message"]) == ("False", "night has ended early, its updates are done")
+    # Another update, and the nodes are free of jobs again.
+    one.node_sets["a"]["metadata"]["generation"] = 2
+    assert [reason for reason, _ in events(one)] == ["MaintenanceBegun"]
+    one.settle()
+    assert one.condition("InMaintenance")["status"] == "True"
+
+
 def test_a_pass_is_due_when_a_window_begins() -> None:
     one = world(NIGHT, now=datetime.fromisoformat("2026-11-28T01:59:50Z"))
     one.settle()

@@ -264,7 +264,8 @@ def test_what_each_component_asks_for_is_refused_beside_components(jobs: Jobs, f
 
 def test_components_are_bounded_and_stay_as_they_are(jobs: Jobs) -> None:
     parts: list[dict[str, Any]] = [{"tasks": 1, "parameters": {"memory_per_cpu": 1}}, {"tasks": 2, "features": "a"}]
-    for wrong in ([{}], [{}] * 33, [{}, {"tasks": 0}]):
+    refused: list[list[dict[str, Any]]] = [[{}], [{}] * 33, [{}, {"tasks": 0}]]
+    for wrong in refused:
         assert jobs.create(script=None, external={"components": wrong}).status_code in {400, 422}
     jobs.create("gang", script=None, external={"components": parts}, features="b").raise_for_status()
     for other in (None, parts[::-1], [parts[0], {**parts[1], "features": "b"}]):

@@ -359,10 +359,10 @@ def replicated(name: str, pods: int) -> Object:
     return {"name": name, "replicas": 1, "groupName": "default", "template": {"spec": job}}
 
 
-async def create_attempt(site: Site, jobset: Object, attempt: int, workers: str) -> list[str]:
+async def create_attempt(site: Site, jobset: Object, attempt: int) -> list[str]:
     """The Jobs of a driver and of two workers, as the controller of JobSet makes them, and their pods."""
     set_name, made = jobset["metadata"]["name"], []
-    for number, (kind, pods, requests) in enumerate((("driver", 1, DRIVER), (workers, 2, WORKER))):
+    for number, (kind, pods, requests) in enumerate((("driver", 1, DRIVER), ("node", 2, WORKER))):
         about = {
             "global-replicas": "2",
             "group-name": "default",
@@ -391,22 +391,17 @@ async def create_attempt(site: Site, jobset: Object, attempt: int, workers: str)
     return made
 
 
-@pytest.mark.parametrize("is_train_job", [False, True], ids=["JobSet", "TrainJob"])
-async def test_a_jobset_starts_together_restarts_as_another_job_and_is_suspended(
-    site: Site, *, is_train_job: bool
-) -> None:
-    workers = "node" if is_train_job else "workers"
+async def test_a_jobset_of_a_trainjob_starts_together_restarts_as_another_job_and_is_suspended(site: Site) -> None:
     trainer = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "name": "train", "uid": "t-1"}
-    about = {"ownerReferences": [{**trainer, "controller": True}]} if is_train_job else {}
-    jobset = await site.owner(
-        JOBSETS, "train", {"replicatedJobs": [replicated("driver", 1), replicated(workers, 2)]}, **about
-    )
-    pods = await create_attempt(site, jobset, 0, workers)
+    about = {"ownerReferences": [{**trainer, "controller": True}]}
+    spec = {"replicatedJobs": [replicated("driver", 1), replicated("node", 2)]}
+    jobset = await site.owner(JOBSETS, "train", spec, **about)
+    pods = await create_attempt(site, jobset, 0)
     assert await site.started(*pods) == ["k-0", "k-1", "k-1"]
     # A restart is counted, then all Jobs are deleted, and made again.
     _ = await site.kube.patch_status(JOBSETS, "train", {"restarts": 1}, site.name)
     await site.remove()
-    pods = await create_attempt(site, jobset, 1, workers)
+    pods = await create_attempt(site, jobset, 1)
     _ = await site.ended(0, RESTARTED)
     assert await site.started(*pods) == ["k-0", "k-1", "k-1"]
     first, second = await site.slurmjobs()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import signal
 import sys
 import time
 from collections.abc import Collection, Sequence
@@ -53,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say("\n".join([f"Seed {plan.seed}", *map(str, plan.steps)]))
         return 0
     site = Site.of(options.name)
+    # Whoever ends it leaves no Kubernetes behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         site.up(BOUND)
         return _play(site, plans, options)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from hack.localkube.errors import LocalKubeError
+from hack.localkube.kubectl import KubectlFailed
 from hack.progress import say
 from tests.campaign import costs, faults, jobs, witness
 from tests.campaign.actions import ACTIONS, SOON, in_slurm
@@ -97,8 +97,8 @@ class Round:
         began = faults.moment()
         try:
             said = do()
-        except LocalKubeError as error:
-            said = f"refused: {error}"
+        except KubectlFailed as error:
+            said = f"refused: {error.stderr}"
         self._happened.append(Happened(began, faults.moment(), name, said, step.number))
         return said
 
@@ -162,6 +162,6 @@ class Round:
             time.sleep(2)
 
     def _orphans(self) -> Iterator[str]:
-        now = self.site.objects()
-        yield from (f"{one}: is there, and was not at rest before" for one in sorted(now - self.site.at_rest))
-        yield from (f"{one}: is not there any more" for one in sorted(self.site.at_rest - now))
+        now, before = self.site.objects(), self.site.at_rest
+        yield from (f"{one}: {now[one]} are there, and {before[one]} at rest before" for one in sorted(now - before))
+        yield from (f"{one}: {now[one]} are there, and {before[one]} at rest before" for one in sorted(before - now))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,9 @@ GROUP: Final = "alice:x:2001:\n"
 OWNED: Final = ("secrets", "configmaps", "services", "statefulsets", "poddisruptionbudgets", "persistentvolumeclaims")
 """What the operator makes under names that do not change."""
 
+HASH: Final = re.compile(r"-[0-9a-f]{8}$")
+"""End of a name that is another one when its owner is made again."""
+
 SLURMS_OWN: Final = ("Duplicate jobid", "batch job complete failure", "Kill task failed", "Not responding")
 """Reasons of drains that Slurm itself makes, after slurmctld was killed, and an administrator takes off."""
 
@@ -44,6 +48,11 @@ BAD_CONDITIONS: Final = {
     ("Degraded", "True"),
 }
 """Of a Cluster that is not at rest."""
+
+
+def lasting_name(kind: str, name: str) -> str:
+    """The name of an object for a comparison of two times: it is the same after its owner was made again."""
+    return f"{kind} {HASH.sub('-*', name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +70,7 @@ class Site:
     cluster: Cluster
     operator: Installation
     slurm: SlurmInKubernetes
-    at_rest: set[str] = field(default_factory=set)
+    at_rest: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, name: str = NAME) -> Site:
@@ -253,12 +262,11 @@ class Site:
         for job, state, reason in self._jobs():
             yield f"job {job}: {state} {reason}"
 
-    def objects(self) -> set[str]:
-        """Names of what the operator keeps in the namespace, and of slurmd pods."""
-        found = {f"pod {name}" for name in self.slurm.slurmd_pods()}
+    def objects(self) -> Counter[str]:
+        """Names of what the operator keeps in the namespace, and of slurmd pods; a hash in them is left out."""
+        found = Counter(f"pod {name}" for name in self.slurm.slurmd_pods())
         for kind in OWNED:
-            items = self.slurm.get(kind)["items"]
-            found |= {f"{kind} {one['metadata']['name']}" for one in items}
+            found.update(lasting_name(kind, one["metadata"]["name"]) for one in self.slurm.get(kind)["items"])
         return found
 
     def records(self) -> str:

@@ -11,7 +11,7 @@ from tests.campaign.verdict import Finding
 from tests.campaign.witness import Seen
 
 LONGEST: Final = 200
-"""Characters of what was done, and of the end of what was said."""
+"""Characters of what was done, and of what was said."""
 
 
 def told(plan: Plan, seen: Seen, findings: Sequence[Finding]) -> str:
@@ -34,7 +34,7 @@ def _steps(seen: Seen) -> Iterator[tuple[float, str]]:
     for one in seen.happened:
         lasted = f" for {one.until - one.at:.1f} s" if one.until - one.at > 1 else ""
         number = f"[{one.number}] " if one.number else ""
-        yield one.at, f"{number}{one.what[:LONGEST]}{lasted}: {' '.join(one.said.split())[-LONGEST:]}"
+        yield one.at, f"{number}{one.what[:LONGEST]}{lasted}: {' '.join(one.said.split())[:LONGEST]}"
 
 
 def _jobs(seen: Seen) -> Iterator[tuple[float, str]]:

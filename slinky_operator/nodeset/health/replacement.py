@@ -100,7 +100,7 @@ def choose(
     if snapshot.nodeset.deleting or snapshot.cluster.deleting or not snapshot.slurm.readable:
         return ReplacementChoice(_listed(known))
     under_way = _under_way(snapshot, now)
-    room = replace.max_concurrent - len(under_way)
+    room, busy = replace.max_concurrent - len(under_way), set(under_way)
     pods: list[Pod] = []
     given_up: list[GivenUp] = []
     due = [one for one in under_way.values() if one > 0]
@@ -109,6 +109,9 @@ def choose(
         pod, record = member.pod, known.get(member.pod.host)
         if record is not None and record.pod_uid == pod.uid and pod.name in under_way:
             pods.append(pod)
+        elif record is not None and record.pod in busy:
+            # Another pod on the same Node: tries there are counted one by one.
+            continue
         elif record is not None and record.tries >= replace.max_tries:
             given_up.append(GivenUp(pod.node_name, record))
         elif record is not None and (left := _pause_left(record, replace, now)) > 0:
@@ -117,6 +120,7 @@ def choose(
             is_full = True
         elif room > 0:
             room -= 1
+            busy.add(pod.name)
             tries = record.tries + 1 if record is not None else 1
             known[pod.host] = Replacement(host=pod.host, tries=tries, last=stamp(now), pod=pod.name, pod_uid=pod.uid)
     return ReplacementChoice(_listed(known), tuple(pods), tuple(given_up), is_full, min(due, default=None))

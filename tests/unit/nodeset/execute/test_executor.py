@@ -86,7 +86,7 @@ async def test_what_slurm_says_no_to_holds_nothing_else_up(
     async def drain_nodes(context: PassContext, action: Drain) -> None:
         raise error
 
-    async def delete_checked(context: PassContext, pods: Any) -> None:
+    async def delete_checked(context: PassContext, pods: Any, *, for_health: bool) -> None:
         done.append(pods)
 
     monkeypatch.setattr(slurm_writes, "drain_nodes", drain_nodes)

@@ -116,6 +116,16 @@ def test_no_more_at_once_than_the_spec_says_and_the_longest_trouble_first() -> N
     assert names(chosen(bad(*hosts, records=begun))) == (["a-1"], {"host-1": 1})
 
 
+def test_two_pods_on_one_node_are_replaced_one_after_the_other() -> None:
+    snapshot = bad(host(0), host(1), maxConcurrent=2)
+    both = replace(snapshot, pods=tuple(replace(pod, host="host-0") for pod in snapshot.pods))
+    first = chosen(both)
+
+    assert names(first) == ([], {"host-0": 1})
+    of = both.nodeset.model_copy(update={"status": NodeSetStatus(replacements=first.records)})
+    assert names(chosen(replace(both, nodeset=of))) == (["a-0"], {"host-0": 1})
+
+
 def test_one_that_has_yet_to_come_back_keeps_its_place_for_a_while() -> None:
     """Its pod has gone, or the next one has not registered."""
     hosts = host(0, None), host(1)

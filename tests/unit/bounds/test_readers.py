@@ -33,7 +33,7 @@ from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
 from slinky_operator.slurmjob.execute.slurm_calls import HistoryQuery
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
-from slurm_client.models import Job, JobRecord, JobState, Node, Partition, Reservation
+from slurm_client.models import Job, JobDetails, JobRecord, JobState, Node, Partition, Reservation
 from tests.support.hostile_texts import Cost, measured, texts
 from tests.unit.bounds.test_hostile_answers import LONGEST, text_fields, too_much
 from tests.unit.nodeset.builders import a_pod, joined
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.thorough
 
 NOW: Final = datetime(2026, 11, 24, tzinfo=UTC)
 PLAIN: Final[Mapping[str, Any]] = {
-    "Job": Job(id=1, array_job_id=1, state=JobState("RUNNING"), start_time=NOW, nodes=("a-0",)),
+    "Job": Job(id=1, array_job_id=1, state=JobState("RUNNING"), start_time=NOW, nodes=("a-0",), _details=JobDetails()),
     "JobRecord": JobRecord(id=1, array_job_id=1, state=JobState("COMPLETED"), start_time=NOW, end_time=NOW),
     "Node": Node(name="a-0"),
     "Partition": Partition(name="a"),
@@ -93,6 +93,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "slurm.jobs._ask_all": ASKS,
     "slurm.jobs._timed": METHODS,
     "slurm.jobs._kept": METHODS,
+    "slurmjob.execute.external._given": IN_WHOLE,
     "slurmjob.job_list._own": METHODS,
     "slurmjob.rescheduling.__init__": METHODS,
     "slurmjob.rescheduling.changed": STATES,

@@ -339,7 +339,7 @@ def test_every_field_of_a_nodeset_is_read(reads: Reads) -> None:
     asyncio.run(scaled.step())
     build_pod(cluster_object(), node_set_object("compute", SHAPED))
     assert selector(NodeSet.parse(node_set_object("compute", SHAPED)))
-    check = {"timeoutSeconds": 5, "contexts": ["Prolog"], "parameters": {"A": "1"}, "onFail": "Nothing"}
+    check: dict[str, Any] = {"timeoutSeconds": 5, "contexts": ["Prolog"], "parameters": {"A": "1"}, "onFail": "Nothing"}
     checks = [checked.own("own", **check), {"name": "disk", "use": "Disk"}]
     assert checked.chosen(checked.seen(checks, [""], known=StoredChecks())).begins
     assert silent(NodeSetSpec, reads) == []

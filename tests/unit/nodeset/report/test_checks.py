@@ -64,7 +64,7 @@ def test_a_check_that_fails_in_its_trial_is_a_trouble_and_the_nodeset_is_ready()
     )
     assert words(snapshot) == ("False", "CheckFailedOnTrial", told_of)
     (trouble,) = report(snapshot).troubles
-    assert (trouble.reason, trouble.names) == (Reason.CHECK_FAILED_ON_TRIAL, {"a-0"})
+    assert (trouble.reason, trouble.names) == (Reason.CHECK_FAILED_ON_TRIAL, frozenset({"a-0"}))
     assert words(snapshot, "Degraded")[:2] == ("True", "CheckFailedOnTrial")
     assert "checks fail on a-0" in report(snapshot).status.summary
     ready = shown(snapshot, "Ready")

@@ -7,7 +7,6 @@ and the kubelets, which end pods.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -18,7 +17,6 @@ from typing import Any
 import pytest
 
 from hack.images.rootfs import ensure
-from hack.localkube.kubectl import KubectlFailed
 from hack.packaging.render import ROOT, render
 from slinky_api import labels
 from slinky_operator.bridge.device_claims import results_of
@@ -265,16 +263,6 @@ def hold(plane: ControlPlane) -> None:
     )
 
 
-def refusal(plane: ControlPlane, claim: str, patch: Object, subresource: str) -> str:
-    """What the API server says to the operator that patches a claim."""
-    about = [f"--subresource={subresource}"] if subresource else []
-    where = ("patch", "resourceclaims", claim, f"--namespace={TEAM}", "--type=merge", f"--patch={json.dumps(patch)}")
-    try:
-        return plane.kubectl(*where, *about, f"--as={service_account.user_of(OPERATOR)}")
-    except KubectlFailed as failed:
-        return str(failed)
-
-
 async def test_pods_have_the_devices_whose_indices_slurm_has_given(
     plane: ControlPlane, site: Site, tmp_path: Path
 ) -> None:
@@ -313,11 +301,12 @@ async def test_pods_have_the_devices_whose_indices_slurm_has_given(
         assert len(set[str]().union(*given[1:], *again)) == 7
         # Of a claim in use the operator itself may write nothing, and of none anything but devices and the finalizer.
         name = (await site.claim_of(first))["metadata"]["name"]
-        for words, subresource, refused in (
-            ({"status": {"allocation": None}}, "status", "may only write the devices"),
-            ({"metadata": {"labels": {"a": "b"}}}, "", "may only add the finalizer"),
-        ):
-            assert refused in refusal(plane, name, words, subresource)
+        async with await Connection.connect(tmp_path / "first" / "kubeconfig") as connection:
+            own = KubeClient(connection, fence=OpenFence(), field_manager="test")
+            with pytest.raises(errors.KubeError, match="may only write the devices"):
+                _ = await own.patch_status(RESOURCECLAIMS, name, {"allocation": None}, TEAM)
+            with pytest.raises(errors.KubeError, match="may only add the finalizer"):
+                _ = await own.merge_patch(RESOURCECLAIMS, name, {"metadata": {"labels": {"a": "b"}}}, TEAM)
         # An operator that is killed between the devices and the gate.
         await site.pod("killed", 1, held="true")
 

@@ -166,6 +166,12 @@ class Settings(BaseModel):
             "slurmjobs, and all namespaces.",
         )
     )
+    drain_requests_namespace: Annotated[str, Field(pattern=r"^[-a-z0-9]{0,63}$")] = Field(
+        default="",
+        description="Namespace of NVSentinel's DrainRequests: the Slurm nodes on the Kubernetes Node of each are "
+        "drained, and DrainComplete is written once they are proven to hold no job. Empty: they mean nothing. Needs "
+        "watch_nodes, and the rights to list them and to patch their status.",
+    )
     bridge_clusters: tuple[Annotated[str, Field(pattern=r"^(\*|[-a-z0-9]{1,63}/[-a-z0-9.]{1,253})$")], ...] = Field(
         default=(),
         description="Namespace and name, with a slash between, of the Clusters whose Slurm may place pods on "
@@ -341,6 +347,12 @@ class Settings(BaseModel):
             raise ValueError("virtual_nodes_clusters needs slurmjobs, and all namespaces")
         if self.virtual_nodes_clusters and not self.virtual_nodes_address:
             raise ValueError("virtual_nodes_clusters needs virtual_nodes_address, the IP address of this pod")
+        return self
+
+    @model_validator(mode="after")
+    def _check_drain_requests(self) -> Self:
+        if self.drain_requests_namespace and not self.watch_nodes:
+            raise ValueError("drain_requests_namespace needs watch_nodes")
         return self
 
     @model_validator(mode="after")

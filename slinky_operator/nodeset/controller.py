@@ -32,6 +32,7 @@ from slinky_operator.nodeset.execute.context import PassContext, PassOutcome
 from slinky_operator.nodeset.execute.executor import Executor
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import RemoveFinalizer, ShowStates
+from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.snapshot import Snapshot
@@ -93,6 +94,8 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         The operator's settings for new pods.
     ask_volumes
         Asks a job log server how much room its volume has.
+    drain_requests
+        NVSentinel's requests to drain, by Kubernetes Node; none if they are not served.
     now, clock
         The wall clock, and monotonic seconds.
     max_startup
@@ -119,6 +122,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         ask_volumes: AskVolumes,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
+        drain_requests: Callable[[], Mapping[str, DrainRequest]] = dict,
         max_startup: int = STARTUP,
         patience: timedelta = PATIENCE,
         changes: Changes | None = None,
@@ -131,6 +135,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         self._ask_volumes = ask_volumes
         self._now = now
         self._clock = clock
+        self._drain_requests = drain_requests
         hosts = Hosts(now) if watch_hosts else None
         self._observer = Observer(
             nodesets,
@@ -185,6 +190,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         )
         snapshot = replace(
             snapshot,
+            drain_requests=self._drain_requests(),
             recorded=memory.recorded,
             steps=memory.steps,
             idle=running_steps.idle(memory.steps, self._now()),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 from slinky_operator.identity.pod import SssdImage
+from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.domain import own_domain
 from slinky_operator.kube.resources import (
     CLUSTERS,
@@ -18,6 +20,7 @@ from slinky_operator.kube.resources import (
     PODS,
 )
 from slinky_operator.nodeset.controller import NodeSetReconciler
+from slinky_operator.nodeset.execute.drain_requests import DrainRequests, clients
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.cached.caches import CacheSpec
@@ -54,6 +57,7 @@ def _build(services: Services) -> Built:
         sssd=SssdImage(settings.image_sssd, settings.image_pull_policy),
         agent=settings.image_agent,
     )
+    requests = _drain_requests(services) if settings.drain_requests_namespace else None
     reconciler = NodeSetReconciler(
         services.kube,
         nodesets=caches.store(NODESETS),
@@ -65,12 +69,28 @@ def _build(services: Services) -> Built:
         slurm=services.slurm,
         recorder=services.recorder,
         defaults=image,
+        drain_requests=requests.by_host if requests is not None else dict,
         ask_volumes=lambda looker: ask_volumes(services.http, looker, (JOB_OUTPUT,), time.monotonic),
         max_startup=settings.max_concurrent_startup,
         patience=timedelta(seconds=settings.registration_patience),
         changes=services.changes,
     )
-    return Built(reconciler, reconciler.triggers.table(reconciler.expectations.observe))
+    table = reconciler.triggers.table(reconciler.expectations.observe)
+    return Built(reconciler, table if requests is None else replace(table, others=(requests.subscribe,)))
+
+
+def _drain_requests(services: Services) -> DrainRequests:
+    """NVSentinel's requests to drain, listed and served in the background."""
+
+    def uid_of(key: Key) -> str | None:
+        cluster = services.clusters.known(key)
+        return cluster.uid if cluster is not None else None
+
+    pods = services.caches.store(PODS)
+    namespace = services.settings.drain_requests_namespace
+    found = DrainRequests(services.kube, namespace, pods, clients(services.slurm, uid_of))
+    services.supervisor.start("DrainRequests", found.run())
+    return found
 
 
 SPEC: Final = ControllerSpec(

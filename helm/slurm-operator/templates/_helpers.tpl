@@ -97,6 +97,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- fail "virtualNodes.clusters: needs watchNodes" -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.drainRequestsNamespace (ne (include "slurm-operator.watchNodes" .) "true") -}}
+{{- fail "drainRequestsNamespace: needs watchNodes" -}}
+{{- end -}}
 {{- if (.Values.bridge).clusters -}}
 {{- if .Values.watchNamespaces -}}
 {{- fail "bridge.clusters: not together with watchNamespaces, since Nodes are in no namespace" -}}

@@ -88,9 +88,11 @@ def assign_causes(
 
 
 def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
-    """Who wants the node kept free: the pod's annotation, its Kubernetes Node."""
+    """Who wants the node kept free: the pod's annotation, its Kubernetes Node, a request to drain that."""
     host = snapshot.host_of(pod)
     found = {Cause.CORDON} if pod.cordoned else set()
+    if snapshot.drain_request_of(pod) is not None:
+        found.add(Cause.DRAIN_REQUEST)
     return frozenset(found | {Cause.NODE_CORDON} if host is not None and host.cordoned else found)
 
 

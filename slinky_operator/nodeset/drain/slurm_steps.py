@@ -89,7 +89,12 @@ def drains_to_write(
         why = causes.get(member.name, frozenset())
         if _needs_drain(snapshot, member, why):
             host = snapshot.host_of(member.pod) if Cause.NODE_CORDON in why else None
-            told = [host.why_cordoned if host is not None else "", unhealthy.get(member.name, "")]
+            request = snapshot.drain_request_of(member.pod)
+            told = [
+                host.why_cordoned if host is not None else "",
+                unhealthy.get(member.name, ""),
+                request.words if request is not None else "",
+            ]
             words = kubernetes_nodes.one_line("; ".join(filter(None, told)))
             alike.setdefault((why, words), []).append(member)
     return [

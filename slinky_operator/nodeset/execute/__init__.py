@@ -7,6 +7,7 @@ module           concern
 `context`        what a pass acts with, and the outcome of its plan
 `create_pods`    creates pods with their claims: a part of `executor`
 `delete_pods`    deletes pods and allows their eviction: the part of `executor` that may end what runs in them
+`drain_requests` lists NVSentinel's requests to drain beside the passes, and says when they are complete
 `end_jobs`       ends the jobs that delay a drain for longer than the spec allows: cancels or requeues them
 `executor`       carries out a plan: in order, concurrently where that is safe, and without a rule of its own
 `finalizer`      keeps a NodeSet until its pods are gone: finalizer and guard

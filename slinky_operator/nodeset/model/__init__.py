@@ -6,6 +6,7 @@ module              concern
 `actions`           what a plan may consist of
 `check_tables`      the ConfigMap with health checks: what all nodes run, and what one tries
 `claims`            claims of `volumeClaimTemplates`: their names, and which of them belong to a NodeSet
+`drain_requests`    requests of NVSentinel to drain Kubernetes Nodes
 `kubernetes_nodes`  facts of Kubernetes Nodes
 `member`            a pod joined with its node in Slurm
 `pod_state`         the one state of each pod, computed from what Kubernetes and Slurm show

@@ -11,6 +11,7 @@ from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import member
 from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.claims import VolumeClaim
+from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
@@ -90,6 +91,8 @@ class Snapshot:
     """Claims of the NodeSet, or of an earlier one of its name."""
     hosts: Mapping[str, KubernetesNode] | None = None
     """Kubernetes Nodes by name; None if they are not watched."""
+    drain_requests: Mapping[str, DrainRequest] = field(default_factory=dict)
+    """NVSentinel's requests to drain, by Kubernetes Node; none if they are not served."""
     foreign_pods: frozenset[str] = frozenset()
     """Names of pods that belong to others and have a name that a pod of the NodeSet could have."""
     stripped: Mapping[str, str] = field(default_factory=dict)
@@ -139,6 +142,11 @@ class Snapshot:
     def host_of(self, pod: Pod) -> KubernetesNode | None:
         """The Kubernetes Node a pod is bound to; None if it is unbound, or its Node is not known."""
         return self.hosts.get(pod.host) if self.hosts is not None else None
+
+    def drain_request_of(self, pod: Pod) -> DrainRequest | None:
+        """The request that keeps the node of a pod drained; None if there is none."""
+        request = self.drain_requests.get(pod.host)
+        return request if request is not None and request.is_in_force(self.host_of(pod)) else None
 
     def with_jobs(self, jobs: Mapping[str, tuple[Job, ...]], named: References | None = None) -> Snapshot:
         """The same snapshot with the jobs that were queried, and with what names its nodes."""

@@ -121,6 +121,7 @@ DRAIN_REASONS: Final = {
     drains.Cause.REPAIR: Reason.REPAIRING,
     drains.Cause.CORDON: Reason.CORDONED,
     drains.Cause.NODE_CORDON: Reason.CORDONED,
+    drains.Cause.DRAIN_REQUEST: Reason.CORDONED,
     drains.Cause.HEALTH: Reason.UNHEALTHY,
 }
 

@@ -89,7 +89,7 @@ def _drains(snapshot: Snapshot, found: Decisions) -> list[str]:
     if not nodes:
         return []
     every = frozenset[drains.Cause]().union(*(state.causes for state in nodes))
-    if every and every <= drains.CORDONS - {drains.Cause.HEALTH}:
+    if every and every <= drains.CORDONS - {drains.Cause.HEALTH, drains.Cause.DRAIN_REQUEST}:
         return [f"{len(nodes)} cordoned and draining{_held(_jobs(found))}"]
     why = f" for {', '.join(sorted(every))}" if every else ""
     return [f"draining {len(nodes)} of {len(snapshot.pods)}{why}{_held(_jobs(found))}"]

@@ -55,6 +55,8 @@ class Cause(StrEnum):
     """Of the Kubernetes Node it runs on."""
     HEALTH = "health"
     """A rule of the NodeSet matches a condition of that Node."""
+    DRAIN_REQUEST = "drain-request"
+    """NVSentinel asks for that Node to be drained."""
     NODE_MISMATCH = "node-mismatch"
     """The NodeSet no longer matches the Kubernetes Node."""
     REPAIR = "repair"
@@ -71,7 +73,7 @@ TIMED: Final = frozenset({Cause.SCALE_IN, Cause.UPDATE, Cause.NODE_MISMATCH, Cau
 REMOVAL: Final = TIMED | {Cause.REPAIR}
 """Causes for which the pod is deleted once its node is drained; after a cordon it stays."""
 
-CORDONS: Final = frozenset({Cause.CORDON, Cause.NODE_CORDON, Cause.HEALTH})
+CORDONS: Final = frozenset({Cause.CORDON, Cause.NODE_CORDON, Cause.HEALTH, Cause.DRAIN_REQUEST})
 """Causes that an administrator reverts, or the end of a Node's trouble; the pod stays."""
 
 

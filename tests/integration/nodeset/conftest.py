@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.nodeset import controller as nodeset
+from slinky_operator.nodeset.execute.drain_requests import DrainRequests, clients
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.spec import SPEC
@@ -76,6 +77,8 @@ class Site:
     """Seconds between questions to Slurm."""
     ahead: timedelta = timedelta(0)
     """How far the operator's clock is ahead of Slurm's."""
+    serves_drain_requests: bool = False
+    """Whether DrainRequests in the namespace are served."""
     transport: Callable[[Endpoint], httpx.AsyncBaseTransport] | None = None
     """What the operator reaches Slurm by; the network if absent."""
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -111,6 +114,13 @@ class Site:
         )
         self._clients = ClientMap(OpenFence(), transport=self.transport)
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
+        drain_requests = DrainRequests(
+            self.kube,
+            self.namespace,
+            self.pods.store,
+            clients(self._clients, lambda key: self.cluster["metadata"]["uid"] if key[1] == "c" else None),
+            sleep=lambda _: asyncio.sleep(0.2),
+        )
         reconciler = nodeset.NodeSetReconciler(
             self.kube,
             nodesets=self.nodesets.store,
@@ -123,17 +133,20 @@ class Site:
             recorder=recorder,
             defaults=Defaults(image="slurmd"),
             ask_volumes=unasked,
+            drain_requests=drain_requests.by_host if self.serves_drain_requests else dict,
             now=lambda: datetime.now(UTC) + self.ahead,
         )
         informers = (self.nodesets, clusters, self.pods, self.revisions, self.claims, hosts)
         controller: Controller[Key] = Controller(
             SPEC.name, reconciler.reconcile, tell=reconciler.tell, gates=[one.synced for one in informers]
         )
-        triggers = reconciler.triggers.table(reconciler.expectations.observe)
+        triggers = replace(
+            reconciler.triggers.table(reconciler.expectations.observe), others=(drain_requests.subscribe,)
+        )
         caches = {one.resource: one for one in informers}
         observe(triggers, caches)
         connect(triggers, controller.queue, caches, self._clients)
-        runs = (*(one.run() for one in informers), recorder.run(), controller.run())
+        runs = (*(one.run() for one in informers), recorder.run(), controller.run(), drain_requests.run())
         self._tasks = [asyncio.create_task(one) for one in runs]
         await self._connect()
 

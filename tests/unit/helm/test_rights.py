@@ -86,6 +86,15 @@ def test_labels_of_nodes_are_written_through_their_status_and_only_if_asked_for(
     assert set(grants(more)) - set(grants(plain)) == {("nodes/status", "patch")}
 
 
+def test_requests_to_drain_are_listed_in_their_namespace_and_only_if_asked_for() -> None:
+    group = "nvsentinel.nvidia.com"
+    found = [role for role in roles({"drainRequestsNamespace": "nv"}) if any(group in one for one, _ in grants(role))]
+
+    assert [(role["kind"], role["metadata"]["namespace"]) for role in found] == [("Role", "nv")]
+    assert {verb for _, verb in grants(found[0])} == {"list", "patch"}
+    assert not [role for role in roles({}) if any(group in one for one, _ in grants(role))]
+
+
 def test_a_namespaced_install_has_nothing_outside_its_namespaces() -> None:
     objects = render(values={"watchNamespaces": ["a", "b"]}, namespace="ops")
     assert not [obj["kind"] for obj in objects if obj["kind"].startswith("Cluster")]

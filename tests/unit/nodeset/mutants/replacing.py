@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.nodeset.health import Health, Replace
+from slinky_operator.nodeset.drain import drain_causes
 from slinky_operator.nodeset.health import choice, replacement
 from slinky_operator.nodeset.health.choice import HealthChoice
 from slinky_operator.nodeset.health.replacement import ReplacementChoice
 from slinky_operator.nodeset.health.rules import Verdict
 from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
 def drains_of_others_not_looked_at(patch: pytest.MonkeyPatch) -> None:
@@ -104,3 +109,20 @@ def boots_for_ever(patch: pytest.MonkeyPatch) -> None:
 def any_boot(patch: pytest.MonkeyPatch) -> None:
     """A machine that has started before its node was drained counts as one that has since."""
     patch.setattr(choice, "_is_older_than_boot", lambda _, host: host.booted_at is not None)
+
+
+def requests_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """What NVSentinel asks for means nothing to Slurm."""
+    patch.setattr(Snapshot, "drain_request_of", lambda *_: None)
+
+
+def requests_outlived(patch: pytest.MonkeyPatch) -> None:
+    """A node that was drained for a request stays so."""
+    real = drain_causes.cordons
+
+    def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
+        record = snapshot.slurm.nodes.get(pod.node_name)
+        stays = record is not None and Cause.DRAIN_REQUEST in drains.causes_in(record)
+        return real(snapshot, pod) | ({Cause.DRAIN_REQUEST} if stays else frozenset())
+
+    patch.setattr(drain_causes, "cordons", cordons)

@@ -131,6 +131,8 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "what is replaced does not count": (replacing.absent_do_not_count, _REPLACED),
     "well nodes replaced": (replacing.well_ones_too, (*_REPLACED, ("doubt", 0), ("doubt", 1), ("doubt", 2))),
     "boots for ever": (replacing.boots_for_ever, (*_SICK, *(("boot", number) for number in (0, 1, 2, 0, 1, 2)))),
+    "requests overlooked": (replacing.requests_overlooked, (("drain_request", 0), ("drain_request", 1), ("pass", 0))),
+    "requests outlived": (replacing.requests_outlived, (("drain_request", 0), ("drain_request", 1), ("pass", 0))),
     "any boot": (replacing.any_boot, (*_SICK, *(("boot", number) for number in (0, 1, 2, 0, 1, 2)))),
     "reasons of cordons stay": (health.reason_never_written_again, (*_SICK, ("cordon_host", 0), ("cordon_host", 1))),
     "Node's cordon overlooked": (drains.node_cordon_overlooked, (("cordon_host", 0), ("cordon_host", 1))),
@@ -403,6 +405,8 @@ OF_HEALTH: Collection[str] = {
     "well nodes replaced",
     "boots for ever",
     "any boot",
+    "requests overlooked",
+    "requests outlived",
 }
 """Those whose mistake shows only where conditions of Nodes come and go."""
 

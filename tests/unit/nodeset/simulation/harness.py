@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.nodeset.controller import NodeSetReconciler
+from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
@@ -39,7 +40,7 @@ from tests.unit.nodeset.simulation.world import World
 
 OWN_KEY = (NAMESPACE, NODESET)
 
-UNDISTURBED = frozenset({"pass", "restart", "slurm_clock", "job_names"})
+UNDISTURBED = frozenset({"pass", "restart", "slurm_clock", "job_names", "drain_request"})
 """Steps that do not happen within a pass. A job that names a node is not submitted between the last look at jobs and
 the deletion of a record: Slurm has no call that would show it in time."""
 
@@ -124,6 +125,7 @@ class Run:
             recorder=Silent(),
             defaults=Defaults(image="slurmd"),
             ask_volumes=unasked,
+            drain_requests=lambda: {host: DrainRequest("nv", host, host, host, "x") for host in self.world.requests},
             now=lambda: self.world.now,
             patience=timedelta(seconds=PATIENCE),
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
@@ -234,6 +236,9 @@ class Run:
                 self.see(len(self.world.log))
             case "restart":
                 self.restart()
+            case "drain_request":
+                self.world.do_drain_request(number)
+                self.awake = True
             case "neighbour_comes":
                 self.neighbour_comes(number)
             case "time" if any(map(self.world.is_neighbours, self.world.pods.values())):
@@ -262,6 +267,7 @@ class Run:
         self.world.seen_boots = {host: (last, before) for host, (_, last, before) in self.boots.items()}
         bound = {self.world.node_in(pod): pod["spec"].get("nodeName") for pod in self.pods if self.world.is_ours(pod)}
         self.world.seen_hosts = {node: host for node, host in bound.items() if host in self.hosts}
+        self.world.seen_requested = {node for node, host in bound.items() if host in self.world.requests}
         self.world.given_back = set()
         self.world.seen_finalizers = seen is not None and bool(seen["metadata"].get("finalizers"))
         self.world.seen_deleting = seen is not None and "deletionTimestamp" in seen["metadata"]

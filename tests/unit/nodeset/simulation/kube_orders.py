@@ -272,7 +272,8 @@ class KubeOrders(Machines):
             return False
         if max(len(self.live()), len(self.seen_live)) > self.seen_replicas or self.image_of(name) != self.seen_image:
             return False
-        return not self.on_hosts or self.pods[name]["spec"].get("nodeName") in self.seen_selected
+        host = self.pods[name]["spec"].get("nodeName")
+        return host in self.hosts and (not self.on_hosts or host in self.seen_selected)
 
     def is_coming(self, node: str) -> bool:
         """Whether a node is missing for a while only: its pod is going, or is on its way up and young."""

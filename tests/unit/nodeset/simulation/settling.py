@@ -11,6 +11,9 @@ from tests.unit.nodeset.simulation.steps import Step
 from tests.unit.nodeset.simulation.users import STRATEGIES
 from tests.unit.nodeset.simulation.world import World
 
+ROUNDS = 80
+"""Looks at a world that comes to its end: bad nodes are replaced one after the other, each several times."""
+
 
 async def settle(run: Run) -> None:
     """No more faults: everything comes to its end, and the NodeSet to what it is to be.
@@ -20,8 +23,8 @@ async def settle(run: Run) -> None:
     world = run.world
     world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
     calm(run.world)
-    for _ in range(40):
-        give_back_hosts(world)
+    for _ in range(ROUNDS):
+        run.awake |= give_back_hosts(world)
         if run.awake:
             await run.one_pass()
         run.check()
@@ -104,18 +107,23 @@ def give_back_lost_words(world: World) -> None:
             record.drain = record.invalid = False
 
 
-def give_back_hosts(world: World) -> None:
-    """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget."""
+def give_back_hosts(world: World) -> bool:
+    """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget.
+
+    Returns whether a request to drain has gone, of which the controller is told at once.
+    """
     image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
     images = {pod["spec"].get("containers", [{}])[0].get("image") for pod in world.pods.values()}
     if images <= {image} and not any(world.uid_of(name) in world.stuck for name in world.pods):
-        return
+        return False
+    had, world.requests = bool(world.requests), set()
     for index, name in enumerate(HOSTS):
         host = world.hosts.get(name)
         if host is not None and host["spec"].pop("unschedulable", None):
             world.tell("nodes", "MODIFIED", host)
         if world.condition_of(name) == "True":
             world.do_recover(index)
+    return had
 
 
 async def settled(run: Run) -> bool:
@@ -145,7 +153,8 @@ def records_are_settled(world: World) -> bool:
         drained_by_us = record.drain and record.reason.startswith(OURS)
         # How many of those the budget has room for, `health_is_settled` counts.
         is_sick = has_rule(world) and world.condition_of(machine) == "True" and world.is_held(record.name)
-        is_wanted = pod is not None and (world.is_cordoned(machine) or (drained_by_us and is_sick))
+        is_kept = world.is_cordoned(machine) or machine in world.requests
+        is_wanted = pod is not None and (is_kept or (drained_by_us and is_sick))
         if drained_by_us != is_wanted and record.name not in world.foreign:
             return False
         features, topology = world.traits_of(machine)
@@ -175,6 +184,7 @@ def health_is_settled(world: World) -> bool:
         for node, host in nodes.items()
         if world.condition_of(host) == "True"
         and not world.is_cordoned(host)
+        and host not in world.requests
         and not world.is_held(node)
         and node not in world.foreign
     ]
@@ -217,7 +227,8 @@ def pods_are_settled(world: World) -> bool:
 
 def is_kept_free(world: World, name: str) -> bool:
     """Whether the node of a pod is kept free of jobs by us, and the pod stays."""
-    return world.is_cordoned(world.pods[name]["spec"].get("nodeName")) or world.is_held(world.node_of(name))
+    host = world.pods[name]["spec"].get("nodeName")
+    return world.is_cordoned(host) or host in world.requests or world.is_held(world.node_of(name))
 
 
 def claims_are_settled(world: World) -> bool:

@@ -18,6 +18,7 @@ class SlurmOrders(Slurm):
         self.check_slurm()
         before = self.being_updated()
         held = {name for name in names if self.is_held(name)}
+        asked_for = {name for name in names if "drain-request" in self.causes_of(name)}
         for name in sorted(names):
             record = self.records.get(name)
             if record is None:
@@ -26,8 +27,15 @@ class SlurmOrders(Slurm):
             record.drain, record.reason, record.changed = True, reason, self.slurm_now
         if reason.startswith(OURS + "update"):
             self._check_update(set(names) - before)
+        self._check_request({name for name in names if "drain-request" in self.causes_of(name)} - asked_for)
         self._check_health({name for name in names if self.is_held(name)} - held)
         self.lost()
+
+    def _check_request(self, new: set[str]) -> None:
+        """Watch over what is drained since NVSentinel asks for it."""
+        for node in new:
+            if node not in self.seen_requested:
+                self.violations.append(f"{node} was drained for a request that there is not")
 
     def _check_health(self, new: set[str]) -> None:
         """Watch over what is drained for its health: bad Nodes, as the spec says, and no more than the budget."""
@@ -53,6 +61,8 @@ class SlurmOrders(Slurm):
 
     def _check_given_back(self, name: str) -> None:
         """Watch over what is given back after it was drained for its health: a Node that is well."""
+        if name in self.seen_requested:
+            self.violations.append(f"{name} was given back although NVSentinel asks for its Node")
         health = self.seen_health
         rule = next(iter((health or {}).get("nodeConditions") or ()), None)
         if health is None or rule is None or not self.is_held(name):

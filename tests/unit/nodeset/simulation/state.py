@@ -165,6 +165,10 @@ class State:
     """By Node when its machine was last seen to have started again, and the time before that."""
     replaced: dict[str, set[str]] = field(default_factory=dict)
     """By Node the uids of pods that were deleted for its health, as long as the status remembers tries there."""
+    requests: set[str] = field(default_factory=set)
+    """Kubernetes Nodes that NVSentinel asks for."""
+    seen_requested: set[str] = field(default_factory=set)
+    """Nodes in Slurm of the pods there, as the controller sees them."""
     seen_hosts: dict[str, str] = field(default_factory=dict)
     """By name of the node in Slurm the Node of its pod, of those Nodes that the controller knows."""
     foreign: dict[str, str] = field(default_factory=dict)
@@ -359,5 +363,7 @@ class State:
         if record is None or record.changed is None or "timeout" not in spec or spec.get("onTimeout") != on_timeout:
             return False
         causes = record.reason.removeprefix(OURS).partition(" (")[0].split(", ")
-        going = record.reason.startswith(OURS) and not {"cordon", "node-cordon", "health"}.issuperset(causes)
+        going = record.reason.startswith(OURS) and not {"cordon", "node-cordon", "health", "drain-request"}.issuperset(
+            causes
+        )
         return record.drain and going and (self.slurm_now - record.changed).total_seconds() >= 60

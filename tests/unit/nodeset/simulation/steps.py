@@ -91,6 +91,7 @@ STEPS_OF_HEALTH = (
     *("health",) * 4,
     *("replace",) * 5,
     *("boot",) * 2,
+    *("drain_request",) * 2,
     *("sicken",) * 8,
     *("recover",) * 5,
     *("doubt",) * 2,

@@ -72,7 +72,7 @@ REPLACE: tuple[Object | None, ...] = (
     recreate(maxTries=1),
     recreate(maxTries=2, backoffSeconds=60),
     recreate(maxConcurrent=3),
-    recreate(maxTries=5),
+    recreate(maxTries=2),
     {"policy": "RecreatePod"},
     {"policy": "Nothing"},
     None,
@@ -353,6 +353,10 @@ class Users(Machines):
         if host is not None:
             host["status"]["nodeInfo"] = {"bootID": f"boot-{self.next()}"}
             self.tell("nodes", "MODIFIED", host)
+
+    def do_drain_request(self, index: int) -> None:
+        """NVSentinel asks for a Node to be drained, or has done with it."""
+        self.requests ^= {HOSTS[index % len(HOSTS)]}
 
     def do_condition_goes(self, index: int) -> None:
         """A Node has no such condition any more."""

@@ -1,0 +1,221 @@
+"""Serves NVSentinel's DrainRequests, beside the passes: they find there which Nodes are to be drained, and drain them.
+
+The requests of one namespace are listed every few seconds: there are as many as there are bad Nodes, and their CRD may
+be missing, which a cache would wait for. A request is complete when every slurmd pod on its Node may be deleted by the
+proof that permits deletions: a fresh answer from each Slurm concerned. Then the condition `DrainComplete` is written as
+NVSentinel's own plugin writes it. No job is ended, and no pod deleted.
+
+Passes bring the first question about, so it is asked by the leader only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final, Protocol
+
+from slinky_api import labels
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.resources import DRAIN_REQUESTS, Resource
+from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.model import drain_requests, pod_state
+from slinky_operator.nodeset.model.drain_requests import COMPLETE, DrainRequest
+from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
+from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.reconcile.batches import gather_limited
+from slinky_operator.reconcile.cached.indexes import HOST_INDEX
+from slinky_operator.reconcile.text import stamp
+from slurm_client import errors as slurm_errors
+
+logger = logging.getLogger(__name__)
+
+EVERY_S: Final = 5.0
+"""Seconds between two lists."""
+
+AWAY_EVERY_S: Final = 60.0
+"""The same while the kind is not there, or may not be read."""
+
+MOST: Final = 1_000
+"""Requests that are served; further ones wait."""
+
+
+class RequestKube(Protocol):
+    """What is used of a client."""
+
+    async def list(self, resource: Resource, namespace: str | None = None) -> Listing:
+        """List a kind in a namespace."""
+        ...
+
+    async def patch_status(
+        self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
+    ) -> Object:
+        """Merge a status into that of an object."""
+        ...
+
+
+class DrainRequests:
+    """The requests as they were last listed.
+
+    Parameters
+    ----------
+    kube
+        A client.
+    namespace
+        Where NVSentinel creates them.
+    pods
+        The cache of slurmd pods, with `HOST_INDEX`.
+    slurm_of
+        The Slurm of a Cluster, by the namespace and the name of the Cluster; None if there is none.
+    now, clock, sleep
+        The wall clock, monotonic seconds, and how to let them pass.
+    """
+
+    def __init__(
+        self,
+        kube: RequestKube,
+        namespace: str,
+        pods: Store,
+        slurm_of: Callable[[Key], Slurm | None],
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._kube, self._namespace, self._pods, self._slurm_of = kube, namespace, pods, slurm_of
+        self._now, self._clock, self._sleep = now, clock, sleep
+        self._asked = asyncio.Event()
+        self._tell: Callable[[Key], None] = lambda _key: None
+        self._told = ""
+        """Why they are not served, as last logged."""
+        self._by_host: Mapping[str, DrainRequest] = {}
+
+    def subscribe(self, tell: Callable[[Key], None]) -> None:
+        """Call `tell` with the key of each NodeSet that has pods on a Node whose request has changed."""
+        self._tell = tell
+
+    def by_host(self) -> Mapping[str, DrainRequest]:
+        """The request of each Node; asks for them from now on."""
+        self._asked.set()
+        return self._by_host
+
+    async def run(self) -> None:
+        """List and serve them until cancelled."""
+        _ = await self._asked.wait()
+        while True:
+            pause = EVERY_S
+            try:
+                await self._look()
+                self._log("")
+            except (kube_errors.NotFound, kube_errors.Forbidden) as error:
+                # Without a list nothing is known to have gone: what is drained stays drained.
+                self._log(f"DrainRequests in {self._namespace} are not served: {error}")
+                pause = AWAY_EVERY_S
+            except kube_errors.KubeError as error:
+                logger.info("DrainRequests in %s were not listed: %s", self._namespace, error)
+            except Exception:
+                # A bug; what is known stays, and the question is repeated.
+                logger.exception("DrainRequests in %s were not served", self._namespace)
+            await self._sleep(pause)
+
+    async def _look(self) -> None:
+        listed = (await self._kube.list(DRAIN_REQUESTS, self._namespace)).items
+        found = [one for one in map(drain_requests.read, listed[:MOST]) if one is not None]
+        if len(listed) > MOST:
+            logger.warning("%s has %d DrainRequests; the first %d are served", self._namespace, len(listed), MOST)
+        before, self._by_host = self._by_host, drain_requests.by_host(found)
+        for host in before.keys() | self._by_host.keys():
+            if before.get(host) != self._by_host.get(host):
+                for obj in self._pods.find(HOST_INDEX, host):
+                    self._tell(_nodeset_of(obj))
+        for one in found:
+            if not one.is_complete:
+                await self._serve(one)
+
+    async def _serve(self, request: DrainRequest) -> None:
+        """Write that a request is complete, if it is proven to be."""
+        pods = list(self._pods.find(HOST_INDEX, request.host))
+        reason, words = "NoPods", "No Slinky pods found on node"
+        if pods:
+            try:
+                if not await self._is_empty(pods):
+                    return
+            except slurm_errors.SlurmError as error:
+                logger.info("DrainRequest %s waits for Slurm: %s", request.name, error)
+                return
+            reason, words = COMPLETE, "All Slinky pods drained successfully"
+        condition = {
+            "type": COMPLETE,
+            "status": "True",
+            "lastTransitionTime": stamp(self._now()),
+            "reason": reason,
+            "message": words,
+        }
+        try:
+            # A merge replaces the list: NVSentinel's plugin, which is not there, is the only other writer of it.
+            _ = await self._kube.patch_status(
+                DRAIN_REQUESTS, request.name, {"conditions": [condition]}, request.namespace, uid=request.uid
+            )
+        except kube_errors.NotFound:
+            return
+        logger.info("DrainRequest %s of Node %s is complete: %s", request.name, request.host, words)
+
+    async def _is_empty(self, pods: list[Object]) -> bool:
+        """Whether all slurmd pods of a Node may be deleted, by fresh answers of the Slurms concerned."""
+        by_cluster: dict[Key, list[Object]] = {}
+        for obj in pods:
+            metadata = obj["metadata"]
+            cluster = metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_CLUSTER_NAME) or ""
+            by_cluster.setdefault(cluster, []).append(obj)
+        answers = await gather_limited(self._is_empty_in(cluster, some) for cluster, some in by_cluster.items())
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return all(answers)
+
+    async def _is_empty_in(self, cluster: Key, pods: list[Object]) -> bool:
+        slurm = self._slurm_of(cluster)
+        if slurm is None:
+            raise slurm_errors.Unreachable(f"there is no client for Cluster {cluster[0]}/{cluster[1]}")
+        read: list[tuple[Pod, str]] = []
+        for obj in pods:
+            namespace, nodeset = _nodeset_of(obj)
+            read.append((pod_facts.read(obj, nodeset), identity.tag(namespace, nodeset)))
+        answer = await slurm_queries.everything(slurm, [pod.node_name for pod, _ in read], self._clock)
+        return all(pod_state.why_kept(answer.join(pod, owner), self._now()) is None for pod, owner in read)
+
+    def _log(self, words: str) -> None:
+        if words and words != self._told:
+            logger.warning("%s", words)
+        elif self._told and not words:
+            logger.warning("DrainRequests in %s are served", self._namespace)
+        self._told = words
+
+
+def clients(slurm: SlurmByCluster, uid_of: Callable[[Key], str | None]) -> Callable[[Key], Slurm | None]:
+    """The Slurm of a Cluster by its namespace and name.
+
+    Parameters
+    ----------
+    slurm
+        The same by uid.
+    uid_of
+        Uid of a Cluster; None if it does not exist.
+    """
+
+    def find(key: Key) -> Slurm | None:
+        uid = uid_of(key)
+        return slurm.get(uid) if uid is not None else None
+
+    return find
+
+
+def _nodeset_of(obj: Object) -> Key:
+    metadata = obj["metadata"]
+    return metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_NODESET_NAME) or ""

@@ -1,0 +1,198 @@
+"""Serving requests to drain: complete only by fresh answers of all Slurms concerned, and told while that cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from slinky_api import labels
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.errors import Target
+from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.nodeset.execute.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, clients
+from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
+from slinky_operator.nodeset.ports import Slurm
+from slurm_client import errors as slurm_errors
+from slurm_client.models import Job, Node
+from tests.unit.nodeset.builders import NOW, job, node
+from tests.unit.nodeset.model.test_drain_requests import done, request
+
+TARGET = Target("list", "drainrequests", "nv")
+EMPTY = "IDLE+DRAIN+DYNAMIC_NORM"
+
+
+class Over(Exception):
+    """The world ends."""
+
+
+class Kube:
+    """An API server with some requests."""
+
+    def __init__(self, items: Sequence[Object] = (), error: Exception | None = None) -> None:
+        self.items, self.error = list(items), error
+        self.written: dict[str, Any] = {}
+
+    async def list(self, resource: Any, namespace: str | None = None) -> Listing:
+        assert namespace == "nv"
+        if self.error is not None:
+            raise self.error
+        return Listing(self.items, "1")
+
+    async def patch_status(
+        self, resource: Any, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
+    ) -> Object:
+        assert (namespace, uid) == ("nv", f"uid-{name}")
+        (one,) = status["conditions"]
+        assert (one["type"], one["status"]) == ("DrainComplete", "True")
+        self.written[name] = f"{one['reason']}: {one['message']}"
+        return {}
+
+
+def slurm(*records: Node, jobs: Sequence[Job] = (), error: Exception | None = None) -> Slurm:
+    """A Slurm that answers so."""
+
+    async def refresh(names: Sequence[str]) -> Mapping[str, Node | None]:
+        if error is not None:
+            raise error
+        by_name = {one.name: one for one in records}
+        return {name: by_name.get(name) for name in names}
+
+    async def jobs_with_nodes() -> Sequence[Job]:
+        return jobs
+
+    return cast("Slurm", SimpleNamespace(refresh=refresh, jobs_with_nodes=jobs_with_nodes))
+
+
+def pod(name: str, cluster: str = "c", host: str = "m-1") -> Object:
+    own = {labels.LABEL_NODESET_UID: "set-uid", labels.LABEL_NODESET_NAME: "a", labels.LABEL_CLUSTER_NAME: cluster}
+    started = {"name": "slurmd", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+    registered = {"type": "nodeset.slinky.slurm.net/Registered", "status": "True"}
+    return {
+        "metadata": {"name": name, "namespace": "ns", "uid": f"u-{name}", "labels": own, "resourceVersion": "1"},
+        "spec": {"nodeName": host},
+        "status": {"phase": "Running", "containerStatuses": [started], "conditions": [registered]},
+    }
+
+
+def record(words: str = EMPTY, name: str = "a-0") -> Node:
+    return node(words, name=name, instance_id=f"u-{name}", reason="somebody's")
+
+
+class Served:
+    """Requests that were served for some rounds."""
+
+    def __init__(self, kube: Kube, pods: Sequence[Object] = (), **slurms: Slurm) -> None:
+        store = Store(INDEXES_OF_PODS)
+        for one in pods:
+            store.put(one)
+        self.kube, self.pauses, self.told = kube, list[float](), list[Key]()
+        self.requests = DrainRequests(
+            kube,
+            "nv",
+            store,
+            clients(cast("Any", slurms), lambda key: key[1]),
+            now=lambda: NOW,
+            clock=lambda: 0.0,
+            sleep=self._sleep,
+        )
+        self.requests.subscribe(self.told.append)
+        self.left = 1
+
+    async def _sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.left -= 1
+        if self.left <= 0:
+            raise Over
+
+    def rounds(self, count: int = 1) -> dict[str, Any]:
+        self.left = count
+        _ = self.requests.by_host()
+        with pytest.raises(Over):
+            asyncio.run(self.requests.run())
+        return self.kube.written
+
+
+def test_without_a_pass_nothing_is_asked() -> None:
+    async def wait() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await Served(Kube(error=Over())).requests.run()
+
+    asyncio.run(wait())
+
+
+def test_an_empty_drained_node_completes_a_request_whoever_drained_it() -> None:
+    served = Served(Kube([request()]), [pod("a-0")], c=slurm(record()))
+
+    assert served.rounds() == {"one": "DrainComplete: All Slinky pods drained successfully"}
+    assert served.told == [("ns", "a")]
+    assert served.pauses == [EVERY_S]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        slurm(record("IDLE+DYNAMIC_NORM")),
+        slurm(record(), jobs=[job("SUSPENDED")]),
+        slurm(record("ALLOCATED+DRAIN+DYNAMIC_NORM")),
+        slurm(),
+        slurm(record(), error=slurm_errors.Unreachable("away")),
+    ],
+    ids=["not drained", "a suspended job", "busy", "forgotten", "no answer"],
+)
+def test_what_is_not_proven_is_not_complete(answer: Slurm) -> None:
+    assert Served(Kube([request()]), [pod("a-0")], c=answer).rounds() == {}
+
+
+def test_every_pod_on_the_node_counts_of_whatever_cluster() -> None:
+    pods = [pod("a-0"), pod("b-0", "d")]
+    empty = slurm(record())
+
+    assert Served(Kube([request()]), pods, c=empty).rounds() == {}
+    assert Served(Kube([request()]), pods, c=empty, d=slurm(record("IDLE+DYNAMIC_NORM", "b-0"))).rounds() == {}
+    assert Served(Kube([request()]), pods, c=empty, d=slurm(record(name="b-0"))).rounds()
+
+
+def test_a_node_without_pods_is_complete_and_what_is_complete_is_not_written_again() -> None:
+    assert Served(Kube([request()]), [pod("a-0", host="m-2")]).rounds() == {
+        "one": "NoPods: No Slinky pods found on node"
+    }
+    assert Served(Kube([request(status=done())])).rounds() == {}
+
+
+def test_a_missing_kind_is_told_once_and_what_is_known_stays(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    served = Served(Kube([request()]), [pod("a-0")], c=slurm(record("IDLE+DYNAMIC_NORM")))
+    served.rounds()
+    served.kube.error = kube_errors.NotFound(TARGET, "no such kind", status=404)
+    served.rounds(3)
+
+    assert list(served.requests.by_host()) == ["m-1"]
+    assert served.pauses[1:] == [AWAY_EVERY_S] * 3
+    assert [one.message.partition(":")[0] for one in caplog.records] == ["DrainRequests in nv are not served"]
+    served.kube.error = None
+    served.rounds()
+    assert caplog.records[-1].message == "DrainRequests in nv are served"
+
+
+def test_a_request_that_goes_is_told_to_the_nodesets_there() -> None:
+    served = Served(Kube([request()]), [pod("a-0")], c=slurm(record("IDLE+DYNAMIC_NORM")))
+    served.rounds()
+    served.kube.items = []
+    served.rounds()
+
+    assert served.told == [("ns", "a")] * 2
+    assert served.requests.by_host() == {}
+
+
+def test_an_api_server_that_is_away_changes_nothing() -> None:
+    served = Served(Kube(error=kube_errors.Unavailable(TARGET, "away", maybe_done=False)))
+
+    assert served.rounds(2) == {}
+    assert served.pauses == [EVERY_S] * 2

@@ -232,6 +232,29 @@ def test_pods_of_old_kinds_need_the_old_kinds(api: Api, sylabs: object, pods: bo
         assert "spec.jobs.virtualNodes.sylabsPods" in answer.json()["message"]
 
 
+@pytest.mark.parametrize(
+    ("gres", "field"),
+    [
+        ([{"deviceClass": "c", "driver": "d", "attributes": {"type": "gpu"}, "gres": "gpu"}], ""),
+        ([{"deviceClass": "a", "gres": "gpu:a"}, {"deviceClass": "b", "gres": "gpu:b"}], ""),
+        ([{"deviceClass": "a", "gres": "gpu"}, {"resource": "x/y", "gres": "fpga"}], ""),
+        ([{"gres": "gpu"}], "spec.jobs.bridge.gres[0].resource"),
+        ([{"resource": "x/y", "deviceClass": "a", "gres": "gpu"}], "spec.jobs.bridge.gres[0].resource"),
+        ([{"resource": "x/y", "driver": "d", "gres": "gpu"}], "spec.jobs.bridge.gres[0].driver"),
+        ([{"deviceClass": "a", "gres": "gpu"}, {"deviceClass": "b", "gres": "gpu"}], "spec.jobs.bridge.gres"),
+        ([{"deviceClass": "a", "gres": "gpu"}, {"deviceClass": "b", "gres": "gpu:b"}], "spec.jobs.bridge.gres"),
+        ([{"deviceClass": "a", "gres": "gpu:a"}, {"resource": "x/y", "gres": "gpu:b"}], "spec.jobs.bridge.gres"),
+    ],
+)
+def test_classes_of_devices_have_generic_resources_of_their_own(api: Api, gres: list[Any], field: str) -> None:
+    """An index of Slurm would mean devices of several classes."""
+    jobs = {"bridge": {"nodeLabels": {"a": "b"}, "gres": gres}}
+    answer = api.create(cluster({"jobs": jobs}), dry_run=True)
+    assert answer.status_code == (422 if field else 201), answer.text
+    if field:
+        assert f"{field}: " in answer.json()["message"]
+
+
 # Names of Clusters and duplicates are the API server's to refuse, a number in quotes can be read as one, and a NodeSet
 # with a long name of Slinky's is drained: no harm comes of reading these.
 @pytest.mark.parametrize(

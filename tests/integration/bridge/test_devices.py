@@ -300,11 +300,13 @@ async def test_pods_have_the_devices_whose_indices_slurm_has_given(
         assert again == [await site.indices_of(one) for one in (first, second)]
         assert len(set[str]().union(*given[1:], *again)) == 7
         # Of a claim in use the operator itself may write nothing, and of none anything but devices and the finalizer.
-        name = (await site.claim_of(first))["metadata"]["name"]
+        used = await site.claim_of(first)
+        name, user = used["metadata"]["name"], {"resource": "pods", "name": "other", "uid": "other"}
         async with await Connection.connect(tmp_path / "first" / "kubeconfig") as connection:
             own = KubeClient(connection, fence=OpenFence(), field_manager="test")
+            users = [*used["status"]["reservedFor"], user]
             with pytest.raises(errors.KubeError, match="may only write the devices"):
-                _ = await own.patch_status(RESOURCECLAIMS, name, {"allocation": None}, TEAM)
+                _ = await own.patch_status(RESOURCECLAIMS, name, {"reservedFor": users}, TEAM)
             with pytest.raises(errors.KubeError, match="may only add the finalizer"):
                 _ = await own.merge_patch(RESOURCECLAIMS, name, {"metadata": {"labels": {"a": "b"}}}, TEAM)
         # An operator that is killed between the devices and the gate.

@@ -35,6 +35,9 @@ pytestmark = pytest.mark.thorough
 LINES: Final = 60_000
 """Lines of the event loop's thread: 20 ms on a machine that runs three in a microsecond."""
 
+TRIES: Final = 3
+"""While a thread works, the loop does its other work, more of it on a busy machine: that only adds to a cost."""
+
 LINES_OF_A_TRANSLATION: Final = 600_000
 """The same of a translation, which runs in a thread, once for each version of an object."""
 
@@ -172,8 +175,14 @@ def test_a_hostile_text_costs_the_event_loop_next_to_nothing(field: tuple[str, P
 
     specs = {"plain": spec_with(field, lambda _: "a", 1)}
     specs |= {name: spec_with(field, lambda _, text=text: text, items) for name, (text, items) in made.items()}  # type: ignore[misc]
-    costs = asyncio.run(trial(specs))
-    assert too_much(costs, costs["plain"]) == {}
+    found: dict[str, Cost] = {}
+    for _ in range(TRIES):
+        costs = asyncio.run(trial(specs))
+        found = too_much(costs, costs["plain"])
+        if not found:
+            break
+        specs = {name: spec for name, spec in specs.items() if name in {"plain", *found}}
+    assert found == {}
 
 
 TRANSLATED: Final = [one for one in FIELDS if one[0].endswith("/SlurmJob") and one[1][0] in TRANSLATED_NAMES]

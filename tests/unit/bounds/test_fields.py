@@ -22,7 +22,9 @@ OPEN: Final = {
     r"spec\.volumeClaimTemplates\[\]": FRAGMENT,
     r"spec\.identity\.homes\.volume": FRAGMENT,
     r"spec\.token\.secretRef": "a text or an object: keywords for both bound it",
-    r"spec(\.external\.components\[\])?\.parameters": "jobs.parameters takes known keys alone, and parameter_values bounds each value",
+    r"spec(\.external\.components\[\])?\.parameters": (
+        "jobs.parameters takes known keys alone, and parameter_values bounds each value"
+    ),
     r"old: spec(\.(options|prepare|results|resources|ssh))?": OLD,
     r"old: spec\.(podSecurityContext|(prepare|results)\.mount|ssh\.(key|password))": OLD,
 }

@@ -47,13 +47,16 @@ def wanted_again(job: SlurmJob, submission: Submission, attempt: int) -> tuple[J
     for share in shares(job):
         asked = (submission.components or (submission.job,))[share.component]
         once = {"licenses": None, "mail_type": None} if found else {}
+        tasks = share.tasks * len(share.nodes)
         found.append(
             replace(
                 asked,
                 extra=mark,
                 nodes=str(len(share.nodes)),
                 minimum_nodes=None,
-                tasks=share.tasks * len(share.nodes),
+                tasks=tasks,
+                # That of the whole is more than a node of this share has: Slurm would refuse it for ever.
+                minimum_cpus=None if asked.minimum_cpus is None else tasks * (asked.cpus_per_task or 1),
                 tasks_per_node=share.tasks,
                 required_nodes=share.nodes,
                 excluded_nodes=None,

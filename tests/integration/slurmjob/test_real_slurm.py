@@ -579,6 +579,40 @@ async def test_components_of_a_job_without_a_script(slurm: AccountingHost, world
     assert shown.split() == [f"{number}+0|3:0|pod", "a", f"{number}+1|3:0|pod", "a"]
 
 
+async def test_a_job_that_a_crash_has_lost_gets_its_nodes_again(slurm: AccountingHost, world: World) -> None:
+    if not await external_nodes(slurm):
+        return
+    await asyncio.to_thread(slurm.reconfigure)
+    async with asyncio.timeout(PATIENCE):
+        await until(lambda: slurm.saved("job_state"))
+    saved = slurm.saved("job_state")
+    shares = {"memory_per_cpu": 10, "tres_per_task": "gres/gpu=1"}
+    gang: dict[str, Any] = {"tasks": 3, "cpusPerTask": 2, "parameters": shares}
+    world.job("held", script=None, external={}, features="k8s", time="10", **gang)
+    async with world.working():
+        await world.reaches("held", "Running")
+        before, name = world.status("held")["allocation"], world.status("held")["submission"]["name"]
+        await asyncio.to_thread(slurm.stop, "slurmctld", kill=True)
+        # What it has saved in these seconds is up to chance: here, nothing. Its next job has the same number.
+        _ = (slurm.shared / "slurmctld" / "job_state").write_bytes(saved)
+        await asyncio.to_thread(slurm.start_slurmctld)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not world.status("held")["submission"].get("again"):
+                    # slurmdbd is given its time to tell of the end of a job that slurmctld does not have.
+                    world.ahead += HISTORY_PATIENCE / 4
+                    await asyncio.sleep(0.2)
+                await until(lambda: world.status("held")["state"] == "Running")
+        except TimeoutError:
+            pytest.fail(f"it is not submitted again: {world.status('held')}, {world.events.told}")
+        assert world.status("held")["allocation"] == before
+        # Two tasks on one node and one on the other are two components; nothing else is left.
+        shown = await command(slurm, "squeue", "-h", "-n", name, "-o", "%T %N %C")
+        assert sorted(shown.splitlines()) == ["RUNNING k-0 4", "RUNNING k-1 2"]
+        world.job("held", external={"ended": {"exitCode": 0}})
+        await world.reaches("held", "Completed")
+
+
 async def test_a_number_that_a_crash_has_given_to_another_job_is_left_alone(
     slurm: AccountingHost, world: World
 ) -> None:

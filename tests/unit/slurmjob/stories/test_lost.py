@@ -88,6 +88,7 @@ async def test_a_lost_job_is_submitted_again_for_its_nodes_with_as_many_tasks_on
         for job in sent["jobs"]
     ]
     assert asked == [(["k-1"], "1", 2, 2, True), (["k-0"], "1", 1, 1, False)]
+    assert [job["minimum_cpus"] for job in sent["jobs"]] == [4, 2]
     assert {one.het_job_id for one in living(world)} == {found}
     assert world.status()["failedAttempts"] == [number]
     assert world.status()["submission"]["again"]

@@ -86,7 +86,10 @@ def test_kubectl_applies_samples_and_slinky_manifests_as_users_do(api: Api, cont
         for more in ([], ["--server-side", "--force-conflicts"]):
             control_plane.kubectl("apply", f"--namespace={api.namespace}", *more, f"--filename={ROOT / folder}")
     shown = control_plane.kubectl("get", f"--namespace={api.namespace}", "nss", "legacy-compute", "--output=wide")
-    columns = "NAME DESIRED READY STATUS WANTED REPLICAS UPDATED IDLE ALLOCATED DRAINING DRAINED DOWN MAINTENANCE CLUSTER REASON AGE"
+    columns = (
+        "NAME DESIRED READY STATUS WANTED REPLICAS UPDATED IDLE ALLOCATED DRAINING DRAINED DOWN "
+        "MAINTENANCE CLUSTER REASON AGE"
+    )
     assert shown.splitlines()[0].split() == columns.split()
     in_category = control_plane.kubectl("get", f"--namespace={api.namespace}", "slurm", "--output=name")
     assert {"cluster.slinky.slurm.net/legacy", "nodeset.slinky.slurm.net/compute"} <= set(in_category.split())

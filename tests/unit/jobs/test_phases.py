@@ -83,7 +83,7 @@ def test_every_word_of_every_data_parser_is_in_a_case_above() -> None:
     assert len(WORDS) > 25
     assert set(WORDS) <= shown_words
     assert {reason for _, _, reason in CASES} | {
-        "Held", "DependencyNeverSatisfied", "NonZeroExitCode", "Signaled", "FileNotOpened",
+        "Held", "DependencyNeverSatisfied", "NonZeroExitCode", "Signaled", "FileNotOpened", "Lost",
     } == {reason.value for reason in Reason}  # fmt: skip
 
 

@@ -54,7 +54,7 @@ NOT_IN_OLD_PARSERS = {
         "memory_update_delay": "v0.0.45",
         "memory_update_margin": "v0.0.45",
     },
-    "PartitionInfo": {"flags": "v0.0.45"},
+    "PartitionInfo": {"flags": "v0.0.45", "preempt_mode": "v0.0.45"},
     "ReservationInfo": {},
     "License": {"Nodes": "v0.0.44"},
     "NodeResourceLayout": {},

@@ -47,7 +47,7 @@ class SlurmInKubernetes:
     slurm: str
     name: str = "slurm"
     shells: dict[str, KeptShell] = field(default_factory=dict, compare=False, repr=False)
-    """Kept shells by the pods of slurmctld that they are in."""
+    """Kept shells by the pods that they are in."""
     submitted: list[str] = field(default_factory=list, compare=False, repr=False)
     """Jobs submitted by the test that runs, and not by its fixtures."""
 
@@ -181,9 +181,14 @@ class SlurmInKubernetes:
         pod = f"{self.name}-controller-0"
         if argv[0] not in LOOKS and "show" not in argv:
             return self.kube("exec", pod, "--container=slurmctld", "--", *argv)
-        if pod not in self.shells:
-            self.shells[pod] = KeptShell(self.kubectl, self.namespace, pod, "slurmctld")
-        return self.shells[pod].run(*argv)
+        return self._shell(pod, "slurmctld").run(*argv)
+
+    def look(self, *argv: str, pod: str = "compute-0") -> str:
+        """Run a Slurm command that only looks in a node's pod, in a shell that is kept: to ask again and again."""
+        return self._shell(pod, "slurmd").run("env", f"SLURM_CONF={SLURM_CONF}", *argv)
+
+    def _shell(self, pod: str, container: str) -> KeptShell:
+        return self.shells.setdefault(pod, KeptShell(self.kubectl, self.namespace, pod, container))
 
     def run(self, *argv: str, pod: str = "compute-0", timeout: float = 120.0) -> str:
         """Run a Slurm command in a node's pod, from where jobs can be started."""

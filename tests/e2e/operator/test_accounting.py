@@ -37,7 +37,7 @@ def wait_accounting(slurm: SlurmInKubernetes, status: str = "True") -> None:
 
 def recorded(slurm: SlurmInKubernetes, *jobs: str) -> dict[str, tuple[str, ...]]:
     """User, account, state and exit code of jobs in slurmdbd, by id."""
-    answer = slurm.run(
+    answer = slurm.look(
         "sacct", "-n", "-P", "-X", "-a", "-S", "now-1days", "-o", "jobid,user,account,state,exitcode",
         *(f"--jobs={','.join(jobs)}" for _ in jobs[:1]),
     )  # fmt: skip
@@ -126,7 +126,7 @@ def under_load(slurm: SlurmInKubernetes, pod: str) -> None:
 
 def told_all(slurm: SlurmInKubernetes) -> bool:
     """Whether slurmctld keeps nothing for slurmdbd."""
-    return re.search(r"DBD Agent queue size:\s+0$", slurm.run("sdiag"), re.MULTILINE) is not None
+    return re.search(r"DBD Agent queue size:\s+0$", slurm.look("sdiag"), re.MULTILINE) is not None
 
 
 def test_no_record_is_lost_while_the_database_is_away(slurm: SlurmInKubernetes) -> None:
@@ -178,7 +178,7 @@ def test_a_configuration_that_slurmdbd_refuses_never_reaches_it(slurm: SlurmInKu
     edit(slurm, accounting={"extraConf": "PurgeJobAfter=24months"})
     wait_for(
         "slurmdbd purges by its new configuration",
-        lambda: bool(re.search(r"PurgeJobAfter\s+= 24 months", slurm.run("sacctmgr", "show", "configuration"))),
+        lambda: bool(re.search(r"PurgeJobAfter\s+= 24 months", slurm.look("sacctmgr", "show", "configuration"))),
         PATIENCE,
     )
     wait_accounting(slurm)
@@ -260,7 +260,7 @@ def names(slurm: SlurmInKubernetes, what: str) -> set[str]:
 
     def read() -> bool:
         field = what if what != "qos" else "name"
-        found.update(slurm.run("sacctmgr", "-n", "-P", "show", what, f"format={field}").split())
+        found.update(slurm.look("sacctmgr", "-n", "-P", "show", what, f"format={field}").split())
         return True
 
     wait_for(f"sacctmgr shows each {what}", read, PATIENCE)

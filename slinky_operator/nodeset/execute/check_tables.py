@@ -1,6 +1,6 @@
 """Reads and writes the ConfigMap with the health checks of a NodeSet.
 
-A write holds for the version that was read: one that somebody else has changed is read again, and decided upon anew.
+A write holds for the version that was read: one that somebody else has changed is read again, and decided upon again.
 """
 
 from __future__ import annotations

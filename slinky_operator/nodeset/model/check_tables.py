@@ -11,7 +11,8 @@ from typing import Any
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
+from slinky_operator.kube.resources import NODESETS
+from slinky_operator.nodeset.model.pods import guard
 from slinky_operator.reconcile.writes.parts import owner_reference
 from slinky_operator.slurm.health_checks import tables
 from slinky_operator.slurm.health_checks.tables import Table
@@ -42,22 +43,10 @@ def name(nodeset: NodeSet) -> str:
 
 def build(nodeset: NodeSet, data: Mapping[str, str]) -> dict[str, Any]:
     """Build the ConfigMap."""
-    return {
-        "apiVersion": CONFIGMAPS.api_version,
-        "kind": CONFIGMAPS.kind,
-        "metadata": {
-            "name": name(nodeset),
-            "namespace": nodeset.namespace,
-            "labels": {
-                labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
-                labels.LABEL_NODESET_NAME: nodeset.name,
-                labels.LABEL_NODESET_UID: nodeset.uid,
-            },
-            # It may go before the pods do: theirs is a copy.
-            "ownerReferences": [owner_reference(NODESETS, nodeset, blocks=False)],
-        },
-        "data": dict(data),
-    }
+    body = guard.config_map(nodeset, name(nodeset), data)
+    # It may go before the pods do: theirs is a copy.
+    body["metadata"]["ownerReferences"] = [owner_reference(NODESETS, nodeset, blocks=False)]
+    return body
 
 
 def read(obj: Mapping[str, Any]) -> StoredChecks:

@@ -122,7 +122,7 @@ run_all() {
     done
 }
 
-compose() { # sets `report` and `sign`, which is what must be told anew when it changes
+compose() { # sets `report` and `sign`, which is reported again when it changes
     report='' sign=$revision
     while read -r word name contexts _ script parameters; do
         if [ "$word" != check ]; then continue; fi

@@ -119,8 +119,8 @@ class MaintenanceWindow(ApiModel):
     duration: _WindowDuration
     """How long it takes, from 1m to 720h."""
     announce_before: Duration = DEFAULT_ANNOUNCEMENT
-    """How long before its start Slurm is told: from then on no job starts that could still run in the window. Longer
-    than the time limit of jobs, so that the nodes are free when it starts. Default: 168h, a week."""
+    """How long before its start the reservation is made: from then on no job starts that could still run in the
+    window. Longer than the time limit of jobs, so that the nodes are free when it starts. Default: 168h, a week."""
     node_sets: Annotated[tuple[DnsLabel, ...], Field(max_length=64), SET] = ()
     """NodeSets whose nodes are in it. Default: all nodes of the cluster, those outside Kubernetes too."""
     hold_updates: bool = False

@@ -155,7 +155,7 @@ class Check(ApiModel):
             }
         ),
     ] = Field(default_factory=dict)
-    """What the check is told, by name; for a script of your own, as variables CHECK_<name>."""
+    """Settings of the check, by name; for a script of your own, as variables CHECK_<name>."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

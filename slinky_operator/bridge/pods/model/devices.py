@@ -154,7 +154,7 @@ def _indices(job: GroupJob, node: str) -> dict[str, tuple[int, ...]]:
         for text in one.gres if one.node == node else ():
             try:
                 parsed = gres.parse(text)
-            except ValueError:
+            except ValueError:  # its devices count as not named, and the pod shows that
                 continue
             for entry in parsed:
                 if entry.indices is not None:

@@ -52,7 +52,7 @@ def name_of(cluster: Cluster, window: MaintenanceWindow, period: Period) -> str:
 
 
 def announced(cluster: Cluster, now: datetime) -> list[tuple[MaintenanceWindow, Period]]:
-    """Periods of which Slurm is told by now, but for windows that are wrong."""
+    """Periods that are reserved by now, but for windows that are wrong."""
     return [
         (window, period)
         for window in cluster.spec.maintenance.windows

@@ -25,11 +25,20 @@ def name(nodeset: NodeSet) -> str:
 
 def build(nodeset: NodeSet) -> dict[str, Any]:
     """Build the guard. It has no owner on purpose."""
+    about = (
+        f"Owns the pods of NodeSet {nodeset.name} beside it, so that none is deleted before its node is drained. "
+        "It goes with the NodeSet."
+    )
+    return config_map(nodeset, name(nodeset), {"about": about})
+
+
+def config_map(nodeset: NodeSet, name: str, data: Mapping[str, str]) -> dict[str, Any]:
+    """Build a ConfigMap of a NodeSet, without an owner."""
     return {
         "apiVersion": CONFIGMAPS.api_version,
         "kind": CONFIGMAPS.kind,
         "metadata": {
-            "name": name(nodeset),
+            "name": name,
             "namespace": nodeset.namespace,
             "labels": {
                 labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
@@ -37,10 +46,7 @@ def build(nodeset: NodeSet) -> dict[str, Any]:
                 labels.LABEL_NODESET_UID: nodeset.uid,
             },
         },
-        "data": {
-            "about": f"Owns the pods of NodeSet {nodeset.name} beside it, so that none is deleted before its node is "
-            "drained. It goes with the NodeSet."
-        },
+        "data": dict(data),
     }
 
 

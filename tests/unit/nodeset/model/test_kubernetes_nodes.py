@@ -244,7 +244,7 @@ def test_a_reason_that_is_given_counts_more_than_the_taint() -> None:
 
 
 def test_a_machine_that_starts_again_is_told_of_with_both_times(known: Hosts, clock: list[datetime]) -> None:
-    """A Node whose object was made anew, and one that has no boot id for a moment, has not."""
+    """A Node whose object was created again, and one that has no boot id for a moment, has not."""
 
     def boot(name: str, uid: str = "u") -> HostChange | None:
         found = machine()

@@ -12,8 +12,7 @@ from slinky_operator.bridge.pods.model.membership import INDEX, STRIDE
 from slinky_operator.bridge.pods.model.steps import GAP_S, GATHERING_S
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import BRIDGE_PODS, JOBSETS, LEADERWORKERSETS, PODGROUPS, SLURMJOBS
-from tests.unit.bridge.pods.test_life import ended, pins
-from tests.unit.bridge.pods.worlds import TEAM, World
+from tests.unit.bridge.pods.worlds import TEAM, World, ended, pins
 
 DRIVER = {"cpu": "4", "memory": "8Gi"}
 WORKER = {"cpu": "2", "memory": "2Gi", "nvidia.com/gpu": "1"}

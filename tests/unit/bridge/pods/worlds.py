@@ -478,3 +478,13 @@ class World:
             yield from triggers.pod(None, obj)
         for obj in self.jobs:
             yield from triggers.job(None, obj)
+
+
+def pins(pod: Object) -> list[str]:
+    terms = pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    return [one["values"][0] for term in terms for one in term["matchFields"]]
+
+
+def ended(job: Object) -> Object:
+    found: Object = job["spec"]["external"].get("ended") or {}
+    return found

@@ -95,7 +95,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
     ask_volumes
         Asks a job log server how much room its volume has.
     drain_requests
-        NVSentinel's requests to drain, by Kubernetes Node; none if they are not served.
+        NVSentinel's requests to drain, by Kubernetes Node; none if they are not served, and None if not known yet.
     now, clock
         The wall clock, and monotonic seconds.
     max_startup
@@ -122,7 +122,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         ask_volumes: AskVolumes,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
-        drain_requests: Callable[[], Mapping[str, DrainRequest]] = dict,
+        drain_requests: Callable[[], Mapping[str, DrainRequest] | None] = dict,
         max_startup: int = STARTUP,
         patience: timedelta = PATIENCE,
         changes: Changes | None = None,

@@ -14,7 +14,6 @@ from slinky_operator.nodeset.disruption.availability import may_come_up, may_ser
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.slurm_nodes import drains
@@ -69,7 +68,7 @@ def assign_causes(
     for member in layout.misplaced:
         causes[member.name].add(Cause.NODE_MISMATCH)
     for member in live:
-        causes[member.name] |= cordons(snapshot, member.pod)
+        causes[member.name] |= cordons(snapshot, member)
         if member.name in unhealthy:
             causes[member.name].add(Cause.HEALTH)
     staying = [member for member in live if not causes[member.name]]
@@ -87,11 +86,16 @@ def assign_causes(
     return {name: frozenset(found) for name, found in causes.items() if found}
 
 
-def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
-    """Who wants the node kept free: the pod's annotation, its Kubernetes Node, a request to drain that."""
+def cordons(snapshot: Snapshot, member: Member) -> frozenset[Cause]:
+    """Who wants the node kept free: the pod's annotation, its Kubernetes Node, a request to drain that.
+
+    While requests are not known, as after a start, what is drained for one stays so: it may be about to be rebooted.
+    """
+    pod = member.pod
     host = snapshot.host_of(pod)
     found = {Cause.CORDON} if pod.cordoned else set()
-    if snapshot.drain_request_of(pod) is not None:
+    is_kept = snapshot.drain_requests is None and Cause.DRAIN_REQUEST in member.drained_for
+    if is_kept or snapshot.drain_request_of(pod) is not None:
         found.add(Cause.DRAIN_REQUEST)
     return frozenset(found | {Cause.NODE_CORDON} if host is not None and host.cordoned else found)
 

@@ -94,14 +94,14 @@ class DrainRequests:
         self._tell: Callable[[Key], None] = lambda _key: None
         self._told = ""
         """Why they are not served, as last logged."""
-        self._by_host: Mapping[str, DrainRequest] = {}
+        self._by_host: Mapping[str, DrainRequest] | None = None
 
     def subscribe(self, tell: Callable[[Key], None]) -> None:
         """Call `tell` with the key of each NodeSet that has pods on a Node whose request has changed."""
         self._tell = tell
 
-    def by_host(self) -> Mapping[str, DrainRequest]:
-        """The request of each Node; asks for them from now on."""
+    def by_host(self) -> Mapping[str, DrainRequest] | None:
+        """The request of each Node, None while nobody has listed them; asks for them from now on."""
         self._asked.set()
         return self._by_host
 
@@ -129,7 +129,7 @@ class DrainRequests:
         found = [one for one in map(drain_requests.read, listed[:MOST]) if one is not None]
         if len(listed) > MOST:
             logger.warning("%s has %d DrainRequests; the first %d are served", self._namespace, len(listed), MOST)
-        before, self._by_host = self._by_host, drain_requests.by_host(found)
+        before, self._by_host = self._by_host or {}, drain_requests.by_host(found)
         for host in before.keys() | self._by_host.keys():
             if before.get(host) != self._by_host.get(host):
                 for obj in self._pods.find(HOST_INDEX, host):

@@ -153,4 +153,4 @@ def _is_open(snapshot: Snapshot, member: Member) -> bool:
         or pod_condition.previous_foreign_reason(member)
     ):
         return False
-    return Cause.UPDATE not in member.drained_for and not drain_causes.cordons(snapshot, member.pod)
+    return Cause.UPDATE not in member.drained_for and not drain_causes.cordons(snapshot, member)

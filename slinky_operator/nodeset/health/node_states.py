@@ -132,7 +132,7 @@ def changes(snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, obj
             states = wanted(
                 member,
                 all_states=mode is PodConditions.ALL,
-                kept_free=bool(causes.get(member.name) or drain_causes.cordons(snapshot, member.pod)),
+                kept_free=bool(causes.get(member.name) or drain_causes.cordons(snapshot, member)),
                 jobs_known=snapshot.slurm.jobs is not None,
                 now=now,
             )

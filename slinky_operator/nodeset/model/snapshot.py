@@ -91,8 +91,8 @@ class Snapshot:
     """Claims of the NodeSet, or of an earlier one of its name."""
     hosts: Mapping[str, KubernetesNode] | None = None
     """Kubernetes Nodes by name; None if they are not watched."""
-    drain_requests: Mapping[str, DrainRequest] = field(default_factory=dict)
-    """NVSentinel's requests to drain, by Kubernetes Node; none if they are not served."""
+    drain_requests: Mapping[str, DrainRequest] | None = field(default_factory=dict)
+    """NVSentinel's requests to drain, by Kubernetes Node; none if they are not served, and None if not known yet."""
     foreign_pods: frozenset[str] = frozenset()
     """Names of pods that belong to others and have a name that a pod of the NodeSet could have."""
     stripped: Mapping[str, str] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class Snapshot:
 
     def drain_request_of(self, pod: Pod) -> DrainRequest | None:
         """The request that keeps the node of a pod drained; None if there is none."""
-        request = self.drain_requests.get(pod.host)
+        request = self.drain_requests.get(pod.host) if self.drain_requests is not None else None
         return request if request is not None and request.is_in_force(self.host_of(pod)) else None
 
     def with_jobs(self, jobs: Mapping[str, tuple[Job, ...]], named: References | None = None) -> Snapshot:

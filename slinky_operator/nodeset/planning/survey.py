@@ -144,7 +144,7 @@ def _needs_jobs(snapshot: Snapshot, live: tuple[Member, ...], layout: Layout, or
         return True
     for member in live:
         is_ours = member.record is not None and drains.is_ours(member.record)
-        if is_ours or drain_causes.cordons(snapshot, member.pod):
+        if is_ours or drain_causes.cordons(snapshot, member):
             return True
     known = pod_state.known(live, snapshot.owner)
     return bool(rolling_update.outdated(live, snapshot.nodeset, snapshot.revision, known))

@@ -173,7 +173,7 @@ def test_a_missing_kind_is_told_once_and_what_is_known_stays(caplog: pytest.LogC
     served.kube.error = kube_errors.NotFound(TARGET, "no such kind", status=404)
     served.rounds(3)
 
-    assert list(served.requests.by_host()) == ["m-1"]
+    assert list(served.requests.by_host() or {}) == ["m-1"]
     assert served.pauses[1:] == [AWAY_EVERY_S] * 3
     assert [one.message.partition(":")[0] for one in caplog.records] == ["DrainRequests in nv are not served"]
     served.kube.error = None
@@ -196,3 +196,14 @@ def test_an_api_server_that_is_away_changes_nothing() -> None:
 
     assert served.rounds(2) == {}
     assert served.pauses == [EVERY_S] * 2
+
+
+def test_what_is_asked_for_is_not_known_before_the_first_list() -> None:
+    served = Served(Kube(error=kube_errors.Forbidden(TARGET, "no", status=403)))
+
+    assert served.requests.by_host() is None
+    served.rounds()
+    assert served.requests.by_host() is None
+    served.kube.error = None
+    served.rounds()
+    assert served.requests.by_host() == {}

@@ -15,9 +15,8 @@ from slinky_operator.nodeset.health.choice import HealthChoice
 from slinky_operator.nodeset.health.replacement import ReplacementChoice
 from slinky_operator.nodeset.health.rules import Verdict
 from slinky_operator.nodeset.model import pod_state
-from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
@@ -120,9 +119,8 @@ def requests_outlived(patch: pytest.MonkeyPatch) -> None:
     """A node that was drained for a request stays so."""
     real = drain_causes.cordons
 
-    def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
-        record = snapshot.slurm.nodes.get(pod.node_name)
-        stays = record is not None and Cause.DRAIN_REQUEST in drains.causes_in(record)
-        return real(snapshot, pod) | ({Cause.DRAIN_REQUEST} if stays else frozenset())
+    def cordons(snapshot: Snapshot, member: Member) -> frozenset[Cause]:
+        stays = Cause.DRAIN_REQUEST in member.drained_for
+        return real(snapshot, member) | ({Cause.DRAIN_REQUEST} if stays else frozenset())
 
     patch.setattr(drain_causes, "cordons", cordons)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
@@ -32,6 +32,7 @@ from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.reconcile.cached.indexes import HOST_INDEX
 from slinky_operator.reconcile.text import stamp
+from slinky_operator.slurm.connection.contact import ContactState
 from slurm_client import errors as slurm_errors
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ AWAY_EVERY_S: Final = 60.0
 """The same while the kind is not there, or may not be read."""
 
 MOST: Final = 1_000
-"""Requests that are served; further ones wait."""
+"""Requests that are served at a time; further ones wait until these are complete. All of them drain."""
 
 
 class RequestKube(Protocol):
@@ -126,29 +127,33 @@ class DrainRequests:
 
     async def _look(self) -> None:
         listed = (await self._kube.list(DRAIN_REQUESTS, self._namespace)).items
-        found = [one for one in map(drain_requests.read, listed[:MOST]) if one is not None]
-        if len(listed) > MOST:
-            logger.warning("%s has %d DrainRequests; the first %d are served", self._namespace, len(listed), MOST)
+        found = [one for one in map(drain_requests.read, listed) if one is not None]
+        waiting = [one for one in found if not one.is_complete]
+        if len(waiting) > MOST:
+            logger.warning("%s has %d open DrainRequests; %d are served", self._namespace, len(waiting), MOST)
         before, self._by_host = self._by_host or {}, drain_requests.by_host(found)
         for host in before.keys() | self._by_host.keys():
             if before.get(host) != self._by_host.get(host):
                 for obj in self._pods.find(HOST_INDEX, host):
                     self._tell(_nodeset_of(obj))
-        for one in found:
-            if not one.is_complete:
-                await self._serve(one)
+        await self._serve(waiting[:MOST])
 
-    async def _serve(self, request: DrainRequest) -> None:
-        """Write that a request is complete, if it is proven to be."""
-        pods = list(self._pods.find(HOST_INDEX, request.host))
+    async def _serve(self, requests: Sequence[DrainRequest]) -> None:
+        """Write which requests are complete, of those that are proven to be."""
+        pods = {one.host: list(self._pods.find(HOST_INDEX, one.host)) for one in requests}
+        proven = await self._empty([obj for some in pods.values() for obj in some])
+        ready = [one for one in requests if all(obj["metadata"]["uid"] in proven for obj in pods[one.host])]
+        results = await gather_limited(self._complete(one, has_pods=bool(pods[one.host])) for one in ready)
+        # One that cannot be written keeps no other from being.
+        for one, error in zip(ready, results, strict=True):
+            if isinstance(error, kube_errors.Forbidden | kube_errors.Fenced):
+                raise error
+            if error is not None:
+                logger.warning("DrainRequest %s of Node %s was not completed: %s", one.name, one.host, error)
+
+    async def _complete(self, request: DrainRequest, *, has_pods: bool) -> None:
         reason, words = "NoPods", "No Slinky pods found on node"
-        if pods:
-            try:
-                if not await self._is_empty(pods):
-                    return
-            except slurm_errors.SlurmError as error:
-                logger.info("DrainRequest %s waits for Slurm: %s", request.name, error)
-                return
+        if has_pods:
             reason, words = COMPLETE, "All Slinky pods drained successfully"
         condition = {
             "type": COMPLETE,
@@ -166,29 +171,36 @@ class DrainRequests:
             return
         logger.info("DrainRequest %s of Node %s is complete: %s", request.name, request.host, words)
 
-    async def _is_empty(self, pods: list[Object]) -> bool:
-        """Whether all slurmd pods of a Node may be deleted, by fresh answers of the Slurms concerned."""
+    async def _empty(self, pods: Iterable[Object]) -> frozenset[str]:
+        """Uids of slurmd pods that may be deleted, by a fresh answer of each Slurm concerned."""
         by_cluster: dict[Key, list[Object]] = {}
         for obj in pods:
             metadata = obj["metadata"]
             cluster = metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_CLUSTER_NAME) or ""
             by_cluster.setdefault(cluster, []).append(obj)
-        answers = await gather_limited(self._is_empty_in(cluster, some) for cluster, some in by_cluster.items())
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
-        return all(answers)
+        answers = await gather_limited(self._empty_in(cluster, some) for cluster, some in by_cluster.items())
+        found: set[str] = set()
+        for (namespace, name), answer in zip(by_cluster, answers, strict=True):
+            if isinstance(answer, slurm_errors.SlurmError):
+                logger.info("DrainRequests wait for the Slurm of Cluster %s/%s: %s", namespace, name, answer)
+            elif isinstance(answer, BaseException):
+                logger.error("nodes of Cluster %s/%s were not proven empty", namespace, name, exc_info=answer)
+            else:
+                found |= answer
+        return frozenset(found)
 
-    async def _is_empty_in(self, cluster: Key, pods: list[Object]) -> bool:
+    async def _empty_in(self, cluster: Key, pods: Iterable[Object]) -> frozenset[str]:
         slurm = self._slurm_of(cluster)
-        if slurm is None:
-            raise slurm_errors.Unreachable(f"there is no client for Cluster {cluster[0]}/{cluster[1]}")
+        if slurm is None or slurm.contact.state is not ContactState.READY:
+            # Not asked: all others would wait until it does not answer.
+            raise slurm_errors.Unreachable("it does not answer")
         read: list[tuple[Pod, str]] = []
         for obj in pods:
             namespace, nodeset = _nodeset_of(obj)
             read.append((pod_facts.read(obj, nodeset), identity.tag(namespace, nodeset)))
         answer = await slurm_queries.everything(slurm, [pod.node_name for pod, _ in read], self._clock)
-        return all(pod_state.why_kept(answer.join(pod, owner), self._now()) is None for pod, owner in read)
+        now = self._now()
+        return frozenset(pod.uid for pod, owner in read if pod_state.why_kept(answer.join(pod, owner), now) is None)
 
     def _log(self, words: str) -> None:
         if words and words != self._told:

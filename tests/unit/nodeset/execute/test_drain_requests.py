@@ -18,6 +18,7 @@ from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.nodeset.execute.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, clients
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
 from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.slurm.connection.contact import ContactState
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
 from tests.unit.nodeset.builders import NOW, job, node
@@ -37,6 +38,7 @@ class Kube:
     def __init__(self, items: Sequence[Object] = (), error: Exception | None = None) -> None:
         self.items, self.error = list(items), error
         self.written: dict[str, Any] = {}
+        self.refused: dict[str, Exception] = {}
 
     async def list(self, resource: Any, namespace: str | None = None) -> Listing:
         assert namespace == "nv"
@@ -50,14 +52,24 @@ class Kube:
         assert (namespace, uid) == ("nv", f"uid-{name}")
         (one,) = status["conditions"]
         assert (one["type"], one["status"]) == ("DrainComplete", "True")
+        if name in self.refused:
+            raise self.refused[name]
         self.written[name] = f"{one['reason']}: {one['message']}"
         return {}
 
 
-def slurm(*records: Node, jobs: Sequence[Job] = (), error: Exception | None = None) -> Slurm:
+def slurm(
+    *records: Node,
+    jobs: Sequence[Job] = (),
+    error: Exception | None = None,
+    state: ContactState = ContactState.READY,
+    asked: list[Sequence[str]] | None = None,
+) -> Slurm:
     """A Slurm that answers so."""
 
     async def refresh(names: Sequence[str]) -> Mapping[str, Node | None]:
+        if asked is not None:
+            asked.append(sorted(names))
         if error is not None:
             raise error
         by_name = {one.name: one for one in records}
@@ -66,7 +78,8 @@ def slurm(*records: Node, jobs: Sequence[Job] = (), error: Exception | None = No
     async def jobs_with_nodes() -> Sequence[Job]:
         return jobs
 
-    return cast("Slurm", SimpleNamespace(refresh=refresh, jobs_with_nodes=jobs_with_nodes))
+    contact = SimpleNamespace(state=state)
+    return cast("Slurm", SimpleNamespace(refresh=refresh, jobs_with_nodes=jobs_with_nodes, contact=contact))
 
 
 def pod(name: str, cluster: str = "c", host: str = "m-1") -> Object:
@@ -207,3 +220,34 @@ def test_what_is_asked_for_is_not_known_before_the_first_list() -> None:
     served.kube.error = None
     served.rounds()
     assert served.requests.by_host() == {}
+
+
+def test_a_slurm_is_asked_once_for_all_its_nodes_and_not_while_it_does_not_answer() -> None:
+    asked: list[Sequence[str]] = []
+    requests = [request(name="one"), request(name="two", nodeName="m-2"), request(name="three", nodeName="m-3")]
+    pods = [pod("a-0"), pod("a-1", host="m-2"), pod("b-0", "d", "m-3")]
+    away: list[Sequence[str]] = []
+    served = Served(
+        Kube(requests),
+        pods,
+        c=slurm(record(), record(name="a-1"), asked=asked),
+        d=slurm(record(name="b-0"), state=ContactState.UNREACHABLE, asked=away),
+    )
+
+    assert served.rounds().keys() == {"one", "two"}
+    assert (asked, away) == ([["a-0", "a-1"]], [])
+
+
+def test_a_request_that_cannot_be_written_keeps_no_other_from_being() -> None:
+    served = Served(Kube([request(name="one"), request(name="two")]), [pod("a-0")], c=slurm(record()))
+    served.kube.refused["one"] = kube_errors.Invalid(TARGET, "no such condition", status=422)
+
+    assert served.rounds().keys() == {"two"}
+
+
+def test_requests_that_are_complete_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slinky_operator.nodeset.execute.drain_requests.MOST", 1)
+    served = Served(Kube([request(name="one", status=done()), request(name="two", nodeName="m-2")]))
+
+    assert served.rounds().keys() == {"two"}
+    assert (served.requests.by_host() or {}).keys() == {"m-1", "m-2"}

@@ -131,12 +131,19 @@ class DrainRequests:
         waiting = [one for one in found if not one.is_complete]
         if len(waiting) > MOST:
             logger.warning("%s has %d open DrainRequests; %d are served", self._namespace, len(waiting), MOST)
-        before, self._by_host = self._by_host or {}, drain_requests.by_host(found)
-        for host in before.keys() | self._by_host.keys():
-            if before.get(host) != self._by_host.get(host):
-                for obj in self._pods.find(HOST_INDEX, host):
-                    self._tell(_nodeset_of(obj))
+        before, self._by_host = self._by_host, drain_requests.by_host(found)
+        for key in self._concerned(before, self._by_host):
+            self._tell(key)
         await self._serve(waiting[:MOST])
+
+    def _concerned(self, before: Mapping[str, DrainRequest] | None, now: Mapping[str, DrainRequest]) -> frozenset[Key]:
+        """NodeSets with pods on Nodes whose request has changed; all once, which wait for what is known."""
+        hosts = (
+            self._pods.values(HOST_INDEX)
+            if before is None
+            else [host for host in before.keys() | now.keys() if before.get(host) != now.get(host)]
+        )
+        return frozenset(_nodeset_of(obj) for host in hosts for obj in self._pods.find(HOST_INDEX, host))
 
     async def _serve(self, requests: Sequence[DrainRequest]) -> None:
         """Write which requests are complete, of those that are proven to be."""

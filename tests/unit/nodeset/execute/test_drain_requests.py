@@ -212,14 +212,15 @@ def test_an_api_server_that_is_away_changes_nothing() -> None:
 
 
 def test_what_is_asked_for_is_not_known_before_the_first_list() -> None:
-    served = Served(Kube(error=kube_errors.Forbidden(TARGET, "no", status=403)))
+    served = Served(Kube(error=kube_errors.Forbidden(TARGET, "no", status=403)), [pod("a-0"), pod("a-1")])
 
     assert served.requests.by_host() is None
     served.rounds()
     assert served.requests.by_host() is None
     served.kube.error = None
-    served.rounds()
+    served.rounds(2)
     assert served.requests.by_host() == {}
+    assert served.told == [("ns", "a")]
 
 
 def test_a_slurm_is_asked_once_for_all_its_nodes_and_not_while_it_does_not_answer() -> None:

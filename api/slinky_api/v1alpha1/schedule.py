@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -30,6 +31,8 @@ MOST_A_DAY: Final = 24
 
 _DAYS_AHEAD: Final = 366 * 40
 """Days in which every date has been every day of the week, a 29 February too, beyond a year such as 2100."""
+
+_DAYS_COMPARED: Final = 366 * 8
 
 _MONTHS: Final = tuple(one.lower() for one in calendar.month_abbr)
 _WEEKDAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -85,6 +88,15 @@ class Schedule:
                     return found
             day += timedelta(days=1)
         raise ValueError("never comes: no such month has such a day")
+
+    def shortest_gap(self) -> timedelta:
+        """The shortest time from one start to the next by the clock, in some years that have all kinds of months."""
+        times = [timedelta(hours=hour, minutes=minute) for hour in self.hours for minute in self.minutes]
+        gaps = [other - one for one, other in pairwise(times)]
+        first = date(2023, 1, 1)
+        days = [day for day in (first + timedelta(days=count) for count in range(_DAYS_COMPARED)) if self._has(day)]
+        gaps += [other - one + times[0] - times[-1] for one, other in pairwise(days)]
+        return min(gaps, default=timedelta.max)
 
     def _has(self, day: date) -> bool:
         if day.month not in self.months:

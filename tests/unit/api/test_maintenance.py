@@ -47,8 +47,34 @@ def test_the_duration_is_time_that_passes_whatever_clocks_do() -> None:
 
 
 def test_a_window_that_starts_again_before_it_has_ended_is_noticed() -> None:
-    assert window(duration="25h").overlaps_itself(NOW)
-    assert not window(duration="24h").overlaps_itself(NOW)
+    assert window(duration="25h").overlaps_itself()
+    assert not window(duration="24h").overlaps_itself()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "longest"),
+    [
+        ("0 0 1 * *", 28 * 24),
+        ("0 */6 * * *", 6),
+        ("0 1,5,20 * * *", 4),
+        ("30 2 * * mon,thu", 72),
+        ("0 0 29 2 *", 720),
+        ("0 12 1,15 * *", 14 * 24),
+    ],
+)
+def test_whether_it_does_is_the_same_in_every_month_and_when_clocks_change(schedule: str, longest: int) -> None:
+    fields = {"schedule": schedule, "timeZone": "Europe/Berlin"}
+    assert not window(**fields, duration=f"{longest}h").overlaps_itself()
+    if longest < 720:
+        assert window(**fields, duration=f"{longest * 60 + 1}m").overlaps_itself()
+
+
+def test_two_periods_that_a_missing_hour_lets_overlap_are_both_on() -> None:
+    often = window(schedule="0 */2 * * *", timeZone="Europe/Berlin", duration="2h")
+    assert [one.start for one in often.periods(at("2026-03-29T02:30Z"))] == [
+        at("2026-03-29T01:00Z"),
+        at("2026-03-29T02:00Z"),
+    ]
 
 
 def test_of_several_windows_the_next_one_is_shown_and_of_those_that_are_on_the_longest() -> None:
@@ -71,6 +97,8 @@ def test_of_several_windows_the_next_one_is_shown_and_of_those_that_are_on_the_l
         ({"schedule": None}, "give either schedule or start"),
         ({"schedule": None, "start": "2026-12-01T02:00:00Z", "timeZone": "Etc/UTC"}, "timeZone requires schedule"),
         ({"schedule": None, "start": "2026-12-01T02:00:00"}, "must have an offset"),
+        ({"schedule": None, "start": "9999-12-31T23:59:59Z"}, "must be in a year from 2000 to 2999"),
+        ({"schedule": None, "start": "0001-01-01T00:00:00+14:00"}, "must be in a year from 2000 to 2999"),
         ({"releaseEarly": True}, "releaseEarly requires holdUpdates"),
         ({"duration": "59s"}, "must be from 1m to 720h"),
         ({"duration": "721h"}, "must be from 1m to 720h"),

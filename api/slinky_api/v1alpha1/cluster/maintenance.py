@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import pairwise
 from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
@@ -22,6 +21,9 @@ DEFAULT_ANNOUNCEMENT: Final = timedelta(days=7)
 """How long before its start a window is reserved by default."""
 
 _SHORTEST, _LONGEST = timedelta(minutes=1), timedelta(days=30)
+_YEARS: Final = range(2000, 3000)
+"""Far from the first and the last moment that can be computed with."""
+
 _DURATION_MESSAGE: Final = "must be from 1m to 720h"
 _ONE_MESSAGE: Final = "give either schedule or start"
 _ZONE_MESSAGE: Final = "timeZone requires schedule: start has its own offset"
@@ -47,6 +49,8 @@ def _check_duration(value: timedelta) -> timedelta:
 def _check_start(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise ValueError("must have an offset, such as 2026-12-01T02:00:00+01:00 or 2026-12-01T01:00:00Z")
+    if value.year not in _YEARS:
+        raise ValueError(f"must be in a year from {_YEARS[0]} to {_YEARS[-1]}")
     return value
 
 
@@ -159,10 +163,12 @@ class MaintenanceWindow(ApiModel):
         known = [one for one in self._recurring(now) if now < one.end]
         return tuple(known[: 2 if known[0].is_on(now) else 1])
 
-    def overlaps_itself(self, now: datetime) -> bool:
-        """Whether it starts again before it has ended."""
-        known = self._recurring(now)
-        return any(other.start < one.end for one, other in pairwise(known))
+    def overlaps_itself(self) -> bool:
+        """Whether it starts again before it has ended, in whatever month; an hour that clocks leave out is no matter.
+
+        That does not depend on the time of day: a window that is on would end where another one comes near.
+        """
+        return self.schedule is not None and _shortest_gap(self.schedule) < self.duration
 
     def _recurring(self, now: datetime) -> tuple[Period, ...]:
         if self.schedule is None:
@@ -177,6 +183,11 @@ class MaintenanceWindow(ApiModel):
     def next(self, now: datetime) -> Period | None:
         """The next period that has not begun."""
         return next((one for one in self.periods(now) if now < one.start), None)
+
+
+@lru_cache(maxsize=512)
+def _shortest_gap(schedule: str) -> timedelta:
+    return read_schedule(schedule).shortest_gap()
 
 
 @lru_cache(maxsize=512)

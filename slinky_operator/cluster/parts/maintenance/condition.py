@@ -72,7 +72,7 @@ def in_maintenance(snapshot: Snapshot, now: datetime) -> Shown | None:
     return "False", Reason.AS_EXPECTED, f"next: {following}" if following else "no window is to come"
 
 
-def reserved(snapshot: Snapshot, now: datetime, asked: tuple[WantedReservation, ...] | None) -> Shown | None:
+def reserved(snapshot: Snapshot, asked: tuple[WantedReservation, ...] | None) -> Shown | None:
     """Status, reason and message of `MaintenanceReserved`.
 
     Parameters
@@ -82,7 +82,7 @@ def reserved(snapshot: Snapshot, now: datetime, asked: tuple[WantedReservation, 
     """
     if not snapshot.cluster.spec.maintenance.windows:
         return None
-    wrong = list(_invalid(snapshot, now))
+    wrong = list(_invalid(snapshot))
     if wrong:
         return "False", Reason.WINDOW_INVALID, joined(wrong)
     last = snapshot.memory.answers.of(ReservationsQuestion)
@@ -133,10 +133,10 @@ def _unknown(snapshot: Snapshot) -> Shown:
     return "Unknown", Reason.CONNECTING, "Slurm has not been asked for its reservations yet"
 
 
-def _invalid(snapshot: Snapshot, now: datetime) -> Iterator[str]:
+def _invalid(snapshot: Snapshot) -> Iterator[str]:
     for index, window in enumerate(snapshot.cluster.spec.maintenance.windows):
         field = f"spec.maintenance.windows[{index}] ({window.name})"
-        if window.overlaps_itself(now):
+        if window.overlaps_itself():
             yield f"{field}: it starts again before it has ended: nothing is reserved for it. Shorten its duration"
         unknown = unknown_node_sets(snapshot, window)
         if unknown:

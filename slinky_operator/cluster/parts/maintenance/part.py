@@ -46,7 +46,7 @@ class ReservationsPart(Part):
 
     @override
     def shown(self, state: PassState) -> Shown | None:
-        return reserved(state.snapshot, state.wall, state.found(WantedReservations).known)
+        return reserved(state.snapshot, state.found(WantedReservations).known)
 
 
 MAINTENANCE: Final = (WindowsPart(), ReservationsPart())

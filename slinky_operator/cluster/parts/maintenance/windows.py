@@ -56,7 +56,7 @@ def announced(cluster: Cluster, now: datetime) -> list[tuple[MaintenanceWindow, 
     return [
         (window, period)
         for window in cluster.spec.maintenance.windows
-        if not window.overlaps_itself(now)
+        if not window.overlaps_itself()
         for period in window.periods(now)
         if period.start - window.announce_before <= now
     ]

@@ -35,7 +35,7 @@ class ReservationChanges:
     """Names of the operator's reservations that are not wanted."""
 
     taken: tuple[str, ...] = ()
-    """Names that are wanted, and that somebody else's reservations have."""
+    """Reservations that are not as the operator makes them: of a name that is wanted, or not any more."""
 
 
 def find_changes(
@@ -70,7 +70,9 @@ def find_changes(
             moved.add(one.name)
         elif frozenset(known.nodes) != one.nodes:
             update.append(one)
-    delete = [name for name, one in own.items() if name not in names and _is_own(one) and not _is_over(one, now)]
+    left = {name: one for name, one in own.items() if name not in names and not _is_over(one, now)}
+    delete = [name for name, one in left.items() if _is_own(one)]
+    taken += left.keys() - delete
     return ReservationChanges(
         tuple(create), tuple(update), frozenset(moved), tuple(sorted(delete)), tuple(sorted(taken))
     )

@@ -58,7 +58,7 @@ class Reserved:
     """Reservations that it did not make, change or delete, by name, and why."""
 
     taken: tuple[str, ...] = ()
-    """Names that somebody else's reservations have."""
+    """Reservations of such names that are not as the operator makes them."""
 
     not_supported: bool = False
     """Whether its REST API makes no reservations."""

@@ -33,7 +33,7 @@ def window_status(snapshot: Snapshot, now: datetime) -> tuple[WindowStatus, ...]
             found.append(WindowStatus(name=window.name))
             continue
         active = period.is_on(now)
-        released = active and is_released(snapshot, window)
+        released = active and is_released(snapshot, window, period)
         found.append(
             WindowStatus(name=window.name, start=period.start, end=period.end, active=active, released=released)
         )
@@ -96,7 +96,8 @@ def reserved(snapshot: Snapshot, asked: tuple[WantedReservation, ...] | None) ->
 def _known(last: Reserved, asked: tuple[WantedReservation, ...]) -> Shown:
     if last.taken:
         words = (
-            f"Slurm has other reservations named {named(last.taken)}, which the operator does not change: delete them"
+            f"somebody else has made or changed {named(last.taken)} in Slurm (users or flags), so the operator leaves "
+            "that alone, and it holds its nodes: delete it with scontrol delete reservation"
         )
         return "False", Reason.RESERVATION_TAKEN, words
     if last.refused:

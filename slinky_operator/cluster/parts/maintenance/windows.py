@@ -68,7 +68,7 @@ def wanted(snapshot: Snapshot, now: datetime) -> tuple[WantedReservation, ...]:
     found = []
     for window, period in announced(snapshot.cluster, now):
         is_on = period.is_on(now)
-        if is_on and is_released(snapshot, window):
+        if is_on and is_released(snapshot, window, period):
             continue
         members = _members(nodes, window, leaving=is_on)
         if members:
@@ -77,11 +77,17 @@ def wanted(snapshot: Snapshot, now: datetime) -> tuple[WantedReservation, ...]:
     return tuple(found)
 
 
-def is_released(snapshot: Snapshot, window: MaintenanceWindow) -> bool:
-    """Whether a window that is on has nothing left to do, and is to end early."""
+def is_released(snapshot: Snapshot, window: MaintenanceWindow, period: Period) -> bool:
+    """Whether a window that is on has nothing left to do, and is to end early.
+
+    It was released before, by the status: then only an update takes its nodes again, and no pod that is not ready.
+    """
     if not window.release_early or snapshot.invalid_node_sets:
         return False
-    return all(_is_updated(one) for one, _ in snapshot.node_sets if window.has(one.name))
+    stored = snapshot.cluster.status.maintenance
+    shown = next((one for one in (stored.windows if stored is not None else ()) if one.name == window.name), None)
+    was = shown is not None and shown.released and shown.start == period.start
+    return all(_is_updated(one, ready=not was) for one, _ in snapshot.node_sets if window.has(one.name))
 
 
 def unknown_node_sets(snapshot: Snapshot, window: MaintenanceWindow) -> list[str]:
@@ -107,9 +113,10 @@ def _is_drained_by_operator(node: Node) -> bool:
     return node.is_drain and node.reason.startswith(PREFIX)
 
 
-def _is_updated(node_set: NodeSet) -> bool:
-    """Whether every pod has the revision of the spec and is ready, as the NodeSet controller has reported."""
+def _is_updated(node_set: NodeSet, *, ready: bool) -> bool:
+    """Whether every pod has the revision of the spec, and is ready if asked, as the NodeSet controller has reported."""
     status = node_set.status
     if status.observed_generation != node_set.metadata.generation:
         return False
-    return status.updated_replicas == status.replicas == status.desired == status.ready_replicas
+    is_complete = not ready or status.replicas == status.desired == status.ready_replicas
+    return is_complete and status.updated_replicas == status.replicas

@@ -64,7 +64,7 @@ def test_what_failed_is_tried_again_and_told() -> None:
     for wrong, status, reason, words in (
         ({"why": "no answer"}, "Unknown", "SlurmUnreachable", "no answer"),
         ({"refused": {name: "nodes busy"}, "there": frozenset()}, "False", "ReservationRefused", "nodes busy"),
-        ({"taken": (name,), "there": frozenset()}, "False", "ReservationTaken", f"named {name}"),
+        ({"taken": (name,), "there": frozenset()}, "False", "ReservationTaken", f"changed {name}"),
         ({"not_supported": True, "there": frozenset()}, "False", "ReservationNotSupported", f"ReservationName={name} "),
         ({"there": frozenset()}, "False", "ReservationPending", name),
     ):

@@ -100,6 +100,27 @@ def test_a_window_is_released_early_once_no_update_is_left() -> None:
     assert reserved(one) != {}
 
 
+def test_one_that_was_released_takes_its_nodes_again_for_an_update_only() -> None:
+    early = {**NIGHT, "nodeSets": ["a"], "holdUpdates": True, "releaseEarly": True, "announceBefore": "1h"}
+    one = world(early, now=at("2026-11-28T03:00:00Z"))
+    one.node_sets["a"]["metadata"]["generation"] = 1
+    one.node_sets["a"]["status"] = updated()
+    one.settle()
+    assert one.raw["status"]["maintenance"]["windows"][0]["released"]
+    for status, released in (
+        (updated(readyReplicas=1), True),
+        (updated(replicas=1, updatedReplicas=1), True),
+        (updated(updatedReplicas=1), False),
+        (updated(generation=None), False),
+    ):
+        one.node_sets["a"]["status"] = status
+        assert (reserved(one) == {}) is released, status
+    # In the next period nothing was released yet.
+    one.node_sets["a"]["status"] = updated(readyReplicas=1)
+    one.wall = at("2026-11-29T03:00:00Z")
+    assert reserved(one) != {}
+
+
 def test_another_cluster_has_other_names() -> None:
     first, second = world(NIGHT), world(NIGHT)
     second.raw = {**second.raw, "metadata": {**second.raw["metadata"], "uid": "another"}}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.domain import own_domain
@@ -20,14 +21,14 @@ from slinky_operator.kube.resources import (
     PODS,
 )
 from slinky_operator.nodeset.controller import NodeSetReconciler
-from slinky_operator.nodeset.execute.drain_requests import DrainRequests, clients
+from slinky_operator.nodeset.execute.drain_requests import DrainRequests, bridged, clients
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.cached.caches import CacheSpec
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, OWNERS, PODS_OF_CLUSTERS, node_pruner
 from slinky_operator.reconcile.cached.kept_fields import prune_claim, prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
-from slinky_operator.settings import Settings
+from slinky_operator.settings import ALL, Settings
 from slinky_operator.slurm.volumes.query import ask_volumes
 from slinky_operator.slurm.volumes.room import JOB_OUTPUT
 
@@ -86,9 +87,23 @@ def _drain_requests(services: Services) -> DrainRequests:
         cluster = services.clusters.known(key)
         return cluster.uid if cluster is not None else None
 
-    pods = services.caches.store(PODS)
-    namespace = services.settings.drain_requests_namespace
-    found = DrainRequests(services.kube, namespace, pods, clients(services.slurm, uid_of))
+    allowed = services.settings.bridge_clusters
+
+    def with_bridges() -> list[Cluster]:
+        keys = [key for key in services.clusters.store.keys() if ALL in allowed or "/".join(map(str, key)) in allowed]  # noqa: SIM118 - a method of its own
+        return [cluster for cluster in map(services.clusters.known, keys) if cluster is not None]
+
+    def labels_of(host: str) -> Mapping[str, str]:
+        node = services.caches.store(NODES).get(None, host)
+        return (node["metadata"].get("labels") or {}) if node is not None else {}
+
+    found = DrainRequests(
+        services.kube,
+        services.settings.drain_requests_namespace,
+        services.caches.store(PODS),
+        clients(services.slurm, uid_of),
+        bridged(services.slurm, with_bridges, labels_of),
+    )
     services.supervisor.start("DrainRequests", found.run())
     return found
 

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from slinky_api import labels
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Listing, Object
@@ -74,6 +75,8 @@ class DrainRequests:
         The cache of slurmd pods, with `HOST_INDEX`.
     slurm_of
         The Slurm of a Cluster, by the namespace and the name of the Cluster; None if there is none.
+    bridged
+        The Slurms of which a Kubernetes Node is a node itself, by its name; None for one without a client.
     now, clock, sleep
         The wall clock, monotonic seconds, and how to let them pass.
     """
@@ -84,12 +87,14 @@ class DrainRequests:
         namespace: str,
         pods: Store,
         slurm_of: Callable[[Key], Slurm | None],
+        bridged: Callable[[str], Iterable[Slurm | None]] = lambda _host: (),
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._kube, self._namespace, self._pods, self._slurm_of = kube, namespace, pods, slurm_of
+        self._bridged = bridged
         self._now, self._clock, self._sleep = now, clock, sleep
         self._asked = asyncio.Event()
         self._tell: Callable[[Key], None] = lambda _key: None
@@ -149,7 +154,12 @@ class DrainRequests:
         """Write which requests are complete, of those that are proven to be."""
         pods = {one.host: list(self._pods.find(HOST_INDEX, one.host)) for one in requests}
         proven = await self._empty([obj for some in pods.values() for obj in some])
-        ready = [one for one in requests if all(obj["metadata"]["uid"] in proven for obj in pods[one.host])]
+        held = await self._held(pods)
+        ready = [
+            one
+            for one in requests
+            if one.host not in held and all(obj["metadata"]["uid"] in proven for obj in pods[one.host])
+        ]
         results = await gather_limited(self._complete(one, has_pods=bool(pods[one.host])) for one in ready)
         # One that cannot be written keeps no other from being.
         for one, error in zip(ready, results, strict=True):
@@ -209,6 +219,32 @@ class DrainRequests:
         now = self._now()
         return frozenset(pod.uid for pod, owner in read if pod_state.why_kept(answer.join(pod, owner), now) is None)
 
+    async def _held(self, hosts: Iterable[str]) -> frozenset[str]:
+        """Kubernetes Nodes that are nodes of Slurm themselves, and that may hold a job: its pods end with the machine.
+
+        What keeps new jobs away from them is the cordon of the Node.
+        """
+        held: set[str] = set()
+        asked: dict[str, tuple[Slurm, list[str]]] = {}
+        for host in hosts:
+            for slurm in self._bridged(host):
+                if slurm is None or slurm.contact.state is not ContactState.READY:
+                    held.add(host)
+                else:
+                    asked.setdefault(f"{slurm.namespace}/{slurm.name}", (slurm, []))[1].append(host)
+        calls = (slurm_queries.everything(slurm, names, self._clock) for slurm, names in asked.values())
+        for (cluster, (_, names)), answer in zip(asked.items(), await gather_limited(calls), strict=True):
+            if isinstance(answer, BaseException):
+                logger.info("DrainRequests wait for the Slurm of Cluster %s: %s", cluster, answer)
+                held.update(names)
+                continue
+            for name in names:
+                # slurmctld shows such a node as it was once, also after its last job: the jobs count.
+                node, jobs = answer.nodes.get(name), answer.jobs.get(name)
+                if jobs or (node is not None and not node.is_drain):
+                    held.add(name)
+        return frozenset(held)
+
     def _log(self, words: str) -> None:
         if words and words != self._told:
             logger.warning("%s", words)
@@ -231,6 +267,36 @@ def clients(slurm: SlurmByCluster, uid_of: Callable[[Key], str | None]) -> Calla
     def find(key: Key) -> Slurm | None:
         uid = uid_of(key)
         return slurm.get(uid) if uid is not None else None
+
+    return find
+
+
+def bridged(
+    slurm: SlurmByCluster,
+    clusters: Callable[[], Iterable[Cluster]],
+    labels_of: Callable[[str], Mapping[str, str]],
+) -> Callable[[str], list[Slurm | None]]:
+    """The Slurms of which a Kubernetes Node is a node itself, or is to be one.
+
+    Parameters
+    ----------
+    slurm
+        The Slurm of a Cluster by its uid.
+    clusters
+        Clusters that may have such nodes.
+    labels_of
+        Labels of a Kubernetes Node by its name.
+    """
+
+    def find(host: str) -> list[Slurm | None]:
+        found = []
+        for cluster in clusters():
+            bridge, there = cluster.spec.jobs.bridge, slurm.get(cluster.uid)
+            is_chosen = bridge is not None and bridge.node_labels.items() <= labels_of(host).items()
+            record = there.nodes.get(host) if there is not None else None
+            if is_chosen or (record is not None and record.is_external):
+                found.append(there)
+        return found
 
     return find
 

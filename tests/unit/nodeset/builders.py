@@ -53,7 +53,7 @@ def node(words: str = "IDLE+DYNAMIC_NORM", **values: Any) -> Node:
 
 
 def job(words: str, number: int = 1, **values: Any) -> Job:
-    return Job(id=number, state=JobState.from_words(words.split("+")), nodes=("a-0",), **values)
+    return Job(id=number, state=JobState.from_words(words.split("+")), **{"nodes": ("a-0",), **values})
 
 
 def joined(pod: Pod, record: Node | None = None, *jobs: Job) -> Member:

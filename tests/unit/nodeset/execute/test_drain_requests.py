@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from slinky_api import labels
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object
-from slinky_operator.nodeset.execute.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, clients
+from slinky_operator.nodeset.execute.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, bridged, clients
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.slurm.connection.contact import ContactState
@@ -79,7 +80,17 @@ def slurm(
         return jobs
 
     contact = SimpleNamespace(state=state)
-    return cast("Slurm", SimpleNamespace(refresh=refresh, jobs_with_nodes=jobs_with_nodes, contact=contact))
+    return cast(
+        "Slurm",
+        SimpleNamespace(
+            namespace="ns",
+            name="c",
+            refresh=refresh,
+            jobs_with_nodes=jobs_with_nodes,
+            contact=contact,
+            nodes={one.name: one for one in records},
+        ),
+    )
 
 
 def pod(name: str, cluster: str = "c", host: str = "m-1") -> Object:
@@ -100,7 +111,13 @@ def record(words: str = EMPTY, name: str = "a-0") -> Node:
 class Served:
     """Requests that were served for some rounds."""
 
-    def __init__(self, kube: Kube, pods: Sequence[Object] = (), **slurms: Slurm) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        pods: Sequence[Object] = (),
+        bridged: Callable[[str], Sequence[Slurm | None]] = lambda _: (),
+        **slurms: Slurm,
+    ) -> None:
         store = Store(INDEXES_OF_PODS)
         for one in pods:
             store.put(one)
@@ -110,6 +127,7 @@ class Served:
             "nv",
             store,
             clients(cast("Any", slurms), lambda key: key[1]),
+            bridged,
             now=lambda: NOW,
             clock=lambda: 0.0,
             sleep=self._sleep,
@@ -252,3 +270,42 @@ def test_requests_that_are_complete_leave_room_for_others(monkeypatch: pytest.Mo
 
     assert served.rounds().keys() == {"two"}
     assert (served.requests.by_host() or {}).keys() == {"m-1", "m-2"}
+
+
+@pytest.mark.parametrize(
+    ("there", "is_complete"),
+    [
+        (None, False),
+        (slurm(state=ContactState.CONNECTING), False),
+        (slurm(record("IDLE+EXTERNAL", "m-1")), False),
+        (slurm(record("ALLOCATED+DRAIN+EXTERNAL", "m-1"), jobs=[job("RUNNING", nodes=("m-1",))]), False),
+        (slurm(record("IDLE+DRAIN+EXTERNAL", "m-1"), error=slurm_errors.Unreachable("away")), False),
+        (slurm(record("ALLOCATED+DRAIN+EXTERNAL", "m-1")), True),
+        (slurm(), True),
+    ],
+    ids=["no client", "not asked yet", "not drained", "a job", "no answer", "no job any more", "not there yet"],
+)
+def test_a_node_of_a_bridge_is_complete_without_a_job_only(there: Slurm | None, is_complete: bool) -> None:
+    served = Served(Kube([request()]), bridged=lambda host: [there] if host == "m-1" else [])
+
+    assert ("one" in served.rounds()) is is_complete
+
+
+def test_a_node_is_of_a_bridge_by_its_labels_or_by_what_slurm_has() -> None:
+    chosen, other = (
+        Cluster.model_validate(
+            {
+                "apiVersion": "slinky.slurm.net/v1alpha1",
+                "kind": "Cluster",
+                "metadata": {"name": name, "namespace": "ns", "uid": name},
+                "spec": spec,
+            }
+        )
+        for name, spec in (("c", {"jobs": {"bridge": {"nodeLabels": {"slurm": "pods"}}}}), ("d", {}))
+    )
+    left = slurm(node("IDLE+EXTERNAL", name="m-2"), record(name="m-3"))
+    find = bridged(
+        cast("Any", {"d": left}), lambda: [chosen, other], lambda host: {"slurm": "pods"} if host == "m-1" else {}
+    )
+
+    assert [find(host) for host in ("m-1", "m-2", "m-3")] == [[None], [left], []]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.bridge.pods.model.group_owners import COMPLETE, Owner
 from slinky_operator.bridge.pods.model.snapshot import Gone, GroupJob, Snapshot
-from slinky_operator.bridge.pods.model.steps import AGAIN_S, GAP_S, DeleteJob, Draft, End
+from slinky_operator.bridge.pods.model.steps import AGAIN_S, GAP_S, OWNER_S, DeleteJob, Draft, End
 
 
 def end_if_over(snapshot: Snapshot, job: GroupJob, draft: Draft) -> bool:
@@ -36,7 +36,8 @@ def end_if_empty(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
     pods = [one for one in snapshot.members if one.job == job.name]
     all_good = len(pods) >= job.tasks and all(one.phase == "Succeeded" for one in pods)
     if not why and not all_good and snapshot.empty_s < GAP_S:
-        draft.again(GAP_S - snapshot.empty_s)
+        # No event tells of its owner, which says that it has failed a little later than its pods.
+        draft.again(min(GAP_S - snapshot.empty_s, max(OWNER_S, snapshot.empty_s)))
         return
     if not job.has_run:
         draft.steps.append(DeleteJob(job))

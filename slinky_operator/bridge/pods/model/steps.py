@@ -18,6 +18,9 @@ AGAIN_S: Final = 30.0
 GAP_S: Final = 120.0
 """Seconds for which a job of a group is kept without a pod that lives, and for which one that runs waits for pods."""
 
+OWNER_S: Final = 6.0
+"""Seconds until an owner without a pod that lives is asked again whether its work is over; then twice as long."""
+
 GATHERING_S: Final = 15.0
 """Seconds for which pods of a group that is not complete show nothing: its controller is making them."""
 

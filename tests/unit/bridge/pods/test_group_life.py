@@ -165,6 +165,28 @@ async def test_a_job_that_makes_no_more_pods_for_a_while_gives_its_nodes_back(wo
     assert ended(world.slurmjob)["exitCode"] == 2
 
 
+@pytest.mark.parametrize("fails", [True, False])
+async def test_a_job_is_asked_again_soon_whether_it_has_failed_with_its_pods(world: World, fails: bool) -> None:
+    made = world.job(pods=2)
+    await world.settle()
+    _ = world.runs(world.slurmjob)
+    await world.settle()
+    for pod in world.kube.pods():
+        world.ends(pod, 2)
+    await world.settle()
+    (key,) = set(world.every_key())
+    pauses: list[float] = []
+    while not ended(world.slurmjob):
+        pauses.append((await world.look(key)).requeue_after or 0.0)
+        world.tick(pauses[-1])
+        world.kube.show_all()
+        if fails:
+            status = {"conditions": [{"type": "Failed", "status": "True"}]}
+            _ = world.kube.put(BATCH_JOBS, {**made, "status": status})
+    # The last one saw the end.
+    assert pauses[:-1] == ([6] if fails else [6, 6, 12, 24, 48, 24])
+
+
 async def test_a_suspended_job_that_waits_is_taken_out_of_the_queue(world: World) -> None:
     made = world.job(pods=2)
     await world.settle()

@@ -1,8 +1,6 @@
 """Each kind of group with a real API server and a real Slurm 26.05: together, in order, never more than the job has.
 
-The objects and labels are those that the controllers write: JobSet 0.10 (`labelAndAnnotateObject`), LeaderWorkerSet 0.7
-(its StatefulSets and its pod webhook), Trainer 2.0 (a JobSet named like the TrainJob, which owns it). Kubelets are the
-test.
+The objects and labels are those that the controllers write (`tests.support.pod_groups`). Kubelets are the test.
 """
 
 from __future__ import annotations
@@ -11,14 +9,12 @@ import asyncio
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
 from typing import Any, cast
 
 import pytest
 import pytest_asyncio
 
 from hack.images.rootfs import ensure
-from hack.localkube.kubectl import KubectlFailed, wait_for
 from slinky_api import labels
 from slinky_operator.bridge.pods import owners
 from slinky_operator.bridge.pods import spec as bridge
@@ -32,7 +28,6 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
     BATCH_JOBS,
     CLUSTERS,
-    CUSTOMRESOURCEDEFINITIONS,
     JOBSETS,
     LEADERWORKERSETS,
     NAMESPACES,
@@ -54,7 +49,9 @@ from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.contact import Endpoint
 from slinky_operator.slurmjob import spec as slurmjob
 from slurm_client import MintedToken, SlurmClient
+from tests.support import pod_groups
 from tests.support.control_plane import ControlPlane
+from tests.support.pod_groups import controlled
 from tests.support.served import apply_job_crds
 from tests.support.slurm_host import SlurmHost
 
@@ -209,37 +206,7 @@ def node_of(pod: Object) -> str:
 def kinds(control_plane: ControlPlane) -> None:
     """CRDs of the kinds that hold pods together."""
     apply_job_crds(control_plane.kubectl)
-    for resource in (JOBSETS, LEADERWORKERSETS, PODGROUPS):
-        schema: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        version: dict[str, Any] = {
-            "name": resource.version,
-            "served": True,
-            "storage": True,
-            "schema": {"openAPIV3Schema": schema},
-            "subresources": {"status": {}},
-        }
-        names: dict[str, Any] = {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind}
-        about: dict[str, Any] = {
-            "name": f"{resource.plural}.{resource.group}",
-            # The API server keeps these groups for what the community has approved.
-            "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
-        }
-        definition: dict[str, Any] = {
-            "apiVersion": CUSTOMRESOURCEDEFINITIONS.api_version,
-            "kind": CUSTOMRESOURCEDEFINITIONS.kind,
-            "metadata": about,
-            "spec": {"group": resource.group, "scope": "Namespaced", "names": names, "versions": [version]},
-        }
-        control_plane.kubectl.apply([definition])
-        wait_for(f"{resource.plural} are served", partial(is_served, control_plane, about["name"]), 60)
-
-
-def is_served(control_plane: ControlPlane, name: str) -> bool:
-    try:
-        _ = control_plane.kubectl.get(name, "--all-namespaces")
-    except KubectlFailed:
-        return False
-    return True
+    pod_groups.serve_kinds(control_plane.kubectl)
 
 
 @pytest_asyncio.fixture
@@ -328,11 +295,6 @@ async def forever(controller: Controller[tuple[str, str]]) -> None:
     _ = await asyncio.Event().wait()
 
 
-def controlled(obj: Object, kind: str, api_version: str) -> Object:
-    about = obj["metadata"]
-    return {"apiVersion": api_version, "kind": kind, "name": about["name"], "uid": about["uid"], "controller": True}
-
-
 async def test_the_pods_of_a_job_are_packed_by_cpus_and_gpus(site: Site) -> None:
     spec = {
         "completions": 3,
@@ -363,21 +325,7 @@ async def create_attempt(site: Site, jobset: Object, attempt: int) -> list[str]:
     """The Jobs of a driver and of two workers, as the controller of JobSet makes them, and their pods."""
     set_name, made = jobset["metadata"]["name"], []
     for number, (kind, pods, requests) in enumerate((("driver", 1, DRIVER), ("node", 2, WORKER))):
-        about = {
-            "global-replicas": "2",
-            "group-name": "default",
-            "group-replicas": "2",
-            "job-global-index": str(number),
-            "job-group-index": str(number),
-            "job-index": "0",
-            "job-key": f"{number:040x}",
-            "jobset-name": set_name,
-            "jobset-uid": jobset["metadata"]["uid"],
-            "replicatedjob-name": kind,
-            "replicatedjob-replicas": "1",
-            "restart-attempt": str(attempt),
-        }
-        told = {f"jobset.sigs.k8s.io/{key}": value for key, value in about.items()}
+        told = pod_groups.of_jobset(jobset, ("driver", "node"), number, attempt)
         name = f"{set_name}-{kind}-0"
         owner = {"metadata": {"name": name, "uid": str(uuid.uuid4())}}
         for index in range(pods):
@@ -417,16 +365,14 @@ async def test_a_larger_leader_starts_with_its_workers(site: Site) -> None:
     made = await site.owner(LEADERWORKERSETS, "serve", spec)
     names = ["serve-0", "serve-0-1", "serve-0-2"]
     for index, name in enumerate(names):
-        kind = "leaderworkerset.sigs.k8s.io/"
-        told = {"name": "serve", "group-index": "0", "worker-index": str(index), "group-key": "9d1f6a"}
-        more = {"size": "3", **({"leader-name": "serve-0"} if index else {})}
+        marked, noted = pod_groups.of_worker("serve", 3, index) if index else pod_groups.of_leader("serve", 3)
         owner = {"metadata": {"name": "serve" if index == 0 else "serve-0", "uid": str(uuid.uuid4())}}
         await site.pod(
             name,
             WORKER if index else DRIVER,
             controlled(owner, "StatefulSet", "apps/v1"),
-            labels={f"{kind}{key}": value for key, value in told.items()},
-            annotations={f"{kind}{key}": value for key, value in more.items()},
+            labels=marked,
+            annotations=noted,
         )
     assert await site.started(*names) == ["k-0", "k-1", "k-1"]
     _ = await site.kube.delete(LEADERWORKERSETS, "serve", site.name, uid=made["metadata"]["uid"])
@@ -437,7 +383,7 @@ async def test_a_larger_leader_starts_with_its_workers(site: Site) -> None:
 async def test_a_pod_group_starts_together_and_ends_with_its_pods(site: Site) -> None:
     _ = await site.owner(PODGROUPS, "mpi", {"minMember": 3})
     for name, requests in (("a", DRIVER), ("b", WORKER), ("c", WORKER)):
-        await site.pod(name, requests, labels={"scheduling.x-k8s.io/pod-group": "mpi"})
+        await site.pod(name, requests, labels={pod_groups.POD_GROUP: "mpi"})
     assert await site.started("a", "b", "c") == ["k-0", "k-1", "k-1"]
     await site.end()
     _ = await site.ended(0, 0)

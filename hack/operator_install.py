@@ -38,11 +38,14 @@ class Installation:
         How many run; one leads.
     old_jobs
         Whether it runs the job kinds of sylabs' operators too.
+    settings
+        Further arguments of helm.
     """
 
     cluster: Cluster
     replicas: int = 1
     old_jobs: bool = False
+    settings: tuple[str, ...] = ()
 
     def install(self) -> None:
         """Build and load the image, apply the CRDs, install or upgrade the release, and wait until it is ready."""
@@ -61,6 +64,7 @@ class Installation:
             f"--set=replicas={self.replicas}",
             "--set=jobs.enabled=true",
             f"--set=jobs.sylabs={str(self.old_jobs).lower()}",
+            *self.settings,
             # A new image under the same tag is a new Deployment revision.
             f"--set-string=podAnnotations.image={archives[0].parent.name}",
             "--wait",

@@ -20,12 +20,13 @@ from hack import neutral_start
 from hack.localkube.kubectl import KubectlFailed
 from hack.progress import say
 from tests.campaign import costs
-from tests.campaign.plan import Plan, make
+from tests.campaign.plan import Plan, has_upgrade, make
 from tests.campaign.run import BOUND, Round
 from tests.campaign.shrink import shrink
-from tests.campaign.site import NAME, Site
+from tests.campaign.site.site import NAME, Site
 from tests.campaign.story import told
 from tests.campaign.verdict import Finding, judge
+from tests.support.slurm_in_kubernetes import NEWEST, OLDER
 
 TRIALS: Final = 8
 """Rounds that shrinking plays at most."""
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for plan in plans:
             say("\n".join([f"Seed {plan.seed}", *map(str, plan.steps)]))
         return 0
-    site = Site.of(options.name)
+    # An upgrade needs a release to begin with.
+    site = Site.of(options.name, OLDER if any(has_upgrade(plan) for plan in plans) else NEWEST)
     # Whoever ends it leaves no Kubernetes behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _play(site, plans, options)
     finally:
         if not options.keep:
-            site.cluster.down()
+            site.down()
 
 
 def _numbers(text: str) -> frozenset[int]:

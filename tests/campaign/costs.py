@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from hack.localkube.errors import LocalKubeError
 from hack.operator_install import NAMESPACE
-from tests.campaign.faults import OPERATOR, processes
-from tests.campaign.site import Site
+from tests.campaign.faults.processes import OPERATOR, processes
+from tests.campaign.site.site import Site
 from tests.support import audit
 
 QUIET: Final = 12.0

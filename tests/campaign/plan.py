@@ -1,8 +1,8 @@
 """What happens in a round, and when: drawn from a seed, so that the same seed is the same plan.
 
 Each lane draws from numbers of its own: a new kind of fault changes no job of any seed. Steps of one lane follow each
-other; those of different lanes overlap. What a step does is left to :mod:`tests.campaign.jobs`,
-:mod:`tests.campaign.actions` and :mod:`tests.campaign.faults`.
+other; those of different lanes overlap. What a step does is left to :mod:`tests.campaign.lanes` and
+:mod:`tests.campaign.faults`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,31 @@ from typing import Any, Final, Protocol
 
 from typing_extensions import override
 
-from tests.campaign.actions import ACTIONS
-from tests.campaign.faults import FAULTS, MACHINES, PROCESSES
-from tests.campaign.jobs import KINDS
+from tests.campaign.faults.answers import ANSWERS
+from tests.campaign.faults.claims import FULL_DISKS
+from tests.campaign.faults.machines import MACHINES
+from tests.campaign.faults.processes import PROCESSES
+from tests.campaign.lanes.actions import ACTIONS
+from tests.campaign.lanes.jobs import KINDS
+from tests.campaign.lanes.pods import POD_KINDS
+from tests.campaign.lanes.upkeep import UPGRADE, UPKEEP
 
-JOBS, ACTION, PODS, HOSTS = LANES = ("jobs", "actions", "faults of pods", "faults of machines")
+JOBS, PLACED, ACTION, ADMIN, PODS, HOSTS, WIRE, DISKS = LANES = (
+    "jobs", "pods", "actions", "upkeep", "faults of pods", "faults of machines", "faults of answers",
+    "faults of disks",
+)  # fmt: skip
+BROKEN: Final = frozenset({PODS, HOSTS, WIRE, DISKS})
+"""Lanes of faults."""
 
 PAUSES: Final[Mapping[str, tuple[float, float]]] = {
     JOBS: (1.0, 5.0),
     ACTION: (4.0, 12.0),
     PODS: (5.0, 18.0),
     HOSTS: (15.0, 40.0),
+    PLACED: (6.0, 20.0),
+    ADMIN: (15.0, 45.0),
+    WIRE: (10.0, 35.0),
+    DISKS: (20.0, 60.0),
 }
 """Seconds between the end of a step and the beginning of the next one of its lane: least and most."""
 
@@ -106,8 +120,12 @@ def tables() -> dict[str, Mapping[str, Kind]]:
     return {
         JOBS: KINDS,
         ACTION: ACTIONS,
-        PODS: {name: FAULTS[name] for name in PROCESSES},
-        HOSTS: {name: FAULTS[name] for name in MACHINES},
+        PODS: PROCESSES,
+        HOSTS: MACHINES,
+        PLACED: POD_KINDS,
+        ADMIN: UPKEEP,
+        WIRE: ANSWERS,
+        DISKS: FULL_DISKS,
     }
 
 
@@ -119,6 +137,11 @@ def make(seed: int, seconds: float) -> Plan:
     )
     numbered = (Step(number, one.lane, one.at, one.name, one.values) for number, one in enumerate(drawn, start=1))
     return Plan(seed, seconds, tuple(numbered))
+
+
+def has_upgrade(plan: Plan) -> bool:
+    """Whether Slurm is upgraded in it."""
+    return any(step.name == UPGRADE for step in plan.steps)
 
 
 def _lane(seed: int, seconds: float, lane: str, table: Mapping[str, Kind]) -> Iterator[Step]:
@@ -133,4 +156,4 @@ def _lane(seed: int, seconds: float, lane: str, table: Mapping[str, Kind]) -> It
             return
         yield step
         # A job that waits for its end would be no stream: only faults are undone before the next.
-        at += step.lasts * (lane in {PODS, HOSTS}) + random.uniform(least, most)
+        at += step.lasts * (lane in BROKEN) + random.uniform(least, most)

@@ -13,11 +13,14 @@ from typing import Final
 
 from hack.localkube.kubectl import KubectlFailed
 from hack.progress import say
-from tests.campaign import costs, faults, jobs, witness
-from tests.campaign.actions import ACTIONS, SOON, in_slurm
-from tests.campaign.faults import FAULTS
-from tests.campaign.plan import ACTION, HOSTS, JOBS, PODS, Plan, Step
-from tests.campaign.site import Site
+from tests.campaign import costs, witness
+from tests.campaign.faults.machines import NODE_LOST, lost_with
+from tests.campaign.faults.table import FAULTS, mend_all
+from tests.campaign.lanes import jobs, pods
+from tests.campaign.lanes.actions import ACTIONS, SOON, in_slurm
+from tests.campaign.lanes.upkeep import UPKEEP
+from tests.campaign.plan import ACTION, ADMIN, BROKEN, JOBS, PLACED, Plan, Step
+from tests.campaign.site.site import Site
 from tests.campaign.witness import OBJECT, Asked, Happened, Seen
 
 BOUND: Final = 300.0
@@ -53,19 +56,21 @@ class Round:
         self._begun = time.monotonic()
         lanes: dict[str, Callable[[Step], None]] = {
             JOBS: self._submit,
+            PLACED: self._place,
             ACTION: self._act,
-            PODS: self._break,
-            HOSTS: self._break,
+            ADMIN: self._keep_up,
+            **dict.fromkeys(sorted(BROKEN), self._break),
         }
         with ThreadPoolExecutor(len(lanes) + 1) as pool:
             running = [pool.submit(self._lane, name, do) for name, do in lanes.items()]
             running.append(pool.submit(self._follow))
             for one in running:
                 one.result()
-        began = faults.moment()
-        faults.mend_all(self.site.cluster)
-        left = self.site.settle(BOUND, self._note)
-        self._happened.append(Happened(began, faults.moment(), "settle", "; ".join(left) or "all is at rest"))
+        began = moment()
+        mend_all(self.site)
+        lost = [(lost_with(one.said), one.at) for one in self._happened if one.what == NODE_LOST]
+        left = self.site.settle(BOUND, self._note, lost)
+        self._happened.append(Happened(began, moment(), "settle", "; ".join(left) or "all is at rest"))
         self.cost = costs.measure(self.site)
         seen = Seen(
             asked=tuple(self._asked),
@@ -81,7 +86,7 @@ class Round:
         return seen
 
     def _note(self, said: str) -> None:
-        now = faults.moment()
+        now = moment()
         self._happened.append(Happened(now, now, "put back by an administrator", said))
 
     def _wait_until(self, at: float) -> None:
@@ -94,17 +99,17 @@ class Round:
 
     def _try(self, step: Step, name: str, do: Callable[[], str]) -> str:
         """Do a part of a step; a refusal or no answer is what users meet, too. Returns what was said."""
-        began = faults.moment()
+        began = moment()
         try:
             said = do()
         except KubectlFailed as error:
             said = f"refused: {error.stderr}"
-        self._happened.append(Happened(began, faults.moment(), name, said, step.number))
+        self._happened.append(Happened(began, moment(), name, said, step.number))
         return said
 
     def _submit(self, step: Step) -> None:
         mark = f"{self.prefix}{step.number}"
-        began = faults.moment()
+        began = moment()
         previous = next((one.job for one in reversed(self._asked) if one.job), "")
         argv = jobs.command(step.name, step.values, mark, previous)
         script = jobs.script(step.name, step.values, mark)
@@ -121,6 +126,18 @@ class Round:
         cluster = {"clusterName": slurm.name, "clusterNamespace": slurm.namespace}
         body = json.dumps(jobs.slurm_job(step.name, step.values, mark, cluster))
         return slurm.kubectl("apply", "--server-side", "--filename=-", stdin=body, timeout=SOON)
+
+    def _place(self, step: Step) -> None:
+        mark = f"{self.prefix}{step.number}"
+        began = moment()
+        obj = pods.pod(step.name, step.values, mark, self.site.slurm.image("slurmd"), str(self.site.folder))
+        create = ("create", "--filename=-", "--output=jsonpath={.metadata.uid}")
+        said = self._try(
+            step, f"create a {step.name}",
+            lambda: self.site.slurm.kubectl(*create, stdin=json.dumps(obj), timeout=SOON),
+        )  # fmt: skip
+        name = "" if said.startswith("refused") else pods.job_name(step.name, said.strip())
+        self._asked.append(Asked(mark, step.name, began, OBJECT if name else "", name))
 
     def _follow(self) -> None:
         """What follows submissions: releases, suspensions and the like, each at its time."""
@@ -143,17 +160,22 @@ class Round:
         name = f"{step.name} {json.dumps(step.values)}"
         self._try(step, name, lambda: ACTIONS[step.name].do(self.site.slurm, step.values))
 
+    def _keep_up(self, step: Step) -> None:
+        drawn = json.dumps({name: value for name, value in step.values.items() if name != "key"})
+        self._try(step, f"{step.name} {drawn}", lambda: UPKEEP[step.name].do(self.site, step.values))
+
     def _break(self, step: Step) -> None:
-        began = faults.moment()
-        with FAULTS[step.name].during(self.site.cluster, step.values) as said:
+        began = moment()
+        with FAULTS[step.name].during(self.site, step.values) as said:
             time.sleep(step.lasts)
-        self._happened.append(Happened(began, faults.moment(), step.name, said, step.number))
+        self._happened.append(Happened(began, moment(), step.name, said, step.number))
 
     def _records(self) -> Iterator[witness.Record]:
         """Records of slurmdbd, once it has the end of all jobs that wrote theirs, or after a while without."""
         deadline = time.monotonic() + 60
+        names = {one.name: one.mark for one in self._asked if one.name}
         while True:
-            found = [*witness.records_of(self.site.records(), self.prefix)]
+            found = [*witness.records_of(self.site.records(), self.prefix, names)]
             open_ = [one.job for one in found if one.state in {"RUNNING", "PENDING", "SUSPENDED", "REQUEUED"}]
             if not open_ or time.monotonic() > deadline:
                 yield from found
@@ -165,3 +187,8 @@ class Round:
         now, before = self.site.objects(), self.site.at_rest
         yield from (f"{one}: {now[one]} are there, and {before[one]} at rest before" for one in sorted(now - before))
         yield from (f"{one}: {now[one]} are there, and {before[one]} at rest before" for one in sorted(before - now))
+
+
+def moment() -> float:
+    """Now, in seconds of the clock that jobs have, too."""
+    return time.time()

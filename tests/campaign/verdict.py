@@ -13,15 +13,26 @@ from typing import Final
 
 from typing_extensions import override
 
-from tests.campaign.faults import MARIADB_KILLED, SLURMCTLD_KILLED
-from tests.campaign.jobs import KINDS
-from tests.campaign.witness import Asked, Happened, Line, Record, Seen
+from tests.campaign.faults.claims import DATABASE_FULL, STATE_FULL
+from tests.campaign.faults.machines import NODE_LOST, lost_with
+from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
+from tests.campaign.lanes.actions import DELETE_SLURMCTLD
+from tests.campaign.lanes.jobs import KINDS
+from tests.campaign.lanes.pods import POD_KINDS
+from tests.campaign.witness import Asked, Happened, Line, Record, Seen, nodes_of
 
 FORGOTTEN: Final = 20.0
 """Seconds before the kill of slurmctld whose starts and ends it may forget."""
 
 AROUND: Final = 5.0
 """Seconds after it in which what was on its way arrives."""
+
+ENDLESS: Final = float("inf")
+POD: Final = "pod"
+"""What a pod writes in the place of the number of its job, which it does not know."""
+
+Times = tuple[tuple[float, float], ...]
+"""Beginnings and ends."""
 
 ENDED: Final = frozenset({"COMPLETED"})
 
@@ -66,25 +77,64 @@ def judge(seen: Seen) -> list[Finding]:
 
 
 def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
-    lines, kills = seen.lines.get(asked.mark, ()), _times(seen.happened, SLURMCTLD_KILLED)
+    lines, kills = seen.lines.get(asked.mark, ()), _forgetful(seen.happened)
     records = [one for one in seen.records if one.mark == asked.mark]
     about = f"{asked.kind} job {asked.job or '(no id)'} {asked.mark}"
-    kind = KINDS[asked.kind]
+    kind = KINDS.get(asked.kind) or POD_KINDS[asked.kind]
     if not lines and not records and not asked.job:
         return  # it was never accepted
     starts = [one.at for one in lines if one.what == "start"]
     ends = [one.at for one in lines if one.what == "end"]
-    excused = any(_is_near(at, kills) for at in (asked.at, *starts, *ends))
+    moments = (asked.at, *starts, *ends)
+    lost = _ended_with_node(lines, records, seen.happened)
+    excused = lost or any(_is_near(at, kills) for at in moments)
     if not excused and not kind.cancelled:
         yield from _of_lines(asked, kind.tasks, lines, about)
-    ids = {one.job for one in lines} | {one.job.partition("_")[0].partition("+")[0] for one in records}
+    ids = {one.job for one in lines if one.job != POD} | {
+        one.job.partition("_")[0].partition("+")[0] for one in records
+    }
     if kind.as_object and len(ids) > 1:
         yield Finding("submitted twice", about, f"as jobs {', '.join(sorted(ids))}", asked.at)
-    if kind.cancelled and len(starts) > 1:
+    if kind.cancelled and len(starts) > 1 and not lost:
         yield Finding("ran twice", about, f"{len(starts)} starts: {_told(lines)}", starts[-1])
-    near = (*kills, *_times(seen.happened, MARIADB_KILLED))
-    if not any(_is_near(at, near) for at in (asked.at, *starts, *ends)):
-        yield from _of_records(records, about, cancelled=kind.cancelled)
+    near = (*kills, *_unrecorded(seen.happened))
+    if not lost and not any(_is_near(at, near) for at in moments):
+        # Slurm lets nobody complete a job without a script: that of a pod that has ended is cancelled.
+        is_held = asked.kind in POD_KINDS and POD_KINDS[asked.kind].is_bridged
+        yield from _of_records(records, about, cancelled=kind.cancelled or is_held)
+
+
+def _forgetful(happened: tuple[Happened, ...]) -> Times:
+    """When slurmctld may have forgotten what was going on."""
+    full, found = _times(happened, STATE_FULL), []
+    for one in happened:
+        killed = one.what == SLURMCTLD_KILLED or (one.what == NODE_LOST and "slurmctld" in lost_with(one.said))
+        ended = killed or one.what == SLURMCTLD_ENDED or one.what.startswith(DELETE_SLURMCTLD)
+        since = [begun for begun, until in full if begun <= one.at <= until + AROUND] if ended else []
+        if killed or since:
+            found.append((min([one.at, *since]), one.at if one.what == NODE_LOST else one.until))
+    return tuple(found)
+
+
+def _unrecorded(happened: tuple[Happened, ...]) -> Times:
+    """When MariaDB may have lost, or not taken, a record."""
+    lost = ((one.at, one.at) for one in happened if one.what == NODE_LOST and "mariadbd" in lost_with(one.said))
+    return (*_times(happened, MARIADB_KILLED), *_times(happened, DATABASE_FULL), *lost)
+
+
+def _ended_with_node(lines: tuple[Line, ...], records: list[Record], happened: tuple[Happened, ...]) -> bool:
+    """Whether a job was on a Node when that was lost: by what it wrote, or by where Slurm says that it was."""
+    for one in happened:
+        gone = lost_with(one.said) if one.what == NODE_LOST else ()
+        for line in lines:
+            after = [end.at for end in lines if end.what == "end" and end.task == line.task and end.at >= line.at]
+            was_there = line.at - AROUND <= one.at <= min(after, default=ENDLESS)
+            if line.what == "start" and line.node in gone and was_there:
+                return True
+        for record in records:
+            if nodes_of(record.nodes) & {*gone} and record.start - AROUND <= one.at <= (record.end or ENDLESS):
+                return True
+    return False
 
 
 def _of_lines(asked: Asked, tasks: int, lines: tuple[Line, ...], about: str) -> Iterator[Finding]:
@@ -111,11 +161,11 @@ def _of_records(records: list[Record], about: str, *, cancelled: bool) -> Iterat
             yield Finding("recorded otherwise", about, f"{one.job} is {one.state} {one.code} on {one.nodes}", one.end)
 
 
-def _times(happened: tuple[Happened, ...], what: str) -> tuple[tuple[float, float], ...]:
+def _times(happened: tuple[Happened, ...], what: str) -> Times:
     return tuple((one.at, one.until) for one in happened if one.what == what)
 
 
-def _is_near(at: float, times: tuple[tuple[float, float], ...]) -> bool:
+def _is_near(at: float, times: Times) -> bool:
     return any(begun - FORGOTTEN <= at <= until + AROUND for begun, until in times)
 
 

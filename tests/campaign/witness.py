@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,17 +25,20 @@ class Asked:
     mark
         Its name, which no other job has.
     kind
-        In :data:`tests.campaign.jobs.KINDS`.
+        In :data:`tests.campaign.lanes.jobs.KINDS`.
     at
         When, in seconds since the epoch, as all times here.
     job
         Its id; empty where sbatch failed or gave no answer: then it may be there or not.
+    name
+        Its name in Slurm, where that is not the mark.
     """
 
     mark: str
     kind: str
     at: float
     job: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +131,38 @@ def read(folder: Path, prefix: str) -> dict[str, tuple[Line, ...]]:
     return {path.name: tuple(lines_of(path.read_text())) for path in sorted(folder.glob(f"{prefix}*"))}
 
 
-def records_of(text: str, prefix: str) -> Iterator[Record]:
-    """Read the lines of sacct, with ``|`` between the fields, of all jobs whose mark begins so."""
+def records_of(text: str, prefix: str, names: Mapping[str, str] | None = None) -> Iterator[Record]:
+    """Read the lines of sacct, with ``|`` between the fields, of all jobs whose mark begins so.
+
+    Parameters
+    ----------
+    names
+        Marks of jobs by the name that they have in Slurm, where that is another one.
+    """
     for line in text.splitlines():
         words = line.split("|")
-        if len(words) == len(FIELDS) and words[1].startswith(prefix):
-            job, mark, state, code, start, end, nodes = words
+        if len(words) == len(FIELDS) and (words[1].startswith(prefix) or words[1] in (names or {})):
+            job, name, state, code, start, end, nodes = words
+            mark = (names or {}).get(name, name)
             # "CANCELLED by 0"
-            yield Record(job, mark, state.split()[0], code, _seconds(start), _seconds(end), nodes)
+            yield Record(job, mark, state.split()[0], code, seconds(start), seconds(end), nodes)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """Seconds since the epoch of a time of Slurm, which is in UTC here; 0 where there is none."""
     try:
         return datetime.fromisoformat(f"{text}+00:00").timestamp()
     except ValueError:
         return 0.0  # "Unknown", "None"
+
+
+def nodes_of(text: str) -> set[str]:
+    """Names of nodes in a list of Slurm: ``a-[0-1,3],b-1``."""
+    found = set()
+    for name, several in re.findall(r"([\w.-]+?)(?:\[([\d,-]+)\])?(?:,|$)", text):
+        for part in several.split(",") if several else ():
+            first, _, last = part.partition("-")
+            found |= {f"{name}{number}" for number in range(int(first), int(last or first) + 1)}
+        if not several:
+            found.add(name)
+    return found

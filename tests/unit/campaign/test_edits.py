@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.campaign.edits import NOT_EDITED, TASTES, draw, fields, schema_of
+from tests.campaign.lanes.edits import NOT_EDITED, TASTES, draw, fields, schema_of
 
 KINDS = ("clusters", "nodesets")
 

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.campaign import actions, faults, jobs
-from tests.campaign.plan import HOSTS, JOBS, LANES, PODS, make, tables
+from tests.campaign.faults.table import FAULTS
+from tests.campaign.lanes import actions, jobs
+from tests.campaign.plan import BROKEN, JOBS, LANES, make, tables
 
 SEEDS = range(40)
 
@@ -31,7 +32,7 @@ def test_a_new_kind_in_one_lane_changes_no_step_of_the_others(monkeypatch: pytes
     assert [(step.at, step.name) for step in make(7, 90).steps if step.lane != lane] == before
 
 
-@pytest.mark.parametrize("lane", [PODS, HOSTS])
+@pytest.mark.parametrize("lane", sorted(BROKEN))
 def test_faults_of_one_lane_follow_each_other_and_end_within_the_round(lane: str) -> None:
     for seed in SEEDS:
         steps = make(seed, 90).lane(lane)
@@ -70,8 +71,8 @@ def test_the_script_of_a_job_writes_start_and_end_into_the_file_of_its_mark() ->
 
 
 def test_every_fault_is_in_one_lane_and_has_a_length_if_it_has_an_end() -> None:
-    assert sorted((*faults.PROCESSES, *faults.MACHINES)) == sorted(faults.FAULTS)
-    assert {name for name, one in faults.FAULTS.items() if (one.end is None) != (one.lasts == (0, 0))} == set()
+    assert sorted(name for lane in BROKEN for name in tables()[lane]) == sorted(FAULTS)
+    assert {name for name, one in FAULTS.items() if (one.end is None) != (one.lasts == (0, 0))} == set()
 
 
 def test_no_action_names_what_the_site_does_not_have() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.campaign.site import lasting_name
+from tests.campaign.site.site import lasting_name
 
 
 def test_the_guard_of_a_nodeset_that_was_made_again_is_the_same_and_two_of_them_are_one_too_many() -> None:

@@ -6,7 +6,11 @@ import dataclasses
 
 import pytest
 
-from tests.campaign.faults import MARIADB_KILLED, SLURMCTLD_KILLED
+from tests.campaign.faults.claims import DATABASE_FULL, STATE_FULL
+from tests.campaign.faults.machines import NODE_LOST
+from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
+from tests.campaign.lanes.actions import DELETE_SLURMCTLD
+from tests.campaign.lanes.pods import POD_KINDS
 from tests.campaign.verdict import AROUND, FORGOTTEN, judge
 from tests.campaign.witness import OBJECT, Asked, Happened, Line, Record, Seen
 
@@ -116,3 +120,68 @@ def test_what_is_wrong_with_objects_costs_and_secrets_is_found() -> None:
         ("cost", "operator", "1 core"),
         ("secret told", "Events", "has slurm-auth-jwt/jwt.key"),
     ]
+
+
+@pytest.mark.parametrize("what", [SLURMCTLD_ENDED, DELETE_SLURMCTLD])
+def test_what_a_slurmctld_with_a_full_disk_cannot_save_is_forgotten_with_it(what: str) -> None:
+    wrong = (line("start", START), line("start", START + 95, restarts=1), line("end", START + 99))
+    full = Happened(START - 1, START + 60, STATE_FULL, "")
+    ended = Happened(START + 50, START + 50, what, "")
+    assert judge(world(*wrong, state="FAILED", happened=(full, ended))) == []
+    # It saves its state when it ends, where there is room; and a full disk alone ends nothing.
+    assert "ran twice" in kinds(world(*wrong, state="FAILED", happened=(ended,)))
+    assert "ran twice" in kinds(world(*wrong, state="FAILED", happened=(full,)))
+
+
+def lost(at: float, what: str) -> Happened:
+    return Happened(at, at + 40, NODE_LOST, f"node-1 is lost, with {what}")
+
+
+def test_what_ran_on_a_node_that_was_lost_is_no_finding() -> None:
+    wrong = (line("start", START), line("start", START + 70, restarts=1), line("end", START + 90))
+    assert judge(world(*wrong, state="NODE_FAIL", happened=(lost(START + 5, "node-1, a-0"),))) == []
+    assert judge(world(line("start", START), state="", happened=(lost(START + 5, "node-1, a-0"),))) == []
+
+
+@pytest.mark.parametrize(
+    "happened", [lost(START + 5, "node-1, a-1"), lost(START - 20, "node-1, a-0"), lost(END + 9, "node-1, a-0")]
+)
+def test_another_node_or_another_time_excuses_nothing(happened: Happened) -> None:
+    wrong = (line("start", START), line("end", END), line("start", END + 60, restarts=1), line("end", END + 61))
+    assert kinds(world(*wrong, happened=(happened,))) == ["ran twice"]
+
+
+def test_a_job_of_two_nodes_ends_with_either() -> None:
+    seen = world(line("start", START), state="NODE_FAIL", happened=(lost(START + 5, "node-1, a-2"),))
+    two = dataclasses.replace(seen, records=(dataclasses.replace(seen.records[0], nodes="a-[0,2]"),))
+    assert kinds(seen) == ["killed", "recorded otherwise"]
+    assert judge(two) == []
+
+
+def test_daemons_that_are_lost_with_a_node_are_killed() -> None:
+    wrong = (line("start", START), line("start", START + 9, restarts=1), line("end", END))
+    with_slurmctld, with_mariadb = (lost(START + 5, f"node-1, a-1, {one}") for one in ("slurmctld", "mariadbd"))
+    assert judge(world(*wrong, state="FAILED", happened=(with_slurmctld,))) == []
+    assert kinds(world(*wrong, happened=(with_mariadb,))) == ["ran twice"]
+    assert judge(world(line("start", START), line("end", END), state="RUNNING", happened=(with_mariadb,))) == []
+
+
+def test_a_full_disk_of_mariadb_excuses_a_record_and_no_job() -> None:
+    full = (Happened(START + 1, START + 9, DATABASE_FULL, ""),)
+    assert judge(world(line("start", START), line("end", END), state="RUNNING", happened=full)) == []
+    assert kinds(world(line("start", START), state="RUNNING", happened=full)) == ["killed"]
+
+
+@pytest.mark.parametrize("kind", POD_KINDS)
+def test_a_pod_is_judged_as_a_job_is(kind: str) -> None:
+    right = (Line("start", "pod", "-", 0, "node-2", START), Line("end", "pod", "-", 0, "node-2", END))
+    assert judge(world(*right, kind=kind, job=OBJECT)) == []
+    assert kinds(world(right[0], kind=kind, job=OBJECT, state="NODE_FAIL")) == ["killed", "recorded otherwise"]
+    assert kinds(world(*right, right[0], right[1], kind=kind, job=OBJECT)) == ["ran twice"]
+    assert kinds(world(kind=kind, job=OBJECT, state="")) == ["lost", "not recorded"]
+
+
+def test_the_job_of_a_pod_that_slurm_placed_is_cancelled_when_the_pod_has_ended_and_no_other_is() -> None:
+    right = (Line("start", "pod", "-", 0, "node-2", START), Line("end", "pod", "-", 0, "node-2", END))
+    found = {name: kinds(world(*right, kind=name, job=OBJECT, state="CANCELLED")) for name in POD_KINDS}
+    assert found == {"pod that Slurm places": [], "pod on a virtual Node": ["recorded otherwise"]}

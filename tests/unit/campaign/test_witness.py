@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.campaign.witness import Line, Record, lines_of, read, records_of
+import pytest
+
+from tests.campaign.witness import Line, Record, lines_of, nodes_of, read, records_of
 
 
 def test_lines_are_read_and_half_a_line_is_left_out() -> None:
@@ -28,4 +30,27 @@ def test_records_are_read_with_their_times_in_utc() -> None:
     assert [*records_of(text, "r1-")] == [
         Record("7", "r1-3", "COMPLETED", "0:0", 1000.0, 1030.0, "a-0"),
         Record("8", "r1-4", "CANCELLED", "0:15", 0.0, 1030.0, "None assigned"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a-0", {"a-0"}),
+        ("a-[0-2],b-1", {"a-0", "a-1", "a-2", "b-1"}),
+        ("a-[0,2],node-2", {"a-0", "a-2", "node-2"}),
+        ("", set()),
+    ],
+)
+def test_lists_of_nodes_are_read(text: str, expected: set[str]) -> None:
+    assert nodes_of(text) == expected
+
+
+def test_a_job_of_another_name_is_known_by_the_name_that_it_was_given() -> None:
+    text = (
+        "7|bridge-u1|COMPLETED|0:0|1970-01-01T00:16:40|1970-01-01T00:17:10|node-2\n"
+        "8|bridge-u2|FAILED|1:0|Unknown|Unknown|x"
+    )
+    assert [*records_of(text, "r1-", {"bridge-u1": "r1-3"})] == [
+        Record("7", "r1-3", "COMPLETED", "0:0", 1000.0, 1030.0, "node-2")
     ]

@@ -9,12 +9,14 @@ from random import Random
 from typing import Any, Final
 
 from hack.operator_install import NAMESPACE, RELEASE
-from tests.campaign import edits
-from tests.campaign.jobs import NODES
+from tests.campaign.lanes import edits
+from tests.campaign.lanes.jobs import NODES
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes
 
 BY_HAND: Final = "campaign"
 """Reason of drains that an administrator makes."""
+
+DELETE_SLURMCTLD: Final = "delete slurmctld's pod"
 
 SOON: Final = 30.0
 """Seconds that a command may take: without an API server it would wait for minutes."""
@@ -178,7 +180,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "take labels off a pod": Action(_take_labels, {"node": _NODES}, 1),
     "take the owners off a pod": Action(_take_owners, {"node": _NODES}, 1),
     "take the finalizers off a NodeSet": Action(_take_finalizers, {"nodeset": tuple(NODES)}, 1),
-    "delete slurmctld's pod": Action(_delete_daemon, {"pod": ("controller-0",)}, 1),
+    DELETE_SLURMCTLD: Action(_delete_daemon, {"pod": ("controller-0",)}, 1),
     "delete the operator's pods": Action(_delete_operator, {}, 1),
     "another leader": Action(_take_lease, {}, 1),
 }

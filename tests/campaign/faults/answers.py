@@ -1,0 +1,47 @@
+"""Faults of the API server as the operator alone sees it: slow, refusing, without answers, with watches that end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tests.campaign.faults.kind import Doing, Fault, Place
+from tests.support.api_proxy import NONE, Trouble
+
+SHARES: Final = (0.2, 0.5, 1.0)
+"""Of the requests that meet it."""
+
+
+def _begin(trouble: Trouble) -> Doing:
+    def begin(place: Place, values: Mapping[str, Any]) -> str:
+        place.proxy.begin(_drawn(trouble, values))
+        return f"for {values['share']:.0%} of the operator's requests"
+
+    return begin
+
+
+def _drawn(trouble: Trouble, values: Mapping[str, Any]) -> Trouble:
+    return Trouble(trouble.code, values.get("delay", trouble.delay), trouble.unanswered, trouble.drops, values["share"])
+
+
+def _end(place: Place, values: Mapping[str, Any]) -> None:
+    place.proxy.begin(NONE)
+
+
+def _of(trouble: Trouble, lasts: tuple[float, float] = (4, 20), **choices: tuple[Any, ...]) -> Fault:
+    return Fault(_begin(trouble), _end, lasts, choices={"share": SHARES, **choices})
+
+
+ANSWERS: Final[Mapping[str, Fault]] = {
+    "API server slow": _of(Trouble(), delay=(0.3, 1.5, 6.0)),
+    "API server says 409": _of(Trouble(code=409)),
+    "API server says 429": _of(Trouble(code=429)),
+    "API server says 500": _of(Trouble(code=500)),
+    "writes without an answer": _of(Trouble(unanswered=True)),
+    "watches dropped": _of(Trouble(drops=True), (1, 15)),
+}
+
+
+def mend(place: Place) -> None:
+    """Let the proxy pass everything on."""
+    place.proxy.begin(NONE)

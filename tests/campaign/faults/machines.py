@@ -1,0 +1,123 @@
+"""Faults of machines: services that are killed, frozen or stopped, and a Node that is lost with all that runs there.
+
+All is done by the supervisors of the local Kubernetes and by signals; only the object of a lost Node is deleted by way
+of the API server, as an administrator or a cloud provider does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from hack.localkube.cluster import CONTROL_PLANE, Cluster
+from hack.localkube.errors import LocalKubeError
+from hack.localkube.kubectl import wait_for
+from tests.campaign.faults.kind import Doing, Ending, Fault, Place
+from tests.campaign.faults.processes import processes
+from tests.support.slurm_in_kubernetes import PATIENCE
+
+API_SERVER: Final = "kube-apiserver"
+NODE_LOST: Final = "Node lost"
+LOST: Final = re.compile(r"is lost, with ([\w, -]+)$")
+
+DAEMONS: Final = ("slurmctld", "mariadbd")
+"""What a lost Node may take with it."""
+
+
+def lost_with(said: str) -> tuple[str, ...]:
+    """What was lost with a Node, from what its fault has said: nodes of Slurm, and daemons by their programs."""
+    found = LOST.search(said)
+    return tuple(found[1].split(", ")) if found else ()
+
+
+def _machine_signal(service: str, number: signal.Signals) -> Doing:
+    def begin(place: Place, values: Mapping[str, Any]) -> str:
+        host = _host(place.cluster, service, values)
+        place.cluster.machine(host).send(service, number)
+        return f"{number.name} to {service} of {host}"
+
+    return begin
+
+
+def _stopped(service: str, lasts: tuple[float, float], weight: int = 2) -> Fault:
+    def begin(place: Place, values: Mapping[str, Any]) -> str:
+        host = _host(place.cluster, service, values)
+        place.cluster.machine(host).stop(service, signal.SIGKILL)
+        return f"{service} of {host} stopped"
+
+    def end(place: Place, values: Mapping[str, Any]) -> None:
+        place.cluster.machine(_host(place.cluster, service, values)).resume(service)
+
+    return Fault(begin, end, lasts, weight)
+
+
+def _host(cluster: Cluster, service: str, values: Mapping[str, Any]) -> str:
+    nodes = cluster.node_names()
+    return nodes[values["which"] % len(nodes)] if service == "kubelet" else CONTROL_PLANE
+
+
+def _thaw_machine(service: str) -> Ending:
+    def end(place: Place, values: Mapping[str, Any]) -> None:
+        place.cluster.machine(_host(place.cluster, service, values)).send(service, signal.SIGCONT)
+
+    return end
+
+
+def _lose(place: Place, values: Mapping[str, Any]) -> str:
+    """The machine is gone: its kubelet and all processes of its pods; and then its Node."""
+    cluster = place.cluster
+    host = _host(cluster, "kubelet", values)
+    cluster.machine(host).stop("kubelet", signal.SIGKILL)
+    gone = [host, *sorted(_nodes_of_slurm(cluster, host))]
+    gone += [name for name in DAEMONS if processes(cluster, name, below=host)]
+    for pid in processes(cluster, "", below=host):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    try:
+        cluster.kubectl("delete", "node", host, "--wait=false", timeout=15)
+    except LocalKubeError as error:
+        # Kubernetes takes it for lost all the same, only later.
+        return f"its Node stays ({error}); {host} is lost, with {', '.join(gone)}"
+    return f"{host} is lost, with {', '.join(gone)}"
+
+
+def _nodes_of_slurm(cluster: Cluster, host: str) -> set[str]:
+    """Names of nodes whose slurmd runs on a Node: pods have the name of their node as host name."""
+    found = set()
+    for pid in processes(cluster, "slurmd", below=host):
+        with suppress(OSError):
+            variables = dict(
+                one.split("=", 1) for one in Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in one
+            )
+            found.add(variables.get("HOSTNAME", ""))
+    return found - {""}
+
+
+def _return(place: Place, values: Mapping[str, Any]) -> None:
+    place.cluster.machine(_host(place.cluster, "kubelet", values)).resume("kubelet")
+
+
+MACHINES: Final[Mapping[str, Fault]] = {
+    "API server killed": Fault(_machine_signal(API_SERVER, signal.SIGKILL), weight=3),
+    "API server frozen": Fault(_machine_signal(API_SERVER, signal.SIGSTOP), _thaw_machine(API_SERVER), (3, 15)),
+    "kubelet stopped": _stopped("kubelet", (5, 25)),
+    "DNS gone": _stopped("coredns", (5, 20)),
+    # Longer than Kubernetes waits before it takes pods of a Node that is gone for gone.
+    NODE_LOST: Fault(_lose, _return, (60, 75), weight=3),
+}
+
+
+def mend(place: Place) -> None:
+    """Let every service run that a fault may have left frozen or stopped."""
+    cluster = place.cluster
+    master = cluster.machine(CONTROL_PLANE)
+    master.send(API_SERVER, signal.SIGCONT)
+    master.resume("coredns")
+    for name in cluster.node_names():
+        cluster.machine(name).resume("kubelet")
+    wait_for("the API server", lambda: cluster.kubectl("get", "--raw=/readyz").strip() == "ok", PATIENCE)

@@ -1,0 +1,143 @@
+"""What an administrator does after a bad night: specs are put back, cordons and drains taken off, jobs released."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hack.localkube.kubectl import Kubectl
+from tests.campaign.lanes.actions import BY_HAND, in_slurm
+from tests.campaign.lanes.jobs import NODES
+from tests.campaign.lanes.pods import BRIDGED_NODE, CHOSEN
+from tests.campaign.lanes.upkeep import KEY_SET, KEYS, write_secret
+from tests.campaign.site.specs import Specs
+from tests.campaign.witness import nodes_of, seconds
+from tests.support.slurm_in_kubernetes import SlurmInKubernetes
+
+SLURMS_OWN: Final = ("Duplicate jobid", "batch job complete failure", "Kill task failed", "Not responding")
+"""Reasons of drains that Slurm itself makes, after slurmctld was killed, and an administrator takes off."""
+
+BAD_CONDITIONS: Final = {
+    ("Ready", "False"),
+    ("ConfigApplied", "False"),
+    ("AccountingReady", "False"),
+    ("Degraded", "True"),
+}
+"""Of a Cluster that is not at rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Administrator:
+    """Who puts things back.
+
+    Attributes
+    ----------
+    kubectl, slurm
+        Access to Kubernetes, and to the Cluster.
+    specs
+        What all is to be.
+    """
+
+    kubectl: Kubectl
+    slurm: SlurmInKubernetes
+    specs: Specs
+
+    def restore(self) -> list[str]:
+        """Put back what users have changed, as far as it can be now; returns what was done beyond that."""
+        self._put_nodes_back()
+        done = self._put_keys_back()
+        self.put("Cluster", self.slurm.name, self.specs.cluster())
+        for name in NODES:
+            self.put("NodeSet", name, self.specs.nodeset(name))
+        return [*done, *self._take_drains_off(), *self._let_jobs_go()]
+
+    def cancel_lost(self, nodes: Collection[str], before: float) -> list[str]:
+        """Cancel what Slurm shows as running although it ended with its node, which was back before Slurm missed it.
+
+        slurmctld would see it when the node registers the next time, in 20 times a third of `SlurmdTimeout` at most.
+
+        Parameters
+        ----------
+        before
+            When the nodes were lost, in seconds since the epoch.
+        """
+        text = self.slurm.control("squeue", "--noheader", "--states=RUNNING", "--format=%i|%N|%S")
+        found = [job for job, where, start in (line.split("|") for line in text.splitlines())
+                 if nodes_of(where) & {*nodes} and seconds(start) < before]  # fmt: skip
+        if found:
+            in_slurm(self.slurm, "scancel", *found)
+        return [f"jobs {' '.join(found)} had ended with their node"] if found else []
+
+    def choose_node(self) -> None:
+        """Label the Node on which Slurm places pods: one that was lost returns without it."""
+        labelled = [f"{key}={value}" for key, value in CHOSEN.items()]
+        self.kubectl("label", "node", BRIDGED_NODE, *labelled, "--overwrite")
+
+    def _put_nodes_back(self) -> None:
+        for node in self.kubectl.get("nodes")["items"]:
+            name = node["metadata"]["name"]
+            if node["spec"].get("unschedulable"):
+                self.kubectl("uncordon", name)
+            if name == BRIDGED_NODE and not CHOSEN.items() <= node["metadata"]["labels"].items():
+                self.choose_node()
+
+    def _take_drains_off(self) -> Iterator[str]:
+        for line in self.slurm.control("sinfo", "--noheader", "--Node", "--format=%N|%T|%E").splitlines():
+            node, state, reason = line.split("|", 2)
+            by_slurm = any(one in reason for one in SLURMS_OWN)
+            if state.startswith(("drain", "down")) and (reason == BY_HAND or by_slurm):
+                wanted = "resume" if by_slurm else "undrain"
+                in_slurm(self.slurm, "scontrol", "update", f"nodename={node}", f"state={wanted}")
+                if by_slurm:
+                    yield f"{node} was {state}: {reason}"
+
+    def _let_jobs_go(self) -> Iterator[str]:
+        for numbers in self._forgotten():
+            in_slurm(self.slurm, "scancel", *numbers)
+            yield f"slurmctld has forgotten the end of {numbers}"
+        for job, state, reason in self.jobs():
+            if state == "PENDING" and "held" in reason.lower():
+                in_slurm(self.slurm, "scontrol", "release", job)
+                if reason != "JobHeldUser":
+                    yield f"job {job} was held: {reason}"
+            if state == "SUSPENDED":
+                in_slurm(self.slurm, "scontrol", "resume", job)
+
+    def _put_keys_back(self) -> list[str]:
+        """Where a set of keys is refused, put back what daemons have, as the message of the condition says."""
+        conditions = self.slurm.get("cluster", self.slurm.name).get("status", {}).get("conditions", ())
+        refused = [
+            one["reason"] for one in conditions
+            if (one["type"], one["status"]) in BAD_CONDITIONS and f"Secret {KEYS}" in one["message"]
+        ]  # fmt: skip
+        if not refused:
+            return []
+        data = self.slurm.get("secret", f"{self.slurm.name}-auth-accepted")["data"]
+        write_secret(self.slurm, KEYS, KEY_SET, base64.b64decode(data[KEY_SET]).decode())
+        return [f"{refused[0]}: the key set that daemons have was put back"]
+
+    def _forgotten(self) -> Iterator[list[str]]:
+        """Jobs that the operator says an administrator has to cancel."""
+        for obj in self.slurm.get("nodesets.slinky.slurm.net")["items"]:
+            for one in obj.get("status", {}).get("conditions", ()):
+                if one["type"] == "Degraded" and one["reason"] == "JobEndForgotten":
+                    yield from (found.split() for found in re.findall(r"scancel ([\d ]+) ends", one["message"]))
+
+    def put(self, kind: str, name: str, spec: Mapping[str, Any]) -> None:
+        """Let an object have exactly this spec; one that is being deleted is made again when it has gone."""
+        found = next((one for one in self.slurm.get(f"{kind.lower()}s.slinky.slurm.net")["items"]
+                      if one["metadata"]["name"] == name), None)  # fmt: skip
+        if found is None:
+            self.slurm.kubectl.apply([self.slurm.object(kind, name, spec)])
+        elif "deletionTimestamp" not in found["metadata"] and found["spec"] != spec:
+            operations = json.dumps([{"op": "replace", "path": "/spec", "value": spec}])
+            self.slurm.kube("patch", kind.lower(), name, "--type=json", f"--patch={operations}")
+
+    def jobs(self) -> Iterator[tuple[str, str, str]]:
+        for line in self.slurm.control("squeue", "--all", "--noheader", "--format=%i|%T|%r").splitlines():
+            job, state, reason = line.split("|", 2)
+            yield job, state, reason

@@ -1,0 +1,265 @@
+"""The site that the campaign disturbs: a local Kubernetes, the operator, a Cluster with accounting, two NodeSets.
+
+What an administrator does after a bad night is left to :mod:`tests.campaign.site.administrator`, what all is made of to
+:mod:`tests.campaign.site.specs`, and what is wrong in the end to :mod:`tests.campaign.verdict`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from hack.images import build as images
+from hack.localkube.cluster import Cluster
+from hack.localkube.errors import LocalKubeError
+from hack.localkube.paths import PROJECT
+from hack.operator_install import Installation
+from hack.progress import say
+from tests.campaign.lanes.actions import in_slurm, patch
+from tests.campaign.lanes.jobs import NODES, TEAM
+from tests.campaign.lanes.pods import HOST
+from tests.campaign.lanes.upkeep import TOKEN
+from tests.campaign.site.administrator import BAD_CONDITIONS, Administrator
+from tests.campaign.site.disks import Disks
+from tests.campaign.site.specs import Specs, namespace
+from tests.campaign.witness import FIELDS
+from tests.support import api_proxy
+from tests.support.api_proxy import ApiProxy
+from tests.support.nodesets import whole
+from tests.support.slurm_in_kubernetes import NEWEST, SlurmInKubernetes
+
+CHARTS: Final = PROJECT / "helm"
+RIGHTS: Final = (
+    ("slurm-bridge", f"--set=tenants={{{TEAM}}}"),
+    ("slurm-virtual-nodes", f"--set=tenants={{{TEAM}}}", f"--set=policy.hosts={{{HOST}}}"),
+)
+"""Charts with rights for pods, and their settings."""
+
+NAME: Final = "campaign"
+DOMAIN: Final = "slurm.example"
+OWNED: Final = ("secrets", "configmaps", "services", "statefulsets", "poddisruptionbudgets", "persistentvolumeclaims")
+"""What the operator makes under names that do not change."""
+
+HASH: Final = re.compile(r"-[0-9a-f]{8}$")
+"""End of a name that is another one when its owner is made again."""
+
+
+def lasting_name(kind: str, name: str) -> str:
+    """The name of an object for a comparison of two times: it is the same after its owner was made again."""
+    return f"{kind} {HASH.sub('-*', name)}"
+
+
+@dataclass(slots=True)
+class Site:
+    """The site, up or not.
+
+    Attributes
+    ----------
+    cluster, operator, slurm
+        The local Kubernetes, the operator in it, and the Cluster; its version of Slurm may change once.
+    disks
+        Of the claims.
+    at_rest
+        Names of objects in the namespace when all was calm.
+    """
+
+    cluster: Cluster
+    operator: Installation
+    slurm: SlurmInKubernetes
+    disks: Disks
+    at_rest: Counter[str] = field(default_factory=Counter)
+    _proxy: ApiProxy | None = None
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    @classmethod
+    def of(cls, name: str = NAME, slurm: str = NEWEST) -> Site:
+        """The site in a local Kubernetes of this name, with Slurm of this version."""
+        cluster = Cluster(name)
+        return cls(
+            cluster, Installation(cluster, replicas=2), SlurmInKubernetes(cluster.kubectl, NAME, slurm), Disks(name)
+        )
+
+    @property
+    def folder(self) -> Path:
+        """What jobs see as `WITNESS`."""
+        return self.cluster.paths.root / "witness"
+
+    @property
+    def proxy(self) -> ApiProxy:
+        """The way of the operator to the API server."""
+        assert self._proxy is not None, "the site is up"
+        return self._proxy
+
+    @property
+    def administrator(self) -> Administrator:
+        """Who puts things back."""
+        return Administrator(self.cluster.kubectl, self.slurm, self.specs)
+
+    @property
+    def specs(self) -> Specs:
+        """What it is made of, in its version of Slurm."""
+        return Specs(self.slurm, str(self.folder))
+
+    def up(self, patience: float) -> None:
+        """Bring all of it up, and wait until it is at rest."""
+        self.disks.mount()
+        self.cluster.up(nodes=2, domain=DOMAIN)
+        self._proxy = self._open.enter_context(api_proxy.before(self.cluster))
+        archives = images.ensure([*{f"slurm-{self.slurm.slurm}", f"slurm-{NEWEST}"}, "mariadb"], say)
+        self.cluster.load_images([one for group in archives.values() for one in group])
+        self.folder.mkdir(exist_ok=True)
+        self.folder.chmod(0o1777)
+        kubectl = self.cluster.kubectl
+        kubectl.apply(
+            [
+                *(namespace(one) for one in (TEAM, self.slurm.namespace)),
+                *self.disks.objects(self.slurm.namespace, self.slurm.name),
+            ]
+        )
+        self.administrator.choose_node()
+        for chart, *settings in RIGHTS:
+            self.operator.helm("upgrade", "--install", chart, str(CHARTS / chart), "--create-namespace", *settings)
+        owner = json.dumps([f"{self.slurm.namespace}/{self.slurm.name}"])
+        self.operator = replace(
+            self.operator,
+            settings=(
+                f"--set-json=extraEnv={json.dumps(api_proxy.environment(self.cluster))}",
+                f"--set-json=virtualNodes.clusters={owner}",
+                f"--set-json=bridge.clusters={owner}",
+            ),
+        )
+        self.operator.install()
+        kubectl.apply(self.specs.helpers())
+        self.administrator.put("Cluster", self.slurm.name, self.specs.cluster())
+        for name in NODES:
+            self.administrator.put("NodeSet", name, self.specs.nodeset(name))
+        left = self.settle(patience)
+        if left:
+            raise LocalKubeError(f"the site does not come to rest: {'; '.join(left)}")
+        self.at_rest.update(self.objects())
+
+    def down(self) -> None:
+        """End it and leave nothing behind."""
+        self._open.close()
+        self.cluster.down()
+        self.disks.unmount()
+
+    def upgrade_slurm(self) -> str:
+        """Name images of the newest Slurm everywhere; returns what was said."""
+        if self.slurm.slurm == NEWEST:
+            return "it is the newest"
+        self.slurm = replace(self.slurm, slurm=NEWEST)
+        slurm, specs = self.slurm, self.specs
+        said = [patch(slurm, "cluster", slurm.name, specs.images())]
+        said += [patch(slurm, "nodeset", name, {"image": slurm.image("slurmd")}) for name in NODES]
+        return " ".join(said)
+
+    def tidy(self) -> None:
+        """Delete what users would delete after a look at it."""
+        for kind in ("pods", "slurmjobs.slinky.slurm.net"):
+            self.cluster.kubectl("delete", kind, "--all", f"--namespace={TEAM}", "--wait=false")
+
+    def _slurm_jobs(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.cluster.kubectl.get("slurmjobs.slinky.slurm.net", "--namespace", TEAM)[
+            "items"
+        ]
+        return found
+
+    # What is looked at
+
+    def settle(
+        self, patience: float, note: Callable[[str], None] = say, lost: Sequence[tuple[Collection[str], float]] = ()
+    ) -> list[str]:
+        """Wait until all is at rest; returns what is not, when that takes too long.
+
+        Parameters
+        ----------
+        note
+            Is told what an administrator had to do for it, beyond putting specs back.
+        lost
+            Nodes of Slurm that were lost, and when.
+        """
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                left = [*self._restless()]
+            except (LocalKubeError, ValueError, KeyError) as error:
+                left = [f"no look: {error}"]
+            if not left or time.monotonic() > deadline:
+                return left
+            time.sleep(2)
+            try:
+                administrator = self.administrator
+                done = [one for nodes, at in lost for one in administrator.cancel_lost(nodes, at)]
+                for one in (*done, *administrator.restore()):
+                    note(one)
+            except (LocalKubeError, ValueError, KeyError) as error:
+                left.append(f"not put back: {error}")
+
+    def _restless(self) -> Iterator[str]:
+        yield from self._restless_objects()
+        yield from self._restless_slurm()
+        for one in self._slurm_jobs():
+            state = one.get("status", {}).get("state", "no state")
+            if state not in {"Succeeded", "Failed"}:
+                yield f"SlurmJob {one['metadata']['name']}: {state}"
+        for one in self.cluster.kubectl.get("pods", "--namespace", TEAM)["items"]:
+            phase = one["status"].get("phase", "no phase")
+            if phase not in {"Succeeded", "Failed"}:
+                said = [f"{each['reason']}: {each.get('message', '')}" for each in one["status"].get("conditions", ())
+                        if each.get("reason")]  # fmt: skip
+                yield f"pod {one['metadata']['name']}: {phase}: {'; '.join(said)}"
+        if self.slurm.condition("tokens.slinky.slurm.net", TOKEN, "Ready")["status"] != "True":
+            yield f"Token {TOKEN}: not ready"
+        pods = self.operator.pods().values()
+        ready = [
+            all(one["ready"] for one in pod["status"].get("containerStatuses", [{"ready": False}])) for pod in pods
+        ]
+        if ready != [True] * self.operator.replicas:
+            yield f"operator: {ready.count(True)} replicas are ready"
+
+    def _restless_objects(self) -> Iterator[str]:
+        slurm = self.slurm
+        status = slurm.get("cluster", slurm.name).get("status", {})
+        for one in status.get("conditions", ()):
+            if (one["type"], one["status"]) in BAD_CONDITIONS:
+                yield f"Cluster: {one['type']} is {one['status']}: {one['reason']}: {one['message']}"
+        if not status.get("isReady"):
+            yield "Cluster: not ready"
+        objects = {one["metadata"]["name"]: one for one in slurm.get("nodesets.slinky.slurm.net")["items"]}
+        for name, count in NODES.items():
+            if name not in objects or not whole(slurm, name, count):
+                conditions = objects.get(name, {}).get("status", {}).get("conditions", ())
+                said = [f"{one['type']}={one['status']} {one['reason']}: {one['message']}" for one in conditions]
+                yield f"NodeSet {name}: not whole: {'; '.join(said)}"
+
+    def _restless_slurm(self) -> Iterator[str]:
+        states = self.slurm.states()
+        wanted = {f"{name}-{number}" for name, count in NODES.items() for number in range(count)}
+        wanted |= self.specs.bridged()
+        for node in sorted(wanted | set(states)):
+            if states.get(node) != "idle" or node not in wanted:
+                yield f"node {node}: {states.get(node, 'absent')}: {self.slurm.reason(node) if node in states else ''}"
+        for job, state, reason in self.administrator.jobs():
+            yield f"job {job}: {state} {reason}"
+
+    def objects(self) -> Counter[str]:
+        """Names of what the operator keeps in the namespace, and of slurmd pods; a hash in them is left out."""
+        found = Counter(f"pod {name}" for name in self.slurm.slurmd_pods())
+        for kind in OWNED:
+            found.update(lasting_name(kind, one["metadata"]["name"]) for one in self.slurm.get(kind)["items"])
+        return found
+
+    def records(self) -> str:
+        """What slurmdbd has of all jobs."""
+        return in_slurm(
+            self.slurm, "sacct", "--noheader", "--parsable2", "--allocations", "--allusers", "--duplicates",
+            "--starttime=now-1days", f"--format={','.join(FIELDS)}", timeout=60,
+        )  # fmt: skip

@@ -82,6 +82,10 @@ class EventReason(StrEnum):
     LATE_JOB_CANCELLED = "LateJobCancelled"
     """A call to Slurm whose answer was lost reached it late; its job, the second of a SlurmJob, was cancelled."""
 
+    ENDED_JOB_CANCELLED = "EndedJobCancelled"
+    """A job that had ended was in Slurm's queue again, because slurmctld was killed before it had written the end; it
+    was cancelled."""
+
     JOB_CANCELLED = "JobCancelled"
     """The job of a SlurmJob was cancelled: the SlurmJob is being deleted, its annotation asks for that, or its work has
     ended elsewhere (spec.external.ended)."""

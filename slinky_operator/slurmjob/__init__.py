@@ -8,6 +8,7 @@ module            concern
 `observation`     builds the snapshot from caches
 `job_list`        finds the job of one SlurmJob in the list of a Cluster's jobs
 `queues`          one poll of the jobs of each Cluster, for all SlurmJobs in it
+`ended_jobs`      cancels jobs that had ended and that slurmctld runs again after a crash
 `rescheduling`    lets slurmctld look through its queue when a job without a script has ended
 `translations`    translates each version of a SlurmJob once for each user, in a thread
 `execute`         carries out a step: submission, dry run, holds and cancellations, questions to slurmdbd, status

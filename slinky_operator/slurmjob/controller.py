@@ -114,6 +114,7 @@ class SlurmJobReconciler(ModelReconciler[SlurmJob]):
         self._kube = kube
         self._recorder = recorder
         self._observer = observer
+        self._queues = queues
         self._logs = logs
         self._changes = changes = changes or JobChanges()
         self._now = now
@@ -163,6 +164,7 @@ class SlurmJobReconciler(ModelReconciler[SlurmJob]):
             planned = plan(snapshot) if snapshot.history is not None else without_history(snapshot, away_since)
         if isinstance(planned.step, AskAllocation):
             planned = plan(await external.ask_allocation(self._access, snapshot, planned.step, memory, self._now))
+        self._note_end(obj, snapshot, planned)
         try:
             return await self._carry_out(obj, snapshot, planned, memory)
         except (kube_errors.Conflict, kube_errors.NotFound):
@@ -197,6 +199,15 @@ class SlurmJobReconciler(ModelReconciler[SlurmJob]):
             record_since=memory.record_since,
             record_again=memory.record_again,
         )
+
+    def _note_end(self, obj: Object, snapshot: Snapshot, planned: Plan) -> None:
+        """Remember a job that has ended: slurmctld may have it again after a crash."""
+        finished = find(snapshot.job.status.conditions, SlurmJobCondition.FINISHED)
+        is_over = finished is not None and finished.status == "True"
+        if snapshot.cluster is None or not (is_over or isinstance(planned.step, RemoveFinalizer)):
+            return
+        at = finished.last_transition_time if is_over and finished is not None else None
+        self._queues.ended(snapshot.cluster.uid, obj, at or snapshot.now)
 
     async def _carry_out(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
         """Take the step; what it leads to is seen in the next pass, which its own write brings."""

@@ -1,7 +1,8 @@
 """One poll of the jobs of each Cluster, for all SlurmJobs in it.
 
-The poll runs while some SlurmJob of the Cluster has not ended. It asks slurmctld whether anything has changed, which is
-cheap, and reads what has; only records with a mark are kept. The SlurmJobs that a change concerns are queued by uid.
+The poll runs while some SlurmJob of the Cluster has not ended, or has ended a moment ago (`ended_jobs`). It asks
+slurmctld whether anything has changed, which is cheap, and reads what has; only records with a mark are kept. The
+SlurmJobs that a change concerns are queued by uid.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurmjob.ended_jobs import Cancelling, EndedJobs
 from slinky_operator.slurmjob.model.slurm_records import marks
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.rescheduling import Rescheduling
@@ -59,6 +62,8 @@ class Queue:
     """Uids of SlurmJobs whose jobs may have gone while nobody looked."""
     is_complete: bool = False
     reader: Reader[Job] | None = None
+    cancelling: Cancelling | None = None
+    """Of jobs that had ended."""
     task: asyncio.Task[None] | None = None
 
     def records(self, mark: Mark, user: str) -> tuple[Job, ...]:
@@ -81,6 +86,10 @@ class Queue:
         age = self.entry.client.job_watch.status.age
         return None if not self.is_complete or age is None else now - timedelta(seconds=age)
 
+    def looked_at(self, now: datetime) -> datetime | None:
+        """The same once all events of that list have been read."""
+        return self.asked_at(now) if self.reader is not None and not self.reader.pending() else None
+
 
 class Queues:
     """The queues of all Clusters with SlurmJobs.
@@ -91,11 +100,14 @@ class Queues:
         The Slurm of every Cluster.
     is_needed
         Whether a Cluster, by uid, has SlurmJobs that have not ended.
+    ended
+        Those that have.
     """
 
-    def __init__(self, clients: Clients, is_needed: Callable[[str], bool]) -> None:
+    def __init__(self, clients: Clients, is_needed: Callable[[str], bool], ended: EndedJobs) -> None:
         self._clients = clients
         self._is_needed = is_needed
+        self._ended = ended
         self._queues: dict[str, Queue] = {}
         self._wake: list[Callable[[str], None]] = []
 
@@ -118,6 +130,22 @@ class Queues:
             )
         return queue
 
+    def ended(self, cluster_uid: str, obj: Object, at: datetime) -> None:
+        """Cancel the job of a SlurmJob, should slurmctld have it again although it had ended at a time."""
+        if not self._ended.note(cluster_uid, obj, at):
+            return
+        queue = self.get(cluster_uid)
+        if queue is None or queue.cancelling is None:
+            return
+        attempt = ((obj.get("status") or {}).get("submission") or {}).get("attempt") or 0
+        for record in queue.jobs.get(Mark(str(obj["metadata"].get("uid")), attempt), {}).values():
+            queue.cancelling.seen(record)
+
+    def resume(self, cluster_uid: str) -> None:
+        """Look for jobs that had ended as soon as there is a connection."""
+        if self._ended.is_waiting(cluster_uid):
+            _ = self.get(cluster_uid)
+
     def poll_now(self, cluster_uid: str) -> None:
         """Look at once: something was changed."""
         queue = self._queues.get(cluster_uid)
@@ -127,23 +155,28 @@ class Queues:
     async def _run(self, cluster_uid: str, queue: Queue) -> None:
         client = queue.entry.client
         rescheduling = Rescheduling(client, lambda: (job for found in queue.jobs.values() for job in found.values()))
-        watching = asyncio.create_task(self._watch(queue, rescheduling))
+        queue.cancelling = cancelling = Cancelling(cluster_uid, client, self._ended)
+        watching = asyncio.create_task(self._watch(queue, rescheduling, cancelling))
         try:
-            while not queue.entry.closed and self._is_needed(cluster_uid):
+            while not queue.entry.closed and (self._is_needed(cluster_uid) or self._ended.is_waiting(cluster_uid)):
                 _ = await asyncio.wait({watching}, timeout=CHECK_S)
+                looked_at = queue.looked_at(datetime.now(UTC))
+                if looked_at is not None:
+                    self._ended.looked(cluster_uid, looked_at)
                 if watching.done():
                     error = None if watching.cancelled() else watching.exception()
                     logger.warning("the list of jobs of Cluster %s is read again: %s", cluster_uid, error or "it ended")
                     queue.is_complete = False
                     await asyncio.sleep(AGAIN_S)
-                    watching = asyncio.create_task(self._watch(queue, rescheduling))
+                    watching = asyncio.create_task(self._watch(queue, rescheduling, cancelling))
         finally:
             watching.cancel()
             rescheduling.stop()
+            cancelling.stop()
             if self._queues.get(cluster_uid) is queue:
                 del self._queues[cluster_uid]
 
-    async def _watch(self, queue: Queue, rescheduling: Rescheduling) -> None:
+    async def _watch(self, queue: Queue, rescheduling: Rescheduling, cancelling: Cancelling) -> None:
         """Follow the list until the client is closed; outages are waited for."""
         # What goes while nobody looks is concerned too, and no event will say so.
         queue.untold |= {mark.uid for mark in queue.jobs}
@@ -163,6 +196,8 @@ class Queues:
                         continue
                     uids.add(mark.uid)
                     _keep(queue.jobs, mark, event.key, job if is_new else None)
+                    if is_new:
+                        cancelling.seen(job)
                 if queue.is_complete:
                     self._tell(uids)
                 if uids:

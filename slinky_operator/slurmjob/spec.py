@@ -17,8 +17,9 @@ from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
+from slinky_operator.slurmjob.ended_jobs import EndedJobs
 from slinky_operator.slurmjob.execute.resubmission import Resubmissions
-from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
+from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, UID, Observer
 from slinky_operator.slurmjob.pods import bodies
 from slinky_operator.slurmjob.pods.bodies import Image
 from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
@@ -44,7 +45,8 @@ def _build(services: Services) -> Built:
         slurm = services.slurm.get(cluster_uid)
         return slurm is not None and any(jobs.find(CLUSTER_OF_JOB, f"{slurm.namespace}/{slurm.name}"))
 
-    queues = Queues(services.slurm, is_needed)
+    ended = EndedJobs(lambda uid: jobs.find(UID, uid), services.recorder)
+    queues = Queues(services.slurm, is_needed, ended)
     nodes = Nodes(services.caches.store(NODESETS), services.caches.store(PODS))
     slurm, clusters = services.slurm, services.clusters
     observer = Observer(services.kube, jobs, clusters, slurm, queues, nodes, lambda: datetime.now(UTC))

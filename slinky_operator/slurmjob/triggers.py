@@ -88,6 +88,7 @@ class SlurmJobTriggers:
 
     def contact(self, cluster_uid: str) -> Iterable[Key]:
         """Handler of connections to Slurm."""
+        self._queues.resume(cluster_uid)
         slurm = self._slurm.get(cluster_uid)
         if slurm is not None:
             yield from self._of_cluster(slurm.namespace, slurm.name)

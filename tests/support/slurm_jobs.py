@@ -42,8 +42,9 @@ from slinky_operator.runtime.controller import Controller, Result
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.contact import ContactState, Endpoint
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
+from slinky_operator.slurmjob.ended_jobs import EndedJobs
 from slinky_operator.slurmjob.execute.resubmission import Resubmissions
-from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
+from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, UID, Observer
 from slinky_operator.slurmjob.pods.bodies import Image
 from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
 from slinky_operator.slurmjob.pods.log_upkeep import LogUpkeep
@@ -195,7 +196,8 @@ class JobWorld:
         self.clients = ClientMap(OpenFence())
         token = MintedToken(self._key, "slurm")
         await self.clients.put("cluster-1", "ns", "slurm", endpoint=self._endpoint, token=token, fingerprint="1")
-        self.queues = Queues(self.clients, lambda _: any(self.jobs.find(CLUSTER_OF_JOB, "ns/slurm")))
+        ended = EndedJobs(lambda uid: self.jobs.find(UID, uid), self.events)
+        self.queues = Queues(self.clients, lambda _: any(self.jobs.find(CLUSTER_OF_JOB, "ns/slurm")), ended)
         nodes = Nodes(self.nodesets, self.pods)
         clusters = ClusterReader(self.clusters)
         observer = Observer(self.kube, self.jobs, clusters, self.clients, self.queues, nodes, self.now)

@@ -633,3 +633,57 @@ async def test_a_number_that_a_crash_has_given_to_another_job_is_left_alone(
         assert world.status("lost")["allocation"]
     assert await asyncio.to_thread(slurm.job_state, other) in {"PENDING", "RUNNING"}
     _ = await command(slurm, "scancel", str(other))
+
+
+async def test_jobs_that_had_ended_and_that_a_crash_brings_back_are_cancelled(
+    slurm: AccountingHost, world: World
+) -> None:
+    if not await external_nodes(slurm):
+        return
+    for name in ("over", "gone"):
+        world.job(name, script=None, external={}, features="k8s", time="10")
+    world.run("script", LONG)
+    names = ("over", "gone", "script")
+    async with world.working():
+        for name in names:
+            await world.reaches(name, "Running")
+        numbers = {name: world.status(name)["jobId"] for name in names}
+        titles = [world.status(name)["submission"]["name"].encode() for name in names]
+        before = slurm.saved("job_state")
+        await asyncio.to_thread(slurm.reconfigure)
+
+        def is_saved() -> bool:
+            saved = slurm.saved("job_state")
+            return saved != before and all(one in saved for one in titles)
+
+        async with asyncio.timeout(PATIENCE):
+            await until(is_saved)
+        saved = slurm.saved("job_state")
+        world.job("over", external={"ended": {"exitCode": 3, "comment": "pod a"}})
+        await world.reaches("over", "NonZeroExitCode")
+        async with asyncio.timeout(PATIENCE):
+            await until(lambda: world.status("over").get("recorded"))
+            for name in names[1:]:
+                world.delete(name)
+                await until(partial(lambda name: not world.exists(name), name))
+        await asyncio.to_thread(slurm.stop, "slurmctld", kill=True)
+        # The state of the seconds before is what a crash leaves.
+        _ = (slurm.shared / "slurmctld" / "job_state").write_bytes(saved)
+        await asyncio.to_thread(slurm.start_slurmctld)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await until(lambda: world.events.reasons().count("EndedJobCancelled") == len(names))
+        except TimeoutError:
+            shown = await command(slurm, "squeue", "-t", "all", "-o", "%A %T")
+            pytest.fail(f"they are not cancelled: {numbers}, {shown}, {world.events.told}")
+        told = " ".join(words for _, reason, words in world.events.told if reason == "EndedJobCancelled")
+        assert all(f"job {number} " in told for number in numbers.values())
+        listed = ",".join(map(str, numbers.values()))
+
+        def is_left() -> bool:
+            shown = slurm.run("squeue", "-h", "-t", "pending,running", "-j", listed, "-o", "%A", check=False)
+            return bool(shown.stdout)
+
+        await asyncio.to_thread(slurm.wait_for, lambda: not is_left(), "they have ended", PATIENCE)
+        shown = await command(slurm, "sacct", "-n", "-P", "-X", "-j", str(numbers["over"]), "-o", "derivedexitcode")
+        assert shown.split() == ["3:0"]

@@ -17,6 +17,7 @@ from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.slurmjob import queues
+from slinky_operator.slurmjob.ended_jobs import EndedJobs
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import dependencies
 from slinky_operator.slurmjob.model.plan import HISTORY_AWAY_S
@@ -28,7 +29,7 @@ from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S
 from slinky_operator.slurmjob.model.stages.submitted import CLUSTER_GONE, HISTORY_PATIENCE
 from slurm_client import errors
 from slurm_client.watch import SYNCED, Event
-from tests.support.slurm_jobs import Killed, until
+from tests.support.slurm_jobs import Events, Killed, until
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 
@@ -330,7 +331,8 @@ async def test_without_slurm_passes_are_rare(world: JobWorld) -> None:
 
 async def test_jobs_that_go_while_the_list_is_not_followed_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queues, "AGAIN_S", 0.0)
-    gone, stays = (SimpleNamespace(id=number, extra=Mark(f"uid-{number}", 0).text) for number in (1, 2))
+    over = SimpleNamespace(is_finished=True)
+    gone, stays = (SimpleNamespace(id=number, extra=Mark(f"uid-{number}", 0).text, state=over) for number in (1, 2))
     lists = [[gone, stays], [stays]]
 
     class Reader:
@@ -354,9 +356,11 @@ async def test_jobs_that_go_while_the_list_is_not_followed_are_told_of(monkeypat
     async def reader(**_: Any) -> AsyncIterator[Reader]:
         yield Reader(lists.pop(0))
 
-    entry = SimpleNamespace(client=SimpleNamespace(job_watch=SimpleNamespace(reader=reader)), closed=False)
+    watch = SimpleNamespace(reader=reader, status=SimpleNamespace(age=None))
+    entry = SimpleNamespace(client=SimpleNamespace(job_watch=watch), closed=False)
     told: list[str] = []
-    followed = queues.Queues(cast("queues.Clients", SimpleNamespace(get=lambda _: entry)), lambda _: True)
+    ended = EndedJobs(lambda _: (), Events())
+    followed = queues.Queues(cast("queues.Clients", SimpleNamespace(get=lambda _: entry)), lambda _: True, ended)
     followed.subscribe(told.append)
     queue = followed.get("cluster-1")
     assert queue is not None

@@ -1,0 +1,174 @@
+"""Cancels jobs that had ended and that slurmctld runs again after a crash (`model.slurm_records.returned`).
+
+They are found in the list of jobs that is read for all SlurmJobs. It is read until one that was asked for some time
+after the end has shown no such job: by then slurmctld has written that the job is over. A SlurmJob that is deleted in
+this time is remembered so long; one that is there is recognised whenever its job comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+from slinky_api.events import EventReason
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Recorder
+from slinky_operator.slurmjob.model.slurm_records import marks, returned
+from slurm_client.errors import NotFound, SlurmError
+from slurm_client.models import Job
+
+logger = logging.getLogger(__name__)
+
+SAVED: Final = timedelta(seconds=30)
+"""After a change slurmctld has surely written it: it waits for 5 s, and writing takes its time."""
+
+MOST: Final = 10_000
+"""SlurmJobs of a Cluster that are remembered; of more the first are forgotten."""
+
+AGAIN_S: Final = 15.0
+"""Seconds until a cancellation is tried again that Slurm has not carried out."""
+
+
+class Client(Protocol):
+    """What is used of `slurm_client.SlurmClient`."""
+
+    async def job_parts(self, job_id: int, *, details: bool = True) -> tuple[Job, ...]:
+        """All records of a job."""
+        ...
+
+    async def cancel_job(self, job_id: int) -> None:
+        """End a job."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    obj: Object
+    until: datetime
+
+
+class EndedJobs:
+    """SlurmJobs of all Clusters whose jobs have ended.
+
+    Parameters
+    ----------
+    find
+        SlurmJobs by uid, from the cache.
+    recorder
+        Events.
+    """
+
+    def __init__(self, find: Callable[[str], Iterable[Object]], recorder: Recorder) -> None:
+        self._find = find
+        self._recorder = recorder
+        self._noted: dict[str, dict[str, _Noted]] = {}
+        """By the uids of the Cluster and of the SlurmJob."""
+        self._looked_at: dict[str, datetime] = {}
+        """When the last list of each Cluster was asked for that was looked through."""
+
+    def note(self, cluster_uid: str, obj: Object, ended_at: datetime) -> bool:
+        """Remember a SlurmJob whose job nobody wants any more; whether lists of its Cluster are needed for that."""
+        looked_at = self._looked_at.get(cluster_uid)
+        until = ended_at + SAVED
+        if not returned.is_unwanted(obj) or (looked_at is not None and looked_at >= until):
+            return False
+        noted = self._noted.setdefault(cluster_uid, {})
+        noted[str(obj["metadata"].get("uid"))] = _Noted(obj, until)
+        if len(noted) > MOST:
+            del noted[next(iter(noted))]
+        return True
+
+    def looked(self, cluster_uid: str, asked_at: datetime) -> None:
+        """A list of all jobs has been looked through: what had ended some time before it stays so."""
+        self._looked_at[cluster_uid] = asked_at
+        left = {uid: one for uid, one in self._noted.pop(cluster_uid, {}).items() if one.until > asked_at}
+        if left:
+            self._noted[cluster_uid] = left
+
+    def is_waiting(self, cluster_uid: str) -> bool:
+        """Whether lists of a Cluster's jobs are needed."""
+        return cluster_uid in self._noted
+
+    def owner(self, cluster_uid: str, record: Job) -> Object | None:
+        """The SlurmJob of a job that has ended, if this record shows that it is back."""
+        mark = marks.read(record.extra)
+        if mark is None or record.state.is_finished:
+            return None
+        noted = self._noted.get(cluster_uid, {}).get(mark.uid)
+        obj = next(iter(self._find(mark.uid)), noted.obj if noted is not None else None)
+        return obj if obj is not None and returned.is_back(obj, mark, record) else None
+
+    def tell(self, obj: Object, number: int) -> None:
+        """Say that such a job was cancelled."""
+        words = (
+            f"job {number} had ended, and Slurm had it in its queue again: slurmctld was killed before it had written "
+            "the end. The job was cancelled"
+        )
+        self._recorder.warning(obj, EventReason.ENDED_JOB_CANCELLED, words)
+
+
+class Cancelling:
+    """Cancels such jobs of one Cluster.
+
+    Parameters
+    ----------
+    cluster_uid
+        The Cluster.
+    client
+        Of its Slurm.
+    ended
+        The SlurmJobs whose jobs have ended.
+    pause_s
+        Seconds until what has failed is tried again.
+    """
+
+    def __init__(self, cluster_uid: str, client: Client, ended: EndedJobs, pause_s: float = AGAIN_S) -> None:
+        self._cluster_uid = cluster_uid
+        self._client = client
+        self._ended = ended
+        self._pause_s = pause_s
+        self._due: dict[int, None] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def seen(self, record: Job) -> None:
+        """Look at what the list of jobs shows."""
+        if self._ended.owner(self._cluster_uid, record) is None:
+            return
+        self._due[marks.number_of(record)] = None
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="cancel jobs that had ended")
+
+    def stop(self) -> None:
+        """Cancel no more."""
+        self._due.clear()
+        if self._task is not None:
+            _ = self._task.cancel()
+
+    async def _run(self) -> None:
+        while self._due:
+            for number in list(self._due):
+                try:
+                    await self._cancel(number)
+                except SlurmError as error:
+                    logger.info("job %s, which had ended, was not cancelled: %s", number, error)
+                else:
+                    _ = self._due.pop(number, None)
+            if self._due:
+                await asyncio.sleep(self._pause_s)
+
+    async def _cancel(self, number: int) -> None:
+        """Cancel a job, if slurmctld still has it as that of a SlurmJob which has ended."""
+        try:
+            parts = await self._client.job_parts(number, details=False)
+            owners = [self._ended.owner(self._cluster_uid, one) for one in parts if not one.state.is_finished]
+            if not owners or None in owners:
+                return
+            await self._client.cancel_job(number)
+        except NotFound:
+            return
+        if owners[0] is not None:
+            self._ended.tell(owners[0], number)

@@ -7,6 +7,7 @@ module             concern
 `owners`           the objects that hold groups together, read one by one
 `device_reader`    ResourceClaims of pods, and devices of the nodes of their jobs
 `claim_writes`     writes devices into ResourceClaims
+`evictions`        how many pods are evicted, of one namespace and of all together
 `clusters`         which Cluster places a group
 `observation`      from caches to the snapshot
 `controller`       one pass

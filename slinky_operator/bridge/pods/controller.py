@@ -18,6 +18,7 @@ from typing_extensions import override
 from slinky_api import labels
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.bridge.pods import claim_writes
+from slinky_operator.bridge.pods.evictions import AGAIN_S, Evictions
 from slinky_operator.bridge.pods.model import lift, slurmjobs
 from slinky_operator.bridge.pods.model.devices import Allocate
 from slinky_operator.bridge.pods.model.membership import GroupKey, single
@@ -88,6 +89,8 @@ class GroupReconciler(Reconciler):
         Caches of pods and SlurmJobs.
     observer
         Builds snapshots.
+    evictions
+        How many pods are evicted.
     clock, now
         Monotonic seconds, and the wall clock.
     """
@@ -100,6 +103,7 @@ class GroupReconciler(Reconciler):
         jobs: Store,
         observer: Observer,
         *,
+        evictions: Evictions | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -108,6 +112,7 @@ class GroupReconciler(Reconciler):
         self._recorder = recorder
         self._observer = observer
         self._now = now
+        self._evictions = evictions or Evictions(clock)
         self.expectations = Expectations(jobs, clock=clock)
         """SlurmJobs that were made, by `<namespace>/<group>`."""
         self._wakes: list[Callable[[Key], None]] = []
@@ -273,12 +278,14 @@ class GroupReconciler(Reconciler):
         )
 
     async def _evict(self, steps: Sequence[Evict]) -> float | None:
+        taken = self._evictions.take(str(steps[0].member.obj["metadata"]["namespace"]), len(steps))
+        again: float | None = AGAIN_S if taken < len(steps) else None
+        steps = steps[:taken]
         answers = await gather_limited(self._let_go(one) for one in steps)
-        again: float | None = None
         rest: list[object] = []
         for step, answer in zip(steps, answers, strict=True):
             if isinstance(answer, errors.TooManyRequests):
-                again = max(DISRUPTION_S, answer.retry_after or 0.0)
+                again = again or max(DISRUPTION_S, answer.retry_after or 0.0)
                 words = cut(f"{step.why}; the eviction waits: {answer.message}", lift.LONGEST)
                 self._recorder.warning(step.member.obj, "EvictionWaits", words)
             elif isinstance(answer, BaseException):

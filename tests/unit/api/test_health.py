@@ -57,10 +57,14 @@ def test_a_rule_of_ones_own_takes_the_place_of_a_default() -> None:
         {"checks": [{"name": "a", "use": "Mounts"}]},
         {"checks": [{"name": "a", "use": "Disk", "parameters": {"MIN_FREE_MB": "1"}}]},
         {"checks": [{"name": "a", "use": "Disk", "parameters": {"PATHS": "/\n/tmp"}}]},
+        {"checks": [{"name": "a", "use": "Disk", "parameters": {"MAX_USED_PERCENT": "95%"}}]},
+        {"checks": [{"name": "a", "use": "GPU", "parameters": {"COUNT": ""}}]},
+        {"checks": [{"name": "a", "use": "GPU", "parameters": {"CLOCKS": "yes"}}]},
         {"checks": [{"name": "a", "script": "#!/bin/sh", "parameters": {"PATH=x": "1"}}]},
         {"checks": [{"name": "a", "use": "Disk", "contexts": []}]},
         {"checks": [{"name": "a", "use": "Disk", "timeoutSeconds": 36}]},
         {"checks": [{"name": f"a{number}", "use": "Disk"} for number in range(17)]},
+        {"checks": [{"name": f"a{number}", "script": "#!/bin/sh\n# " + "é" * 16_000} for number in range(13)]},
     ],
 )
 def test_what_means_nothing_is_refused(given: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 What they do is in `slinky_operator.slurm.health_checks`, in a shell script for each.
 """
 
+import re
 from enum import StrEnum
 from typing import Annotated, Final, Self
 
@@ -12,11 +13,14 @@ from slinky_api.v1alpha1.common import ApiModel
 from slinky_api.v1alpha1.rules import VALIDATIONS, Keywords, Text, cel, matching
 
 __all__ = [
+    "MAX_BYTES",
     "MAX_CHECKS",
     "MAX_PARAMETERS",
     "MAX_SCRIPT",
     "MAX_TIMEOUT",
     "PARAMETERS",
+    "SWITCHES",
+    "TEXTS",
     "BuiltInCheck",
     "Check",
     "CheckContext",
@@ -28,6 +32,9 @@ MAX_CHECKS: Final = 16
 
 MAX_SCRIPT: Final = 16_384
 """Characters of a script of the user's."""
+
+MAX_BYTES: Final = 400_000
+"""Bytes of all scripts and parameters of a NodeSet: a ConfigMap of 1 MiB has them twice while others are tried."""
 
 MAX_PARAMETERS: Final = 16
 """Parameters of one check."""
@@ -60,6 +67,15 @@ PARAMETERS: Final[dict[BuiltInCheck, tuple[str, ...]]] = {
 """Parameters of each; docs/health-checks.md says what they mean."""
 
 
+SWITCHES: Final = ("CLOCKS", "NVLINK")
+"""Parameters that are true or false; all others but `TEXTS` are whole numbers."""
+
+TEXTS: Final = ("PATHS",)
+
+_SWITCH: Final = ("true", "false")
+_NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
+
+
 class CheckContext(StrEnum):
     """When a check runs."""
 
@@ -77,6 +93,7 @@ class OnFail(StrEnum):
 
 _EITHER: Final = "give use, for a check that comes with the operator, or a script of your own"
 _UNKNOWN: Final = "a check that comes with the operator has other parameters: docs/health-checks.md lists them"
+_VALUE: Final = "CLOCKS and NVLINK must be true or false, PATHS folders, and other parameters whole numbers"
 _PATHS: Final = "Mounts needs the parameter PATHS: the folders where something must be mounted"
 
 _NAME: Final = matching(
@@ -109,6 +126,13 @@ class Check(ApiModel):
                     "!has(self.use) || !has(self.parameters) || size(self.parameters) == 0 ||"
                     f" (self.use in {_known()} && self.parameters.all(name, name in {_known()}[self.use]))",
                     _UNKNOWN,
+                    field=".parameters",
+                ),
+                cel(
+                    "!has(self.use) || !has(self.parameters) || self.parameters.all(name,"
+                    f" name in {list(SWITCHES)} ? self.parameters[name] in {list(_SWITCH)} :"
+                    f" name in {list(TEXTS)} || self.parameters[name].matches('^{_NUMBER.pattern}$'))",
+                    _VALUE,
                     field=".parameters",
                 ),
                 cel(
@@ -157,12 +181,27 @@ class Check(ApiModel):
     ] = Field(default_factory=dict)
     """Settings of the check, by name; for a script of your own, as variables CHECK_<name>."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of what is the user's."""
+        texts = (self.script or "", *self.parameters, *self.parameters.values())
+        return sum(len(text.encode()) for text in texts)
+
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         if (self.use is None) == (self.script is None):
             raise ValueError(_EITHER)
         if self.use is not None and not self.parameters.keys() <= {*PARAMETERS[self.use]}:
             raise ValueError(_UNKNOWN)
+        if self.use is not None and not all(map(_is_usable, self.parameters, self.parameters.values())):
+            raise ValueError(_VALUE)
         if self.use is BuiltInCheck.MOUNTS and not self.parameters.get("PATHS"):
             raise ValueError(_PATHS)
         return self
+
+
+def _is_usable(name: str, value: str) -> bool:
+    """Whether the script of a check can use a value: what it cannot compare, it would take for good."""
+    if name in SWITCHES:
+        return value in _SWITCH
+    return name in TEXTS or _NUMBER.fullmatch(value) is not None

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from slinky_api.v1alpha1.common import ApiModel
 from slinky_api.v1alpha1.fields import IntOrPercent
-from slinky_api.v1alpha1.nodeset.checks import MAX_CHECKS, Check
+from slinky_api.v1alpha1.nodeset.checks import MAX_BYTES, MAX_CHECKS, Check
 from slinky_api.v1alpha1.rules import Keywords, Text, cel, matching
 
 __all__ = ["KNOWN_CONDITIONS", "MAX_RULES", "Health", "NodeConditionRule", "PodConditions", "Replace", "ReplacePolicy"]
@@ -145,6 +145,8 @@ class Health(ApiModel):
     def _has_a_rule(self) -> Self:
         if not self.defaults and not self.node_conditions and not self.checks and self.pod_conditions is None:
             raise ValueError(_NO_RULE)
+        if (size := sum(check.size for check in self.checks)) > MAX_BYTES:
+            raise ValueError(f"checks: scripts and parameters are {size:,} bytes together, and may be {MAX_BYTES:,}")
         if self.replaces and not self.rules():
             raise ValueError(_NOTHING_TO_REPLACE)
         return self

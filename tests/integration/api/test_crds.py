@@ -207,6 +207,14 @@ NONSENSE_NODESETS = [
     (nodeset({"health": {"checks": [{"name": "a", "use": "Mounts"}]}}), "needs the parameter PATHS"),
     (nodeset({"health": {"checks": [{"name": "a", "use": "Disk", "parameters": {"COUNT": "1"}}]}}), "parameters"),
     (nodeset({"health": {"checks": [{"name": "a", "use": "Disk", "parameters": {"a b": "1"}}]}}), "parameters"),
+    (
+        nodeset({"health": {"checks": [{"name": "a", "use": "Disk", "parameters": {"MAX_USED_PERCENT": "95%"}}]}}),
+        "other parameters whole numbers",
+    ),
+    (
+        nodeset({"health": {"checks": [{"name": "a", "use": "GPU", "parameters": {"CLOCKS": "yes"}}]}}),
+        "must be true or false",
+    ),
     (nodeset({"ordinalPadding": 6}), "spec.ordinalPadding"),
     (nodeset({"template": "text"}), "spec.template"),
     (nodeset({"volumeClaimTemplates": ["text"]}), "spec.volumeClaimTemplates[0]"),

@@ -28,7 +28,10 @@ _FULL: Final = f"status.replacements has {MAX_REPLACEMENTS} Nodes"
 Told = tuple[Reason, str, str, frozenset[str]]
 """Reason, text, a brief form, and the nodes concerned."""
 
-_UNWATCHED: Final = "spec.health has no effect: the operator runs with --no-watch-nodes"
+_UNWATCHED: Final = (
+    "nodeConditions and defaults of spec.health have no effect: the operator runs with --no-watch-nodes, and does not "
+    "see Kubernetes Nodes"
+)
 
 
 def told(snapshot: Snapshot, found: Decisions) -> Iterable[Told]:
@@ -65,7 +68,7 @@ def conditions(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:
     slurm, health = snapshot.slurm, snapshot.nodeset.spec.health
     if health is None:
         return
-    if snapshot.hosts is None and not health.checks:
+    if snapshot.hosts is None and health.rules() and not health.checks:
         yield condition(KIND, Reason.NODES_NOT_WATCHED, _UNWATCHED, holds=None)
     elif not slurm.readable:
         yield condition(KIND, slurm.reason, slurm.why, holds=None)

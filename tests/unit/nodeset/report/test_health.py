@@ -105,6 +105,13 @@ def test_where_nothing_can_be_known_the_condition_says_why(given: dict[str, Any]
     assert (found["Degraded"].status, found["Degraded"].reason) == ("True", reason)
 
 
+def test_conditions_of_pods_need_no_kubernetes_nodes() -> None:
+    shown = replace(snapshot(hosts=None), nodeset=nodeset(health={"podConditions": "All"}))
+    found = conditions(report(shown))
+
+    assert (found[KIND].status, found["Degraded"].status) == ("False", "False")
+
+
 def test_without_rules_there_is_no_condition() -> None:
     assert KIND not in conditions(report(replace(snapshot(), nodeset=nodeset())))
 

@@ -42,8 +42,11 @@ class WantedReservations:
 
 
 def mark(cluster: Cluster) -> str:
-    """How the names of a Cluster's reservations end: no other Cluster's do, and no administrator's by chance."""
-    return hashlib.sha256(cluster.uid.encode()).hexdigest()[:8]
+    """How the names of a Cluster's reservations end: no other Cluster's do, and no administrator's by chance.
+
+    It outlives a Cluster that is created again: Slurm's state is kept, and with it the reservations that it had.
+    """
+    return hashlib.sha256(f"{cluster.namespace}/{cluster.name}".encode()).hexdigest()[:8]
 
 
 def name_of(cluster: Cluster, window: MaintenanceWindow, period: Period) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from slinky_operator.cluster.parts.maintenance.windows import mark, wanted
 from slinky_operator.slurm.drain_reasons import PREFIX
-from tests.unit.cluster.parts.maintenance.worlds import NIGHT, NODES, WALL, node, show, world
+from tests.unit.cluster.parts.maintenance.worlds import NIGHT, NODES, node, show, world
 from tests.unit.cluster.world import World
 
 DAY = timedelta(days=1)
@@ -122,7 +122,10 @@ def test_one_that_was_released_takes_its_nodes_again_for_an_update_only() -> Non
 
 
 def test_another_cluster_has_other_names() -> None:
-    first, second = world(NIGHT), world(NIGHT)
-    second.raw = {**second.raw, "metadata": {**second.raw["metadata"], "uid": "another"}}
-    names = [{each.name for each in wanted(one.snapshot(), WALL)} for one in (first, second)]
-    assert names[0].isdisjoint(names[1])
+    first, second, again = world(NIGHT), world(NIGHT), world(NIGHT)
+    second.raw = {**second.raw, "metadata": {**second.raw["metadata"], "name": "another"}}
+    # Created again, it finds the reservations that it had.
+    again.raw = {**again.raw, "metadata": {**again.raw["metadata"], "uid": "another"}}
+    marks = [mark(one.snapshot().cluster) for one in (first, second, again)]
+    assert marks[0] not in marks[1]
+    assert marks[2] == marks[0]

@@ -247,8 +247,28 @@ def test_chosen_namespaces_have_no_other_pods(cluster: ControlPlane) -> None:
     assert not created(cluster, pod("both", SLURM_ONLY, gate=True, label=True))
     assert "add the label bridge.slinky.slurm.net/pod" in created(cluster, pod("none", SLURM_ONLY))
     assert "leave spec.nodeName out" in created(cluster, pod("pinned", SLURM_ONLY, nodeName=NODE))
-    # Pods that show the output of jobs are the operator's.
-    assert not created(cluster, pod("output", SLURM_ONLY), OPERATOR)
+
+
+def owned(name: str, kind: str, **owner: Any) -> dict[str, Any]:
+    """A pod as the operator makes it for an object of its kinds."""
+    body = pod(name, SLURM_ONLY)
+    about = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": kind, "name": "a", "uid": UID, "controller": True}
+    body["metadata"]["ownerReferences"] = [about | owner]
+    return body
+
+
+def test_nor_does_the_operator_make_them_for_users(cluster: ControlPlane) -> None:
+    """Who may edit NodeSets there would have pods of any template run beside Slurm."""
+    said = "in this namespace Slurm places pods"
+    for kind in ("NodeSet", "Cluster", "LoginSet"):
+        assert said in created(cluster, owned("beside", kind), OPERATOR), kind
+    assert said in created(cluster, pod("unowned", SLURM_ONLY), OPERATOR)
+    for forged in ({"apiVersion": "wlm.sylabs.io/v1alpha1"}, {"controller": False}):
+        assert said in created(cluster, owned("forged", "SlurmJob", **forged), OPERATOR)
+    # Nobody else becomes the operator by an owner.
+    assert said in created(cluster, owned("forged", "SlurmJob"))
+    # Pods that show the output of jobs run a program of the operator's.
+    assert not created(cluster, owned("output", "SlurmJob"), OPERATOR)
 
 
 def test_the_operator_changes_pods_of_the_bridge_and_its_own(cluster: ControlPlane) -> None:

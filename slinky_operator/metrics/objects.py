@@ -1,14 +1,15 @@
 """How NodeSets, Clusters, LoginSets, Tokens and jobs as objects are now, read from the caches when somebody scrapes.
 
 What their status says, as numbers; nothing is asked for it. Objects beyond a limit are left out and counted: who may
-create objects in one namespace must not make the page endless.
+create objects in one namespace must neither make the page endless nor hide objects of another.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from typing import Any, Final
 
 from prometheus_client.core import GaugeMetricFamily
@@ -98,7 +99,7 @@ class Objects(Collector):
         yield from virtual_objects.families(nodes, found[VIRTUAL_PODS].items() if VIRTUAL_PODS in found else None)
 
     def _families(self, found: Mapping[Resource, Sequence[Object]]) -> Iterator[Metric]:
-        shown = {one: list(islice(found.get(one, ()), self._most)) for one in KINDS}
+        shown = {one: in_turns(found.get(one, ()), self._most) for one in KINDS}
         total = _gauge("objects", "Objects by kind; the old job kinds with their group.", ["kind"])
         left_out = _gauge("objects_left_out", "Objects without samples of their own: there are too many.", ["kind"])
         for resource, objects in found.items():
@@ -111,6 +112,17 @@ class Objects(Collector):
         yield from _nodesets(shown[NODESETS])
         yield from _autoscaling(shown[NODESETS])
         yield _tokens(shown[TOKENS])
+
+
+def in_turns(objects: Sequence[Object], most: int) -> Sequence[Object]:
+    """Choose objects that are shown one by one: namespaces take turns, so many objects of one hide none of another."""
+    if len(objects) <= most:
+        return objects
+    by_namespace: defaultdict[str, list[Object]] = defaultdict(list)
+    for obj in objects:
+        by_namespace[obj["metadata"]["namespace"]].append(obj)
+    turns = chain.from_iterable(zip_longest(*by_namespace.values()))
+    return list(islice((obj for obj in turns if obj is not None), most))
 
 
 def _gauge(name: str, what: str, labels: Sequence[str]) -> GaugeMetricFamily:

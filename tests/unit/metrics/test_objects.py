@@ -136,6 +136,16 @@ def test_what_is_too_much_is_counted_and_has_no_samples() -> None:
     assert len({name for name, _ in values(registry, "nodeset_pods", ("name", "state"))}) == 5
 
 
+def test_many_objects_of_one_namespace_hide_none_of_another() -> None:
+    many = [made(NODESETS, f"n{number}", {"replicas": 1}, clusterName="slurm") for number in range(7)]
+    for obj in many:
+        obj["metadata"]["namespace"] = "aaa"
+    others = [made(NODESETS, name, {"replicas": 1}, clusterName="slurm") for name in ("gpu", "cpu")]
+    shown = {name for name, _ in values(registry_of(*many, *others, most=5), "nodeset_pods", ("name", "state"))}
+    assert {"gpu", "cpu"} < shown
+    assert len(shown) == 5
+
+
 def test_a_replica_that_does_not_lead_shows_none() -> None:
     registry = registry_of(made(NODESETS, "gpu", {"replicas": 1}, clusterName="slurm"), leads=False)
     assert values(registry, "nodeset_pods", ("name", "state")) == {}

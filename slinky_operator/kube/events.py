@@ -31,6 +31,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS
 from slinky_operator.kube.shared_memory import SharedMemory
 from slinky_operator.runtime.logging import about
+from slinky_operator.runtime.printable import printable
 
 logger = logging.getLogger(__name__)
 
@@ -158,10 +159,10 @@ class Recorder:
         reason
             One word in CamelCase.
         message
-            A sentence; cut to what the API server takes.
+            A sentence; made printable, and cut to what the API server takes.
         """
         try:
-            self._note(obj, kind, reason, message)
+            self._note(obj, kind, reason, printable(message))
         except Exception:
             # A malformed object must not end a pass that has real work to do.
             logger.exception("cannot make an event %s of %r", reason, message)

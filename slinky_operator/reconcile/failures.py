@@ -35,6 +35,7 @@ from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.logging import redact
+from slinky_operator.runtime.printable import printable
 from slurm_client.errors import SlurmError
 
 PATIENCE: Final = 60.0
@@ -254,7 +255,7 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
         before = []
     ready, degraded = str(ClusterCondition.READY), str(ClusterCondition.DEGRADED)
     cluster, nodeset = resource is CLUSTERS, resource is NODESETS
-    told: dict[str, Any] = {"reason": str(failure.reason), "message": failure.message}
+    told: dict[str, Any] = {"reason": str(failure.reason), "message": printable(failure.message)}
     if cluster:
         told["observed_generation"] = metadata.get("generation")
     shown = [Condition(type=ready, status="False", **told), Condition(type=degraded, status="True", **told)]
@@ -265,7 +266,7 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
     if cluster and stored.get("isReady") is not False:
         patch["isReady"] = False
     # Other kinds have room for the message; a Cluster's column is one of eight.
-    summary = _SUMMARY[failure.reason] if cluster else " ".join(failure.message.split())[:LONGEST_SUMMARY]
+    summary = _SUMMARY[failure.reason] if cluster else printable(" ".join(failure.message.split()))[:LONGEST_SUMMARY]
     if stored.get("summary") != summary:
         patch["summary"] = summary
     # Before the operator takes over a NodeSet, the generation is another operator's, and the takeover reads it.

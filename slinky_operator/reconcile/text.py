@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from slinky_operator.runtime.printable import printable
+
 LONGEST_LIST: Final = 5
 """Nodes or pods named in one condition."""
 
@@ -24,8 +26,8 @@ def moment(text: object) -> datetime | None:
 
 
 def cut(text: str, longest: int) -> str:
-    """A text on one line, cut to the given number of characters."""
-    text = " ".join(text.split())
+    """A text on one line, printable, and cut to the given number of characters."""
+    text = printable(" ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

@@ -16,5 +16,6 @@ module                concern
 `threads`             a pool of threads for each purpose
 `garbage_collection`  the garbage collector and big caches
 `logging`             one line per record, with the object it is about
+`printable`           texts of others without line breaks and escape sequences
 ====================  ================================================
 """

@@ -1,5 +1,7 @@
 """Log lines: text for people, JSON for machines, each with the object it concerns and never with a secret.
 
+A record is one line, whatever texts of others are in it; only the stack trace of an error adds lines.
+
 `about` binds an object to everything logged inside it, through all calls and awaits. Records of kopf, which name their
 object in another way, are formatted the same.
 """
@@ -17,6 +19,8 @@ from contextvars import ContextVar
 from typing import Any, Final, Literal, TextIO
 
 from typing_extensions import override
+
+from slinky_operator.runtime.printable import printable
 
 LogFormat = Literal["text", "json"]
 
@@ -67,7 +71,8 @@ class TextFormatter(logging.Formatter):
             kind, namespace, name = subject
             where = f" {kind} {namespace}/{name}" if namespace else f" {kind} {name}"
         when = self.formatTime(record, "%Y-%m-%dT%H:%M:%S")
-        line = f"{when}.{int(record.msecs):03d}Z {record.levelname:<7} {record.name}{where}: {record.getMessage()}"
+        words = printable(record.getMessage())
+        line = f"{when}.{int(record.msecs):03d}Z {record.levelname:<7} {record.name}{where}: {words}"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return redact(line)
@@ -86,7 +91,7 @@ class JsonFormatter(logging.Formatter):
             "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": redact(record.getMessage()),
+            "message": redact(printable(record.getMessage())),
         }
         subject = _subject(record)
         if subject is not None:

@@ -17,6 +17,10 @@ from slinky_api.conditions import ClusterCondition, Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.part import ON_ITS_WAY, Shown, Word
 from slinky_operator.cluster.status.answers import Answers
+from slinky_operator.runtime.printable import printable
+
+LONGEST: Final = 32_768
+"""Characters of a message that the API server takes."""
 
 SERVES: Final = "slurmctld and slurmrestd answer"
 
@@ -48,7 +52,7 @@ def conditions_of(answers: Answers, without_effect: str, *, starting: bool) -> l
 
 def condition(kind: ClusterCondition, status: Word, reason: Reason, message: str = "") -> Condition:
     """A condition without a time."""
-    return Condition(type=str(kind), status=status, reason=str(reason), message=message[:32768])
+    return Condition(type=str(kind), status=status, reason=str(reason), message=printable(message[:LONGEST])[:LONGEST])
 
 
 def _of_parts(answers: Answers) -> Iterator[Condition]:

@@ -27,6 +27,7 @@ from slinky_operator.nodeset.report.troubles import Trouble
 from slinky_operator.reconcile.failures import Failure
 from slinky_operator.reconcile.text import cut, joined
 from slinky_operator.reconcile.writes.parts import condition
+from slinky_operator.runtime.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +304,9 @@ def _available(snapshot: Snapshot, counts: Counts) -> Condition:
     made = _condition(NodeSetCondition.AVAILABLE, (reason, told), holds=holds)
     if snapshot.slurm.readable or holds:
         return made
-    return made.model_copy(update={"status": "Unknown", "reason": snapshot.slurm.reason, "message": snapshot.slurm.why})
+    return made.model_copy(
+        update={"status": "Unknown", "reason": snapshot.slurm.reason, "message": printable(snapshot.slurm.why)}
+    )
 
 
 def _unwatched(snapshot: Snapshot) -> tuple[Reason, str] | None:

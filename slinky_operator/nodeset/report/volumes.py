@@ -21,6 +21,7 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import layout
 from slinky_operator.nodeset.report import out_of_service
 from slinky_operator.reconcile.text import joined, named
+from slinky_operator.runtime.printable import printable
 
 KIND: Final = NodeSetCondition.VOLUMES_HAVE_ROOM
 
@@ -160,4 +161,6 @@ def _name(volume: str, pods: Sequence[Pod]) -> str:
 
 
 def _condition(status: str, reason: Reason, message: str) -> Condition:
-    return Condition.model_validate({"type": KIND, "status": status, "reason": reason, "message": message[:4096]})
+    return Condition.model_validate(
+        {"type": KIND, "status": status, "reason": reason, "message": printable(message)[:4096]}
+    )

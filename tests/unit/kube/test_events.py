@@ -300,3 +300,13 @@ def test_an_event_is_still_known_after_thousands_of_another_namespace() -> None:
 
 def _of(namespace: str, uid: str) -> Object:
     return {**NODESET, "metadata": {"name": "compute", "namespace": namespace, "uid": uid, "resourceVersion": "5"}}
+
+
+async def test_a_text_of_others_is_one_line_that_prints() -> None:
+    async with recording() as (recorder, api):
+        recorder.warning(NODESET, "Refused", "Slurm says: a\nWarning  Forged\x1b[2J\u202e" + "\x9b" * 2000)
+        await recorder.flush()
+        (event,) = api.events.values()
+    assert event["message"].isprintable()
+    assert event["message"].startswith("Slurm says: a\\nWarning  Forged\\x1b[2J\\u202e")
+    assert len(event["message"]) <= 1024

@@ -67,6 +67,17 @@ def test_tokens_never_reach_a_line_not_even_in_a_stack_trace(form: str) -> None:
     assert "[redacted]" in text
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_text_of_others_is_no_line_of_its_own_and_nothing_that_a_terminal_obeys(form: str) -> None:
+    stream = io.StringIO()
+    configure(form="json" if form == "json" else "text", stream=stream)
+    forged = "a\n2026-11-28T00:00:00.000Z ERROR   x: forged\r\x1b[2J\x9b1m\u202e\u2028\udc80"
+    logging.getLogger("x").warning("Slurm says: %s", forged)
+    (line,) = stream.getvalue().splitlines()
+    assert line.isprintable()
+    assert "forged" in line
+
+
 def test_libraries_are_quiet_unless_debugging() -> None:
     configure(level="INFO", stream=io.StringIO())
     assert not logging.getLogger("kopf.objects").isEnabledFor(logging.INFO)

@@ -123,6 +123,17 @@ build/release/venv/.complete: requirements/release.txt
 	@$(RELEASE_BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/release.txt
 	@touch $@
 
+.PHONY: audit audit-images
+audit: venv build/audit/venv/.complete ## Known vulnerabilities of all pinned Python packages (asks PyPI)
+	$(RUN) hack.audit python
+audit-images: venv ## The same of the images of dist/VERSION (grype on the PATH, which fetches its database)
+	$(RUN) hack.audit images
+
+build/audit/venv/.complete: requirements/audit.txt
+	@mkdir -p build/audit && $(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/audit.txt
+	@touch $@
+
 ##@ Local Kubernetes
 
 .PHONY: up down status kubeconfig images load-images demo-down
@@ -201,6 +212,7 @@ lock: venv ## Pin dependencies again, with hashes
 	$(COMPILE) --constraint=requirements/runtime.txt --output-file=requirements/sync.txt requirements/sync.in
 	$(COMPILE) --constraint=requirements/dev.txt --output-file=requirements/plugin.txt kubectl_slurm/pyproject.toml
 	$(COMPILE) --output-file=requirements/release.txt requirements/release.in
+	$(COMPILE) --output-file=requirements/audit.txt requirements/audit.in
 manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/helm-values.md, and tables of docs
 	$(RUN) slinky_api.crd write
 	$(RUN) hack.packaging write

@@ -3,6 +3,7 @@
 ========================  ===========================================================================
 module                    concern
 ========================  ===========================================================================
+`audit`                   known vulnerabilities of packages and of images of a release
 `changes`                 a release in CHANGELOG.md of the files in ``changes/``
 `check`                   ``make test`` and its parts
 `client_package`          blocking calls and reference pages of `slurm_client`

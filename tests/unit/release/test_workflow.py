@@ -42,6 +42,7 @@ def test_images_are_pushed_once_they_are_checked_and_named_once_all_are_there() 
     assert "--index" not in arm64
     assert JOB["needs"] == ["arm64"]
     assert COMMANDS.index("make release-check") < COMMANDS.index("hack.release publish --index amd64 arm64")
+    assert COMMANDS.index("make audit-images") < COMMANDS.index("hack.release publish")
     assert COMMANDS.index("tee digests.txt") < COMMANDS.index("cosign sign --yes < digests.txt")
 
 
@@ -57,7 +58,7 @@ def test_a_job_that_may_sign_takes_actions_by_commit() -> None:
     used = re.findall(r"uses: (.*)", TEXT)
     assert len(used) == sum("uses" in step for job in JOBS.values() for step in job["steps"])
     for action in used:
-        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
+        assert re.fullmatch(r"[\w-]+(/[\w-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
 
 
 def test_folders_with_a_dot_are_uploaded() -> None:

@@ -172,6 +172,26 @@ class Settings(BaseModel):
         "drained, and DrainComplete is written once they are proven to hold no job. Empty: they mean nothing. Needs "
         "watch_nodes, and the rights to list them and to patch their status.",
     )
+    machine_namespaces: tuple[Annotated[str, Field(pattern=r"^(\*|[-a-z0-9]{1,63})$")], ...] = Field(
+        default=(),
+        description="Namespaces whose NodeSets may have machines of bad Nodes rebooted or deleted "
+        "(spec.health.replace.policy), separated by commas, or * for all; none switches that off. Needs watch_nodes, "
+        "and the rights of the chart slurm-node-life.",
+    )
+    machine_label: Annotated[str, Field(pattern=r"^([-A-Za-z0-9_./]{1,317}=[-A-Za-z0-9_.]{0,63})?$")] = Field(
+        default="",
+        description="Label, as key=value, that a Node must have for that; empty: any Node. Needs machine_namespaces.",
+    )
+    reboot_by: Annotated[str, Field(pattern=r"^(RebootNode|[-a-z0-9.]{1,253}/[-A-Za-z0-9_.]{1,63})?$")] = Field(
+        default="",
+        description="Who reboots machines: RebootNode for who serves NVSentinel's kind of that name, or the key of an "
+        "annotation of Nodes on which a daemon of the site acts. Empty: nobody. Needs machine_namespaces.",
+    )
+    delete_nodes: bool = Field(
+        default=False,
+        description="Whether a Node without a Machine of Cluster API is deleted itself, for a machine autoscaler that "
+        "replaces its machine then. Needs machine_namespaces.",
+    )
     bridge_clusters: tuple[Annotated[str, Field(pattern=r"^(\*|[-a-z0-9]{1,63}/[-a-z0-9.]{1,253})$")], ...] = Field(
         default=(),
         description="Namespace and name, with a slash between, of the Clusters whose Slurm may place pods on "
@@ -307,6 +327,7 @@ class Settings(BaseModel):
         "node_labels_clusters",
         "virtual_nodes_clusters",
         "bridge_clusters",
+        "machine_namespaces",
         "slurmrestd_override",
         mode="before",
     )
@@ -353,6 +374,14 @@ class Settings(BaseModel):
     def _check_drain_requests(self) -> Self:
         if self.drain_requests_namespace and not self.watch_nodes:
             raise ValueError("drain_requests_namespace needs watch_nodes")
+        return self
+
+    @model_validator(mode="after")
+    def _check_machines(self) -> Self:
+        if self.machine_namespaces and (self.namespaces or not self.watch_nodes):
+            raise ValueError("machine_namespaces needs watch_nodes, and all namespaces")
+        if (self.machine_label or self.reboot_by or self.delete_nodes) and not self.machine_namespaces:
+            raise ValueError("machine_label, reboot_by and delete_nodes need machine_namespaces")
         return self
 
     @model_validator(mode="after")

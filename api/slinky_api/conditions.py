@@ -143,6 +143,10 @@ class NodeSetCondition(StrEnum):
     """Rules of ``spec.health`` match more Nodes than ``maxUnhealthy`` lets them drain: the message has those that wait.
     Absent without ``spec.health``."""
 
+    REPLACEMENT_FAILED = "ReplacementFailed"
+    """``spec.health.replace`` does not help: the message has the Nodes that are bad after all tries, or why it has no
+    effect; while it is False, what machines wait for. Absent without a policy."""
+
     HEALTH_CHECKS_RUN = "HealthChecksRun"
     """All nodes run the checks of ``spec.health``. False while one node tries new or changed ones, if they fail there,
     and where checks cannot be run. Absent without checks."""
@@ -342,6 +346,8 @@ class Reason(StrEnum):
     CORDONED = "Cordoned"
     UNHEALTHY = "Unhealthy"
     REPLACEMENT_FAILED = "ReplacementFailed"
+    REPLACEMENT_REFUSED = "ReplacementRefused"
+    REPLACEMENT_WAITS = "ReplacementWaits"
     HEALTH_BUDGET_REACHED = "HealthBudgetReached"
     CHECKS_ON_TRIAL = "ChecksOnTrial"
     CHECK_FAILED_ON_TRIAL = "CheckFailedOnTrial"

@@ -30,6 +30,9 @@ class EventReason(StrEnum):
     PODS_REPLACED = "PodsReplaced"
     """Pods on bad Kubernetes Nodes were recreated, once their nodes were proven to hold no job."""
 
+    MACHINE_REPLACED = "MachineReplaced"
+    """A bad Kubernetes Node was cordoned, its machine is rebooted or deleted, or the Node was uncordoned after that."""
+
     PODS_EVICTED = "PodsEvicted"
     """Kubelets have evicted pods, with their jobs, for want of disk, inodes or memory; the message has their words."""
 

@@ -27,6 +27,7 @@ __all__ = [
     "ANNOTATION_LEAVES",
     "ANNOTATION_NEW_HOST_KEYS",
     "ANNOTATION_NODE_CORDON_REASON",
+    "ANNOTATION_NODE_MACHINE",
     "ANNOTATION_NODE_RECORD",
     "ANNOTATION_NODE_WEIGHT",
     "ANNOTATION_POD_CORDON",
@@ -337,6 +338,10 @@ ANNOTATION_NODE_WEIGHT: Final = NODESET_PREFIX + "node-weight"
 """A 32-bit integer: Nodes are used in ascending order of it. 0.1 wrote it without ``nodeset.``."""
 
 ANNOTATION_NODE_CORDON_REASON: Final = NODESET_PREFIX + "node-cordon-reason"
+ANNOTATION_NODE_MACHINE: Final = NODESET_PREFIX + "machine-replacement"
+"""On a Node: the operator has cordoned it to have its machine rebooted or deleted, for which NodeSet, and how far that
+is."""
+
 NODE_HOSTNAME_OVERRIDE: Final = NODESET_PREFIX + "hostname-override"
 """Annotation or label: the name of the Slurm node on this Node, instead of the Node's short name."""
 

@@ -18,7 +18,7 @@ from kubectl_slurm.screen.words import ago, clip, number
 WANTED_FALSE: Final = frozenset(
     {
         "Progressing", "Degraded", "NodesOutOfService", "ControllerHung", "Deleting", "Draining", "RecordsKept",
-        "NameConflict", "ClusterGone", "HealthBudgetReached", "InMaintenance",
+        "NameConflict", "ClusterGone", "HealthBudgetReached", "InMaintenance", "ReplacementFailed",
     }
 )  # fmt: skip
 """Types of conditions that are as wanted when they are False; all others are when they are True."""

@@ -125,6 +125,12 @@ RESOURCECLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceCl
 RESOURCESLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
 DEVICECLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
 DRAIN_REQUESTS = Resource("nvsentinel.nvidia.com", "v1alpha1", "drainrequests", "DrainRequest")
+REBOOTNODES = Resource("janitor.dgxc.nvidia.com", "v1alpha1", "rebootnodes", "RebootNode", namespaced=False)
+MACHINES = (
+    Resource("cluster.x-k8s.io", "v1beta2", "machines", "Machine"),
+    Resource("cluster.x-k8s.io", "v1beta1", "machines", "Machine"),
+)
+"""The Machines of Cluster API; older releases serve the second version only."""
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 CUSTOMRESOURCEDEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False

@@ -30,6 +30,7 @@ from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import slurm_queries, survey_queries
 from slinky_operator.nodeset.execute.context import PassContext, PassOutcome
 from slinky_operator.nodeset.execute.executor import Executor
+from slinky_operator.nodeset.execute.machines import Machines
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import RemoveFinalizer, ShowStates
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
@@ -37,6 +38,7 @@ from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.observe import Observer
+from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.planning.requeue import LATER, SOON
 from slinky_operator.nodeset.planning.survey import Survey, survey
@@ -96,6 +98,8 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         Asks a job log server how much room its volume has.
     drain_requests
         NVSentinel's requests to drain, by Kubernetes Node; none if they are not served, and None if not known yet.
+    machines
+        Has machines of bad Nodes rebooted or deleted; None if nobody may ask for that.
     now, clock
         The wall clock, and monotonic seconds.
     max_startup
@@ -123,6 +127,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
         drain_requests: Callable[[], Mapping[str, DrainRequest] | None] = dict,
+        machines: Machines | None = None,
         max_startup: int = STARTUP,
         patience: timedelta = PATIENCE,
         changes: Changes | None = None,
@@ -136,6 +141,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         self._now = now
         self._clock = clock
         self._drain_requests = drain_requests
+        self._machines = machines
         hosts = Hosts(now) if watch_hosts else None
         self._observer = Observer(
             nodesets,
@@ -191,6 +197,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         snapshot = replace(
             snapshot,
             drain_requests=self._drain_requests(),
+            machine_rules=self._machines.rules if self._machines is not None else None,
             recorded=memory.recorded,
             steps=memory.steps,
             idle=running_steps.idle(memory.steps, self._now()),
@@ -216,7 +223,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             # Whether Slurm answers is known in a moment: until then the status from before the start is kept.
             return Result(min(unsettled, SOON))
         if not _lets_go(planned, outcome):
-            decided = replace(planned.decisions, named={**planned.decisions.named, **outcome.named})
+            decided = _with_outcome(planned.decisions, outcome)
             wanted = await self._pure(snapshot, status.report, snapshot, decided, self._now(), told, failure)
             await self._report(obj, nodeset, wanted, memory)
         if failed is not None:
@@ -261,6 +268,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             recorder=self._recorder,
             now=self._now,
             clock=self._clock,
+            machines=self._machines,
             changes=self._changes,
             recorded=snapshot.recorded,
             steps=snapshot.steps,
@@ -300,6 +308,15 @@ def _noted(memory: Memory, outcome: PassOutcome, snapshot: Snapshot, slurm: Slur
         nodeset = snapshot.nodeset
         slurm.show_output(nodeset.name, None if nodeset.deleting else output_room.least(memory.rooms))
     return replace(snapshot, rooms=memory.rooms) if outcome.rooms else snapshot
+
+
+def _with_outcome(decisions: Decisions, outcome: PassOutcome) -> Decisions:
+    """The decisions, with what their execution has shown."""
+    found = replace(decisions, named={**decisions.named, **outcome.named})
+    if found.replacement is None or not outcome.machines:
+        return found
+    waits = {**found.replacement.waits, **outcome.machines}
+    return replace(found, replacement=replace(found.replacement, waits=waits))
 
 
 def _next(planned: Plan, outcome: PassOutcome) -> float | None:

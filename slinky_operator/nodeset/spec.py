@@ -22,6 +22,9 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.execute.drain_requests import DrainRequests, bridged, clients
+from slinky_operator.nodeset.execute.host_proof import Bridged, SlurmOf
+from slinky_operator.nodeset.execute.machines import Machines
+from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.cached.caches import CacheSpec
@@ -71,6 +74,7 @@ def _build(services: Services) -> Built:
         recorder=services.recorder,
         defaults=image,
         drain_requests=requests.by_host if requests is not None else dict,
+        machines=_machines(services) if settings.machine_namespaces else None,
         ask_volumes=lambda looker: ask_volumes(services.http, looker, (JOB_OUTPUT,), time.monotonic),
         max_startup=settings.max_concurrent_startup,
         patience=timedelta(seconds=settings.registration_patience),
@@ -82,11 +86,38 @@ def _build(services: Services) -> Built:
 
 def _drain_requests(services: Services) -> DrainRequests:
     """NVSentinel's requests to drain, listed and served in the background."""
+    found = DrainRequests(
+        services.kube,
+        services.settings.drain_requests_namespace,
+        services.caches.store(PODS),
+        _slurm_of(services),
+        _bridged(services),
+    )
+    services.supervisor.start("DrainRequests", found.run())
+    return found
 
+
+def _machines(services: Services) -> Machines:
+    """What has machines rebooted or deleted."""
+    settings = services.settings
+    rules = MachineRules(
+        frozenset(settings.machine_namespaces),
+        settings.machine_label,
+        settings.reboot_by,
+        delete_nodes=settings.delete_nodes,
+    )
+    return Machines(services.kube, rules, _slurm_of(services), _bridged(services), clock=time.monotonic)
+
+
+def _slurm_of(services: Services) -> SlurmOf:
     def uid_of(key: Key) -> str | None:
         cluster = services.clusters.known(key)
         return cluster.uid if cluster is not None else None
 
+    return clients(services.slurm, uid_of)
+
+
+def _bridged(services: Services) -> Bridged:
     allowed = services.settings.bridge_clusters
 
     def with_bridges() -> list[Cluster]:
@@ -97,15 +128,7 @@ def _drain_requests(services: Services) -> DrainRequests:
         node = services.caches.store(NODES).get(None, host)
         return (node["metadata"].get("labels") or {}) if node is not None else {}
 
-    found = DrainRequests(
-        services.kube,
-        services.settings.drain_requests_namespace,
-        services.caches.store(PODS),
-        clients(services.slurm, uid_of),
-        bridged(services.slurm, with_bridges, labels_of),
-    )
-    services.supervisor.start("DrainRequests", found.run())
-    return found
+    return bridged(services.slurm, with_bridges, labels_of)
 
 
 SPEC: Final = ControllerSpec(

@@ -100,6 +100,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.drainRequestsNamespace (ne (include "slurm-operator.watchNodes" .) "true") -}}
 {{- fail "drainRequestsNamespace: needs watchNodes" -}}
 {{- end -}}
+{{- if (.Values.nodeLife).namespaces -}}
+{{- if .Values.watchNamespaces -}}
+{{- fail "nodeLife.namespaces: not together with watchNamespaces, since Nodes are in no namespace" -}}
+{{- end -}}
+{{- if ne (include "slurm-operator.watchNodes" .) "true" -}}
+{{- fail "nodeLife.namespaces: needs watchNodes" -}}
+{{- end -}}
+{{- end -}}
 {{- if (.Values.bridge).clusters -}}
 {{- if .Values.watchNamespaces -}}
 {{- fail "bridge.clusters: not together with watchNamespaces, since Nodes are in no namespace" -}}

@@ -11,6 +11,8 @@ module           concern
 `end_jobs`       ends the jobs that delay a drain for longer than the spec allows: cancels or requeues them
 `executor`       carries out a plan: in order, concurrently where that is safe, and without a rule of its own
 `finalizer`      keeps a NodeSet until its pods are gone: finalizer and guard
+`host_proof`     proves that a Kubernetes Node holds no job, for all slurmd pods there
+`machines`       has machines of bad Nodes rebooted or deleted: the part of `executor` that concerns whole Nodes
 `owned_objects`  records revisions; creates, annotates and deletes claims
 `patch_pods`     patches pods: that Slurm knows their nodes, whether they may be evicted
 `pod_queries`    asks slurmds for steps and job log servers for room, several at a time

@@ -15,6 +15,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.metrics.changes import Changes
+from slinky_operator.nodeset.execute.machines import Machines
 from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.claims import VolumeClaim
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
@@ -60,6 +61,8 @@ class PassOutcome:
     """What job log servers that were asked have said of their volumes, by volume."""
     checks: StoredChecks | None = None
     """Which nodes run which health checks, if that was read or written."""
+    machines: dict[str, str] = field(default_factory=dict)
+    """Kubernetes Nodes whose machines are to be replaced, and what that waits for."""
     acted: bool = False
     """Whether anything was written that the next pass must check."""
 
@@ -116,6 +119,8 @@ class PassContext:
     now: Callable[[], datetime]
     clock: Callable[[], float]
     ask_volumes: AskVolumes
+    machines: Machines | None = None
+    """Has machines rebooted or deleted; None if nobody may ask for that."""
     changes: Changes = field(default_factory=Changes)
     outcome: PassOutcome = field(default_factory=PassOutcome)
     recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen

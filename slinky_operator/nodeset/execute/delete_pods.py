@@ -20,6 +20,7 @@ from slinky_operator.metrics.changes import DELETED, label_of
 from slinky_operator.nodeset.disruption import eviction, repairs
 from slinky_operator.nodeset.execute import pod_queries, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
+from slinky_operator.nodeset.execute.host_proof import PROOF_HOLDS
 from slinky_operator.nodeset.health import replacement
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pods import pod_facts, pod_names
@@ -32,10 +33,6 @@ from slurm_client.models import Job, Node
 
 DELETE_BATCH: Final = 250
 """Maximum number of pods deleted on one answer from Slurm."""
-
-PROOF_HOLDS: Final = 20.0
-"""Seconds for which an answer from Slurm justifies deleting a pod. A slow API server is retried; by then somebody may
-have undrained the node."""
 
 JOBS_TOLD: Final = 5
 """Maximum number of jobs named per node."""

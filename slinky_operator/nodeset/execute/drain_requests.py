@@ -17,23 +17,19 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import DRAIN_REQUESTS, Resource
-from slinky_operator.nodeset.execute import slurm_queries
-from slinky_operator.nodeset.model import drain_requests, pod_state
+from slinky_operator.nodeset.execute import host_proof
+from slinky_operator.nodeset.execute.host_proof import Bridged, SlurmOf
+from slinky_operator.nodeset.model import drain_requests
 from slinky_operator.nodeset.model.drain_requests import COMPLETE, DrainRequest
-from slinky_operator.nodeset.model.pods import pod_facts
-from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
-from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.reconcile.cached.indexes import HOST_INDEX
 from slinky_operator.reconcile.text import stamp
-from slinky_operator.slurm.connection.contact import ContactState
 from slurm_client import errors as slurm_errors
 
 logger = logging.getLogger(__name__)
@@ -86,8 +82,8 @@ class DrainRequests:
         kube: RequestKube,
         namespace: str,
         pods: Store,
-        slurm_of: Callable[[Key], Slurm | None],
-        bridged: Callable[[str], Iterable[Slurm | None]] = lambda _host: (),
+        slurm_of: SlurmOf,
+        bridged: Bridged = lambda _host: (),
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
@@ -148,13 +144,13 @@ class DrainRequests:
             if before is None
             else [host for host in before.keys() | now.keys() if before.get(host) != now.get(host)]
         )
-        return frozenset(_nodeset_of(obj) for host in hosts for obj in self._pods.find(HOST_INDEX, host))
+        return frozenset(host_proof.nodeset_of(obj) for host in hosts for obj in self._pods.find(HOST_INDEX, host))
 
     async def _serve(self, requests: Sequence[DrainRequest]) -> None:
         """Write which requests are complete, of those that are proven to be."""
         pods = {one.host: list(self._pods.find(HOST_INDEX, one.host)) for one in requests}
         proven = await self._empty([obj for some in pods.values() for obj in some])
-        held = await self._held(pods)
+        held = await host_proof.held(pods, self._bridged, self._clock)
         ready = [
             one
             for one in requests
@@ -190,60 +186,21 @@ class DrainRequests:
 
     async def _empty(self, pods: Iterable[Object]) -> frozenset[str]:
         """Uids of slurmd pods that may be deleted, by a fresh answer of each Slurm concerned."""
-        by_cluster: dict[Key, list[Object]] = {}
-        for obj in pods:
-            metadata = obj["metadata"]
-            cluster = metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_CLUSTER_NAME) or ""
-            by_cluster.setdefault(cluster, []).append(obj)
-        answers = await gather_limited(self._empty_in(cluster, some) for cluster, some in by_cluster.items())
+        by_cluster = host_proof.by_cluster(pods)
+        calls = (
+            host_proof.reasons(self._slurm_of, cluster, some, self._clock, self._now())
+            for cluster, some in by_cluster.items()
+        )
+        answers = await gather_limited(calls)
         found: set[str] = set()
-        for (namespace, name), answer in zip(by_cluster, answers, strict=True):
+        for ((namespace, name), some), answer in zip(by_cluster.items(), answers, strict=True):
             if isinstance(answer, slurm_errors.SlurmError):
                 logger.info("DrainRequests wait for the Slurm of Cluster %s/%s: %s", namespace, name, answer)
             elif isinstance(answer, BaseException):
                 logger.error("nodes of Cluster %s/%s were not proven empty", namespace, name, exc_info=answer)
             else:
-                found |= answer
+                found |= {obj["metadata"]["uid"] for obj in some} - answer.keys()
         return frozenset(found)
-
-    async def _empty_in(self, cluster: Key, pods: Iterable[Object]) -> frozenset[str]:
-        slurm = self._slurm_of(cluster)
-        if slurm is None or slurm.contact.state is not ContactState.READY:
-            # Not asked: all others would wait until it does not answer.
-            raise slurm_errors.Unreachable("it does not answer")
-        read: list[tuple[Pod, str]] = []
-        for obj in pods:
-            namespace, nodeset = _nodeset_of(obj)
-            read.append((pod_facts.read(obj, nodeset), identity.tag(namespace, nodeset)))
-        answer = await slurm_queries.everything(slurm, [pod.node_name for pod, _ in read], self._clock)
-        now = self._now()
-        return frozenset(pod.uid for pod, owner in read if pod_state.why_kept(answer.join(pod, owner), now) is None)
-
-    async def _held(self, hosts: Iterable[str]) -> frozenset[str]:
-        """Kubernetes Nodes that are nodes of Slurm themselves, and that may hold a job: its pods end with the machine.
-
-        What keeps new jobs away from them is the cordon of the Node.
-        """
-        held: set[str] = set()
-        asked: dict[str, tuple[Slurm, list[str]]] = {}
-        for host in hosts:
-            for slurm in self._bridged(host):
-                if slurm is None or slurm.contact.state is not ContactState.READY:
-                    held.add(host)
-                else:
-                    asked.setdefault(f"{slurm.namespace}/{slurm.name}", (slurm, []))[1].append(host)
-        calls = (slurm_queries.everything(slurm, names, self._clock) for slurm, names in asked.values())
-        for (cluster, (_, names)), answer in zip(asked.items(), await gather_limited(calls), strict=True):
-            if isinstance(answer, BaseException):
-                logger.info("DrainRequests wait for the Slurm of Cluster %s: %s", cluster, answer)
-                held.update(names)
-                continue
-            for name in names:
-                # slurmctld shows such a node as it was once, also after its last job: the jobs count.
-                node, jobs = answer.nodes.get(name), answer.jobs.get(name)
-                if jobs or (node is not None and not node.is_drain):
-                    held.add(name)
-        return frozenset(held)
 
     def _log(self, words: str) -> None:
         if words and words != self._told:
@@ -253,7 +210,7 @@ class DrainRequests:
         self._told = words
 
 
-def clients(slurm: SlurmByCluster, uid_of: Callable[[Key], str | None]) -> Callable[[Key], Slurm | None]:
+def clients(slurm: SlurmByCluster, uid_of: Callable[[Key], str | None]) -> SlurmOf:
     """The Slurm of a Cluster by its namespace and name.
 
     Parameters
@@ -299,8 +256,3 @@ def bridged(
         return found
 
     return find
-
-
-def _nodeset_of(obj: Object) -> Key:
-    metadata = obj["metadata"]
-    return metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_NODESET_NAME) or ""

@@ -52,6 +52,7 @@ from slinky_operator.nodeset.model.actions import (
     RemoveFinalizer,
     RenumberRevision,
     Repair,
+    ReplaceMachines,
     SetTraits,
     Show,
     ShowStates,
@@ -151,6 +152,8 @@ class Executor:
                     await delete_pods.give_up(context, action.pods, action.blind)
                 else:
                     await delete_pods.delete_checked(context, action.pods, for_health=action.for_health)
+            case ReplaceMachines():
+                await self._replace_machines(action)
             case Repair():
                 await delete_pods.repair(context, action.pods)
             case DeleteRecords():
@@ -198,6 +201,20 @@ class Executor:
         free = await delete_pods.evictable(self.context, wanted)
         if free:
             self._note_marks(await self._marks().unprotect(free))
+
+    async def _replace_machines(self, action: ReplaceMachines) -> None:
+        """One after the other: there are few, and one that is refused delays no other."""
+        context, keeper = self.context, self.context.machines
+        if keeper is None:
+            return
+        owner = f"{context.nodeset.namespace}/{context.nodeset.name}"
+        marks = {**dict.fromkeys(action.given_back), **dict(action.tries)}
+        for name, mark in marks.items():
+            done, waits = await (keeper.give_back(name, owner) if mark is None else keeper.go_on(name, mark))
+            if done:
+                context.say(EventReason.MACHINE_REPLACED, done)
+            if waits:
+                context.outcome.machines[name] = waits
 
     def _note_told(self) -> None:
         """Record when Slurm was written to: a cache refreshed later shows it."""

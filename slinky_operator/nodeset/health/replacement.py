@@ -1,26 +1,30 @@
-"""What is done about nodes that a rule has drained and that hold no job: which pods are recreated, and how often.
+"""What is done about nodes that a rule has drained and that hold no job: which are replaced, and how often.
 
 Only a node that is drained for its health, whose Node is still bad, and that Slurm's list of jobs proves empty, is
 replaced; never one that somebody else drains or cordons by its pod. A try is written into the NodeSet's status before
 anything is done, with the uid of the pod: whatever ends in between, no try is made without being counted, and none
 twice for one count. After each try on a Node the pause doubles, and after the last one its nodes stay drained.
 
-A replaced node that is not back counts for the budget of `choice`, as if it were drained still.
+A replaced node that is not back counts for the budget of `choice`, as if it were drained still. What a try is for a
+machine, which more than this NodeSet may use, is in `machines`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.v1alpha1.nodeset.health import Replace
 from slinky_api.v1alpha1.nodeset.status import MAX_REPLACEMENTS, Replacement
 from slinky_operator.nodeset.disruption import availability
-from slinky_operator.nodeset.health import rules
+from slinky_operator.nodeset.health import machines, rules
 from slinky_operator.nodeset.health.choice import HealthChoice
+from slinky_operator.nodeset.health.machines import MachineSteps
+from slinky_operator.nodeset.model import machines as machine_policy
 from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_state import State
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -54,6 +58,12 @@ class ReplacementChoice:
     given_up: tuple[GivenUp, ...] = ()
     is_full: bool = False
     """Whether a try waits until the status has room for another Node."""
+    machines: MachineSteps = MachineSteps()  # noqa: RUF009 - frozen
+    """Machines to go on with, if the policy is for machines."""
+    refused: str = ""
+    """Why the policy has no effect; empty if it has."""
+    waits: Mapping[str, str] = field(default_factory=dict)
+    """Kubernetes Nodes on which no try begins or goes on, and why."""
     wake_up: float | None = None
     """Seconds until the next try may begin, or one has taken its time; None if only an event changes anything."""
 
@@ -93,37 +103,113 @@ def choose(
         The time; timezone-aware.
     """
     spec = snapshot.nodeset.spec.health
-    replace = spec.replaces if spec is not None else None
-    if replace is None:
-        return ReplacementChoice()
-    known = {one.host: one for one in snapshot.nodeset.status.replacements or () if not _is_over(one, replace, now)}
-    if snapshot.nodeset.deleting or snapshot.cluster.deleting or not snapshot.slurm.readable:
-        return ReplacementChoice(_listed(known))
-    under_way = _under_way(snapshot, now)
-    room, busy = replace.max_concurrent - len(under_way), set(under_way)
-    pods: list[Pod] = []
-    given_up: list[GivenUp] = []
-    due = [one for one in under_way.values() if one > 0]
-    is_full = False
+    policy = spec.replaces if spec is not None else None
+    if policy is None:
+        return ReplacementChoice(machines=_ends(snapshot, live))
+    stored = snapshot.nodeset.status.replacements or ()
+    known = {one.host: one for one in stored if not _is_over(one, policy, now)}
+    is_machine, nodeset, readable = policy.policy.is_for_machine, snapshot.nodeset, snapshot.slurm.readable
+    refused = machine_policy.refusal(policy.policy, snapshot.machine_rules, nodeset.namespace) if is_machine else ""
+    if nodeset.deleting or snapshot.cluster.deleting or not readable or refused:
+        ends = _ends(snapshot, live) if readable or nodeset.deleting else MachineSteps()
+        return ReplacementChoice(_listed(known), machines=ends, refused=refused)
+    tries = _Tries(snapshot, policy, now, known, _under_way(snapshot, now))
     for member in _candidates(snapshot, live, health, states, causes):
-        pod, record = member.pod, known.get(member.pod.host)
-        if record is not None and record.pod_uid == pod.uid and pod.name in under_way:
-            pods.append(pod)
-        elif record is not None and record.pod in busy:
+        tries.consider(member.pod)
+    bad = [member.pod for member in live if member.name in health.bad]
+    return tries.chosen_of_machines(live, bad) if is_machine else tries.chosen(_ends(snapshot, live))
+
+
+class _Tries:
+    """Tries that begin or go on in one pass."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        policy: Replace,
+        now: datetime,
+        known: dict[str, Replacement],
+        under_way: Mapping[str, float],
+    ) -> None:
+        self._snapshot, self._policy, self._now = snapshot, policy, now
+        self._known, self._under_way = known, under_way
+        self._is_machine, self._owner = policy.policy.is_for_machine, machines.owner(snapshot)
+        self._room, self._busy = policy.max_concurrent - len(under_way), set(under_way)
+        self._pods: list[Pod] = []
+        self._given_up: list[GivenUp] = []
+        self._waits: dict[str, str] = {}
+        self._due = [one for one in under_way.values() if one > 0]
+        self._is_full = False
+
+    def consider(self, pod: Pod) -> None:
+        """Go on with the try on the Node of a pod, or begin one, or say why not."""
+        record, policy = self._known.get(pod.host), self._policy
+        if record is None:
+            self._begin(pod, 1)
+        elif record.pod_uid == pod.uid and (pod.name in self._under_way or self._waits_there(record, pod)):
+            self._pods.append(pod)
+        elif record.pod in self._busy:
             # Another pod on the same Node: tries there are counted one by one.
-            continue
-        elif record is not None and record.tries >= replace.max_tries:
-            given_up.append(GivenUp(pod.node_name, record))
-        elif record is not None and (left := _pause_left(record, replace, now)) > 0:
-            due.append(left)
-        elif record is None and len(known) >= MAX_REPLACEMENTS:
-            is_full = True
-        elif room > 0:
-            room -= 1
-            busy.add(pod.name)
-            tries = record.tries + 1 if record is not None else 1
-            known[pod.host] = Replacement(host=pod.host, tries=tries, last=stamp(now), pod=pod.name, pod_uid=pod.uid)
-    return ReplacementChoice(_listed(known), tuple(pods), tuple(given_up), is_full, min(due, default=None))
+            return
+        elif record.tries >= policy.max_tries:
+            self._given_up.append(GivenUp(pod.node_name, record))
+        elif (left := _pause_left(record, policy, self._now)) > 0:
+            self._due.append(left)
+        else:
+            self._begin(pod, record.tries + 1)
+
+    def _waits_there(self, record: Replacement, pod: Pod) -> bool:
+        return self._is_machine and machines.is_waiting(record, self._snapshot.host_of(pod), self._owner)
+
+    def _begin(self, pod: Pod, number: int) -> None:
+        """Count a try, if there is room for it."""
+        host = self._snapshot.host_of(pod)
+        rules_of_machines = self._snapshot.machine_rules or MachineRules()
+        why_not = machines.why_not(host, self._owner, rules_of_machines) if self._is_machine else ""
+        if number == 1 and len(self._known) >= MAX_REPLACEMENTS:
+            self._is_full = True
+        elif why_not:
+            self._waits[pod.host] = why_not
+        elif self._room > 0:
+            self._room -= 1
+            self._busy.add(pod.name)
+            boot_id = host.boot_id if self._is_machine and host is not None else ""
+            self._known[pod.host] = Replacement(
+                host=pod.host, tries=number, last=stamp(self._now), pod=pod.name, pod_uid=pod.uid, boot_id=boot_id
+            )
+
+    def chosen(self, ends: MachineSteps) -> ReplacementChoice:
+        """The choice, for pods."""
+        wake_up = min(self._due, default=None)
+        return ReplacementChoice(
+            _listed(self._known), tuple(self._pods), tuple(self._given_up), self._is_full, ends, wake_up=wake_up
+        )
+
+    def chosen_of_machines(self, live: Sequence[Member], bad: Sequence[Pod]) -> ReplacementChoice:
+        """The choice, for machines."""
+        snapshot, known = self._snapshot, self._known
+        marks = [
+            (pod.host, machines.mark_of(snapshot, known[pod.host], self._policy)) for pod in self._pods[: machines.MOST]
+        ]
+        steps = MachineSteps(tuple(marks), machines.given_back(snapshot, _pods(live), bad))
+        due = [*self._due, *([machines.AGAIN] if marks or steps.given_back else [])]
+        return ReplacementChoice(
+            _listed(known),
+            given_up=tuple(self._given_up),
+            is_full=self._is_full,
+            machines=steps,
+            waits=self._waits | dict(machines.late(known, snapshot, self._now)),
+            wake_up=min(due, default=None),
+        )
+
+
+def _ends(snapshot: Snapshot, live: Sequence[Member]) -> MachineSteps:
+    """What is left to do where no machine is to be replaced."""
+    return MachineSteps(given_back=machines.given_back(snapshot, _pods(live), ()))
+
+
+def _pods(members: Sequence[Member]) -> list[Pod]:
+    return [member.pod for member in members]
 
 
 def why_kept(member: Member, now: datetime) -> str | None:
@@ -150,13 +236,16 @@ def _candidates(
     causes: Mapping[str, Collection[Cause]],
 ) -> list[Member]:
     """Nodes that are drained for their health alone, proven empty, and on a Node that is bad; the longest first."""
+    health_spec = snapshot.nodeset.spec.health
+    replace = health_spec.replaces if health_spec is not None else None
+    is_machine = replace is not None and replace.policy.is_for_machine
     found = [
         member
         for member in live
         if member.name in health.bad
         and isinstance(states.get(member.name), pod_state.Drained)
         and {Cause.HEALTH, Cause.NODE_CORDON}.issuperset(causes.get(member.name, ()))
-        and not _would_stay_away(snapshot, member.pod)
+        and (is_machine or not _would_stay_away(snapshot, member.pod))
     ]
     return sorted(found, key=lambda member: (health.bad[member.name].since or rules.EVER, member.pod.node_name))
 
@@ -173,8 +262,12 @@ def _under_way(snapshot: Snapshot, now: datetime) -> dict[str, float]:
     The former one stands, whether it is drained at the moment or not, or the next one has yet to serve.
     """
     members = {member.name: member for member in snapshot.members}
-    found = {}
+    found: dict[str, float] = {}
     for record in snapshot.nodeset.status.replacements or ():
+        if record.boot_id:
+            left = machines.time_left(record, (snapshot.hosts or {}).get(record.host), now)
+            found |= {record.pod: left} if left > 0 else {}
+            continue
         begun = moment(record.last)
         if begun is None or now - begun >= TAKES:
             continue

@@ -8,6 +8,7 @@ module              concern
 `claims`            claims of `volumeClaimTemplates`: their names, and which of them belong to a NodeSet
 `drain_requests`    requests of NVSentinel to drain Kubernetes Nodes
 `kubernetes_nodes`  facts of Kubernetes Nodes
+`machines`          what is done about the machine of a Node, and who may ask for it
 `member`            a pod joined with its node in Slurm
 `pod_state`         the one state of each pod, computed from what Kubernetes and Slurm show
 `pods`              a pod's object: its name, its facts, why it does not run, where it may run, its guard

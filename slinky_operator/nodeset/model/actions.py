@@ -9,6 +9,7 @@ from slinky_api.events import EventReason
 from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.claims import Retention, VolumeClaim
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
+from slinky_operator.nodeset.model.machines import Mark
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.model.revisions.revision_records import Recorded
@@ -203,6 +204,16 @@ class DeletePods:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceMachines:
+    """Go on with what is done about machines, as far as what Slurm and the API server show now permits."""
+
+    tries: tuple[tuple[str, Mark], ...]
+    """Kubernetes Nodes, and what their marks are to say."""
+    given_back: tuple[str, ...] = ()
+    """Nodes that the operator uncordons, if the cordon is its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class Repair:
     """Delete pods whose slurmds never registered, after querying Slurm again; they are recreated."""
 
@@ -312,6 +323,7 @@ Action = (
     | AskForRoom
     | CancelForgotten
     | DeletePods
+    | ReplaceMachines
     | Repair
     | DeleteIdlePods
     | DeleteRecords

@@ -19,6 +19,8 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_operator.kube.node_taints import leaving
 from slinky_operator.kube.objects import Object
+from slinky_operator.nodeset.model import machines
+from slinky_operator.nodeset.model.machines import Mark
 from slinky_operator.reconcile.text import moment
 
 MOST_CONDITIONS: Final = 128
@@ -80,9 +82,12 @@ class KubernetesNode:
     disk_pressure: bool = False
     """Whether its kubelet is short of disk, and may evict pods."""
     cordoned: bool = False
-    """Whether it takes no more pods: by hand, or because a machine autoscaler is taking it away."""
+    """Whether it takes no more pods: by hand, or because a machine autoscaler is taking it away, or its machine may
+    reboot at any moment."""
     why_cordoned: str = ""
     """Its reason annotation, else the autoscaler's taint, else the bad conditions; empty if nothing says why."""
+    mark: Mark | None = None
+    """What the operator does about its machine."""
     conditions: tuple[NodeCondition, ...] = field(default=(), compare=False)
     """Its conditions, and those that it had while this process ran."""
     boot_id: str = field(default="", compare=False)
@@ -176,8 +181,9 @@ def read(obj: Mapping[str, Any]) -> KubernetesNode:
     """Read a Node, complete or pruned."""
     metadata = obj["metadata"]
     spec: Mapping[str, Any] = obj.get("spec") or {}
-    cordoned = bool(spec.get("unschedulable") or leaving(obj))
     annotations = metadata.get("annotations") or {}
+    mark = machines.read(annotations)
+    cordoned = bool(spec.get("unschedulable") or leaving(obj) or (mark is not None and mark.is_sent))
     return KubernetesNode(
         name=metadata["name"],
         node_name=_node_name(metadata),
@@ -195,6 +201,7 @@ def read(obj: Mapping[str, Any]) -> KubernetesNode:
         ),
         cordoned=cordoned,
         why_cordoned=_why_cordoned(obj) if cordoned else "",
+        mark=mark,
         conditions=_conditions(obj.get("status") or {}),
         boot_id=str(((obj.get("status") or {}).get("nodeInfo") or {}).get("bootID") or ""),
     )

@@ -13,6 +13,7 @@ from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.claims import VolumeClaim
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
+from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -93,6 +94,8 @@ class Snapshot:
     """Kubernetes Nodes by name; None if they are not watched."""
     drain_requests: Mapping[str, DrainRequest] | None = field(default_factory=dict)
     """NVSentinel's requests to drain, by Kubernetes Node; none if they are not served, and None if not known yet."""
+    machine_rules: MachineRules | None = None
+    """Who may have machines rebooted or deleted; None if nobody may."""
     foreign_pods: frozenset[str] = frozenset()
     """Names of pods that belong to others and have a name that a pod of the NodeSet could have."""
     stripped: Mapping[str, str] = field(default_factory=dict)

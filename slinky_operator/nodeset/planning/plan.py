@@ -17,6 +17,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.events import EventReason
 from slinky_operator.nodeset.drain import pod_steps, slurm_steps
+from slinky_operator.nodeset.health.machines import MachineSteps
 from slinky_operator.nodeset.model.actions import (
     Action,
     AddFinalizer,
@@ -29,6 +30,7 @@ from slinky_operator.nodeset.model.actions import (
     MarkDown,
     RemoveFinalizer,
     Repair,
+    ReplaceMachines,
     ShowStates,
     TakeOver,
 )
@@ -124,6 +126,14 @@ def _recreate(_seen: Survey, decided: Decisions, _before: Sequence[Action]) -> S
     """Recreate pods on bad Nodes, whose tries the status has."""
     pods = decided.replacement.pods if decided.replacement is not None else ()
     return [DeletePods(pods, for_health=True)] if pods and not decided.skip_drain else ()
+
+
+def _replace_machines(_seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Go on with machines of bad Nodes, whose tries the status has."""
+    steps = decided.replacement.machines if decided.replacement is not None else MachineSteps()
+    if not steps.tries and not steps.given_back:
+        return ()
+    return [ReplaceMachines(() if decided.skip_drain else steps.tries, steps.given_back)]
 
 
 def _end_late_drains(seen: Survey, decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
@@ -249,6 +259,7 @@ STEPS: Final[tuple[Step, ...]] = (
     _drain,
     _delete_drained,
     _recreate,
+    _replace_machines,
     _end_late_drains,
     _delete_without_slurm,
     _give_traits,

@@ -20,8 +20,19 @@ from slinky_operator.reconcile.writes.parts import condition
 
 KIND: Final = NodeSetCondition.HEALTH_BUDGET_REACHED
 
-REASONS: Final = frozenset({Reason.HEALTH_BUDGET_REACHED, Reason.REPLACEMENT_FAILED})
+REPLACED: Final = NodeSetCondition.REPLACEMENT_FAILED
+
+REASONS: Final = frozenset(
+    {
+        Reason.HEALTH_BUDGET_REACHED,
+        Reason.REPLACEMENT_FAILED,
+        Reason.REPLACEMENT_REFUSED,
+    }
+)
 """Troubles with which a NodeSet is Ready: its nodes serve."""
+
+MACHINES_TOLD: Final = 5
+"""Kubernetes Nodes of which is told what they wait for."""
 
 _FULL: Final = f"status.replacements has {MAX_REPLACEMENTS} Nodes"
 
@@ -46,10 +57,21 @@ def told(snapshot: Snapshot, found: Decisions) -> Iterable[Told]:
         brief = f"health: {len(nodes)} of {len(nodes) + found.health.held} bad nodes not drained: {named(nodes, 2)}"
         yield Reason.HEALTH_BUDGET_REACHED, _text(found), brief, frozenset(nodes)
     choice = found.replacement
-    if choice is not None and (choice.given_up or choice.is_full):
+    if choice is None:
+        return
+    if choice.refused:
+        yield Reason.REPLACEMENT_REFUSED, choice.refused, "health: replace has no effect", frozenset()
+    if choice.given_up or choice.is_full:
         nodes = [one.node for one in choice.given_up]
         brief = f"health: not replaced any more: {named(nodes, 2)}" if nodes else _FULL
         yield Reason.REPLACEMENT_FAILED, joined(list(_given_up(choice))), brief, frozenset(nodes)
+
+
+def _waits(choice: ReplacementChoice) -> str:
+    """What machines wait for, of the first Nodes by name."""
+    hosts = sorted(choice.waits)
+    text = joined([choice.waits[host] for host in hosts[:MACHINES_TOLD]])
+    return f"{text}; and {len(hosts) - MACHINES_TOLD} more Nodes" if len(hosts) > MACHINES_TOLD else text
 
 
 def _given_up(choice: ReplacementChoice) -> Iterable[str]:
@@ -64,7 +86,7 @@ def _given_up(choice: ReplacementChoice) -> Iterable[str]:
 
 
 def conditions(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:
-    """The condition; none without rules, Unknown where nothing can be known."""
+    """The conditions; none without rules, Unknown where nothing can be known."""
     slurm, health = snapshot.slurm, snapshot.nodeset.spec.health
     if health is None:
         return
@@ -76,6 +98,22 @@ def conditions(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:
         yield condition(KIND, Reason.HEALTH_BUDGET_REACHED, _text(found), holds=True)
     else:
         yield condition(KIND, Reason.AS_EXPECTED, _used(found), holds=False)
+
+    if health.replaces is not None:
+        yield _of_replacement(snapshot, found.replacement)
+
+
+def _of_replacement(snapshot: Snapshot, choice: ReplacementChoice | None) -> Condition:
+    slurm = snapshot.slurm
+    if choice is None or not slurm.readable:
+        return condition(REPLACED, slurm.reason, slurm.why, holds=None)
+    if choice.refused:
+        return condition(REPLACED, Reason.REPLACEMENT_REFUSED, choice.refused, holds=True)
+    if choice.given_up or choice.is_full:
+        return condition(REPLACED, Reason.REPLACEMENT_FAILED, joined(list(_given_up(choice))), holds=True)
+    if choice.waits:
+        return condition(REPLACED, Reason.REPLACEMENT_WAITS, _waits(choice), holds=False)
+    return condition(REPLACED, Reason.AS_EXPECTED, "", holds=False)
 
 
 def _text(found: Decisions) -> str:

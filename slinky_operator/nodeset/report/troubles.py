@@ -53,6 +53,7 @@ EVENTFUL: Final = frozenset(
         Reason.NODE_UNKNOWN,
         Reason.NOT_REGISTERED,
         Reason.REPLACEMENT_FAILED,
+        Reason.REPLACEMENT_REFUSED,
         Reason.SCALING_MODE_FIXED,
         Reason.UNSCHEDULABLE,
         *checks.REASONS,

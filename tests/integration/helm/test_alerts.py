@@ -159,6 +159,12 @@ CASES = (
         ONE,
     ),
     Case(
+        "SlurmReplacementFailed",
+        {condition("NodeSet", "ReplacementFailed"): "1x60"},
+        {condition("NodeSet", "ReplacementFailed"): "1x57 0x3"},
+        ONE,
+    ),
+    Case(
         "SlurmNodesDown",
         {'nodeset_nodes{pod="a",namespace="hpc",name="gpu",cluster="slurm",state="down"}': "2x60"},
         {'nodeset_nodes{pod="a",namespace="hpc",name="gpu",cluster="slurm",state="drained"}': "2x60"},

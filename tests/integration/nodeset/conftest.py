@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -39,6 +40,8 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.nodeset import controller as nodeset
 from slinky_operator.nodeset.execute.drain_requests import DrainRequests, clients
+from slinky_operator.nodeset.execute.machines import Machines as MachineKeeper
+from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.spec import SPEC
@@ -79,6 +82,8 @@ class Site:
     """How far the operator's clock is ahead of Slurm's."""
     serves_drain_requests: bool = False
     """Whether DrainRequests in the namespace are served."""
+    machine_rules: MachineRules | None = None
+    """What may be done about machines."""
     transport: Callable[[Endpoint], httpx.AsyncBaseTransport] | None = None
     """What the operator reaches Slurm by; the network if absent."""
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -114,11 +119,13 @@ class Site:
         )
         self._clients = ClientMap(OpenFence(), transport=self.transport)
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
+        slurm_of = clients(self._clients, lambda key: self.cluster["metadata"]["uid"] if key[1] == "c" else None)
+        rules = self.machine_rules
         drain_requests = DrainRequests(
             self.kube,
             self.namespace,
             self.pods.store,
-            clients(self._clients, lambda key: self.cluster["metadata"]["uid"] if key[1] == "c" else None),
+            slurm_of,
             sleep=lambda _: asyncio.sleep(0.2),
         )
         reconciler = nodeset.NodeSetReconciler(
@@ -134,6 +141,7 @@ class Site:
             defaults=Defaults(image="slurmd"),
             ask_volumes=unasked,
             drain_requests=drain_requests.by_host if self.serves_drain_requests else dict,
+            machines=MachineKeeper(self.kube, rules, slurm_of, clock=time.monotonic) if rules is not None else None,
             now=lambda: datetime.now(UTC) + self.ahead,
         )
         informers = (self.nodesets, clusters, self.pods, self.revisions, self.claims, hosts)

@@ -22,6 +22,7 @@ CHARTS = (
     "slurm-bridge",
     "slurm-exporter",
     "slurm-jobs",
+    "slurm-node-life",
     "slurm-operator",
     "slurm-sylabs-jobs",
     "slurm-virtual-nodes",

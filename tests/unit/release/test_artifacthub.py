@@ -51,7 +51,16 @@ def test_changes_are_sentences_without_markdown() -> None:
 
 
 @pytest.mark.parametrize(
-    "chart", ["slurm", "slurm-bridge", "slurm-exporter", "slurm-jobs", "slurm-sylabs-jobs", "slurm-virtual-nodes"]
+    "chart",
+    [
+        "slurm",
+        "slurm-bridge",
+        "slurm-exporter",
+        "slurm-jobs",
+        "slurm-node-life",
+        "slurm-sylabs-jobs",
+        "slurm-virtual-nodes",
+    ],
 )
 def test_other_charts_say_what_they_have(chart: str) -> None:
     found = said(chart)

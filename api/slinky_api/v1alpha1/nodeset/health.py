@@ -61,6 +61,13 @@ class ReplacePolicy(StrEnum):
 
     NOTHING = "Nothing"
     RECREATE_POD = "RecreatePod"
+    REBOOT = "Reboot"
+    DELETE_MACHINE = "DeleteMachine"
+
+    @property
+    def is_for_machine(self) -> bool:
+        """Whether it concerns all that runs on the Node."""
+        return self in {ReplacePolicy.REBOOT, ReplacePolicy.DELETE_MACHINE}
 
 
 class Replace(ApiModel):
@@ -68,7 +75,9 @@ class Replace(ApiModel):
 
     policy: ReplacePolicy = ReplacePolicy.NOTHING
     """Nothing: the node stays drained until its Node is well. RecreatePod: its pod is deleted, and created again where
-    Kubernetes places it, which may be the same Node. Default: Nothing."""
+    Kubernetes places it, which may be the same Node. Reboot, DeleteMachine: its Node is cordoned, and once nothing but
+    pods of DaemonSets is left on it, its reboot is asked for, or its Machine of Cluster API is deleted; only where the
+    operator's settings allow it. Default: Nothing."""
     max_concurrent: Annotated[int, Field(ge=1, le=1000), Keywords({"format": "int32"})] = 1
     """How many nodes of the NodeSet are replaced at a time. Default: 1."""
     backoff_seconds: _Seconds = 600

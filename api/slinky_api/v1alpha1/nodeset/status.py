@@ -52,6 +52,8 @@ class Replacement(ApiModel):
     """The pod of that time."""
     pod_uid: str = ""
     """Its uid: a try is written here before anything is done to this very pod."""
+    boot_id: str = ""
+    """Of a try that is for the machine, its boot id at that time; another one shows that it has started again."""
 
 
 class NodeSetStatus(ApiModel):

@@ -10,6 +10,7 @@ import pytest
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
+from slinky_api.v1alpha1.nodeset.health import Replace, ReplacePolicy
 from slinky_api.v1alpha1.nodeset.status import Replacement
 from slinky_operator.nodeset.health.choice import HealthChoice, WaitingNode
 from slinky_operator.nodeset.health.replacement import GivenUp, ReplacementChoice
@@ -24,6 +25,7 @@ from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from tests.unit.nodeset.report.test_status import NOW, a_pod, nodeset, seen
 
 KIND = "HealthBudgetReached"
+REPLACED = "ReplacementFailed"
 
 
 def waiting(number: int, *kinds: str) -> WaitingNode:
@@ -149,3 +151,41 @@ def test_a_full_list_of_tries_is_told() -> None:
     found = report(snapshot(), replacement=ReplacementChoice(is_full=True))
 
     assert "status.replacements has 128 Nodes" in conditions(found)["Degraded"].message
+
+
+def test_what_machines_wait_for_is_told_of_a_few_and_is_no_failure() -> None:
+    waits = {f"m-{number}": f"Node m-{number}: waits for pods of others" for number in range(7)}
+    found = conditions(report(with_replacement(), replacement=ReplacementChoice(waits=waits)))
+
+    assert (found[REPLACED].status, found[REPLACED].reason) == ("False", "ReplacementWaits")
+    assert found[REPLACED].message.startswith("Node m-0: waits for pods of others")
+    assert found[REPLACED].message.endswith("; and 2 more Nodes")
+    assert found["Degraded"].status == "False"
+
+
+def test_a_policy_that_is_not_allowed_is_told_with_why() -> None:
+    found = report(with_replacement(), replacement=ReplacementChoice(refused="no effect"))
+
+    told = conditions(found)
+    assert (told[REPLACED].status, told[REPLACED].reason) == ("True", "ReplacementRefused")
+    assert (told["Degraded"].reason, told["Degraded"].message) == ("ReplacementRefused", "no effect")
+
+
+def test_the_condition_of_replacements_is_there_with_a_policy_only() -> None:
+    record = Replacement(host="m-1", tries=3, last="2026-01-01T00:00:00Z", pod="a-1", pod_uid="u")
+    given_up = ReplacementChoice((record,), given_up=(GivenUp("a-1", record),))
+
+    assert REPLACED not in conditions(report(snapshot()))
+    assert conditions(report(with_replacement(), replacement=ReplacementChoice()))[REPLACED].status == "False"
+    assert conditions(report(with_replacement()))[REPLACED].status == "Unknown"
+    assert conditions(report(with_replacement(), replacement=given_up))[REPLACED].status == "True"
+
+
+def with_replacement() -> Snapshot:
+    """A NodeSet with a policy."""
+    of = snapshot()
+    health = of.nodeset.spec.health
+    assert health is not None
+    changed = health.model_copy(update={"replace": Replace(policy=ReplacePolicy.RECREATE_POD)})
+    spec = of.nodeset.spec.model_copy(update={"health": changed})
+    return replace(of, nodeset=of.nodeset.model_copy(update={"spec": spec}))

@@ -96,7 +96,8 @@ def test_all_is_well() -> None:
 
 def test_each_type_of_condition_is_reported() -> None:
     shown = NodeSetStatus(autoscaling=AutoscalingStatus(active=True, reason=Reason.NODES_WANTED))
-    owner = nodeset(autoscaling={"maxReplicas": 3}, health={"checks": [{"name": "disk", "use": "Disk"}]})
+    health = {"checks": [{"name": "disk", "use": "Disk"}], "defaults": True, "replace": {"policy": "RecreatePod"}}
+    owner = nodeset(autoscaling={"maxReplicas": 3}, health=health)
     owner = owner.model_copy(update={"status": shown})
     pod = replace(a_pod(0), address="10.0.0.1", output_claim="")
     found = Decisions(

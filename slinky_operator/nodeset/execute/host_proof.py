@@ -1,0 +1,131 @@
+"""Whether a Kubernetes Node holds no job, by the proof that permits deletions: of slurmd pods, and of the bridge."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from slinky_api import labels
+from slinky_operator.kube.cache.store import Key
+from slinky_operator.kube.objects import Object
+from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.reconcile.batches import gather_limited
+from slinky_operator.slurm.connection.contact import ContactState
+from slurm_client import errors as slurm_errors
+
+logger = logging.getLogger(__name__)
+
+PROOF_HOLDS: Final = 20.0
+"""Seconds for which an answer from Slurm justifies what ends a pod. A slow API server is retried; by then somebody may
+have undrained the node."""
+
+SlurmOf = Callable[[Key], Slurm | None]
+"""The Slurm of a Cluster, by the namespace and the name of the Cluster; None if there is none."""
+
+Bridged = Callable[[str], Iterable[Slurm | None]]
+"""The Slurms of which a Kubernetes Node is a node itself, by its name; None for one without a client."""
+
+
+def by_cluster(pods: Iterable[Object]) -> dict[Key, list[Object]]:
+    """Slurmd pods by namespace and name of their Cluster."""
+    found: dict[Key, list[Object]] = {}
+    for obj in pods:
+        metadata = obj["metadata"]
+        cluster = metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_CLUSTER_NAME) or ""
+        found.setdefault(cluster, []).append(obj)
+    return found
+
+
+async def reasons(
+    slurm_of: SlurmOf, cluster: Key, pods: Sequence[Object], clock: Callable[[], float], now: datetime
+) -> dict[str, str]:
+    """Why slurmd pods of one Cluster may not be deleted, by uid; the others may, by a fresh answer of its Slurm.
+
+    Raises
+    ------
+    SlurmError
+        It does not answer: nothing is proven.
+    """
+    slurm = slurm_of(cluster)
+    if slurm is None or slurm.contact.state is not ContactState.READY:
+        # Not asked: all others would wait until it does not answer.
+        raise slurm_errors.Unreachable("it does not answer")
+    read: list[tuple[Pod, str]] = []
+    for obj in pods:
+        namespace, nodeset = nodeset_of(obj)
+        read.append((pod_facts.read(obj, nodeset), identity.tag(namespace, nodeset)))
+    answer = await slurm_queries.everything(slurm, [pod.node_name for pod, _ in read], clock)
+    why = {pod.uid: pod_state.why_kept(answer.join(pod, owner), now) for pod, owner in read}
+    return {uid: words for uid, words in why.items() if words is not None}
+
+
+async def why_held(
+    host: str,
+    pods: Iterable[Object],
+    slurm_of: SlurmOf,
+    bridged: Bridged,
+    clock: Callable[[], float],
+    now: datetime,
+) -> list[str]:
+    """Why a Kubernetes Node may hold a job, in words; empty if it is proven to hold none.
+
+    Parameters
+    ----------
+    host
+        The Node.
+    pods
+        All slurmd pods there.
+    """
+    some = by_cluster(pods)
+    answers = await gather_limited(reasons(slurm_of, cluster, one, clock, now) for cluster, one in some.items())
+    found: list[str] = []
+    for (namespace, name), answer in zip(some, answers, strict=True):
+        if isinstance(answer, slurm_errors.SlurmError):
+            found.append(f"Slurm of Cluster {namespace}/{name}: {answer}")
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            found += answer.values()
+    if not found and await held([host], bridged, clock):
+        found.append("Slurm may have a job for it as a node of a bridge")
+    return found
+
+
+async def held(hosts: Iterable[str], bridged: Bridged, clock: Callable[[], float]) -> frozenset[str]:
+    """Kubernetes Nodes that are nodes of Slurm themselves, and that may hold a job: its pods end with the machine.
+
+    What keeps new jobs away from them is the cordon of the Node.
+    """
+    found: set[str] = set()
+    asked: dict[str, tuple[Slurm, list[str]]] = {}
+    for host in hosts:
+        for slurm in bridged(host):
+            if slurm is None or slurm.contact.state is not ContactState.READY:
+                found.add(host)
+            else:
+                asked.setdefault(f"{slurm.namespace}/{slurm.name}", (slurm, []))[1].append(host)
+    calls = (slurm_queries.everything(slurm, names, clock) for slurm, names in asked.values())
+    for (cluster, (_, names)), answer in zip(asked.items(), await gather_limited(calls), strict=True):
+        if isinstance(answer, BaseException):
+            logger.info("Kubernetes Nodes wait for the Slurm of Cluster %s: %s", cluster, answer)
+            found.update(names)
+            continue
+        for name in names:
+            # slurmctld shows such a node as it was once, also after its last job: the jobs count.
+            node, jobs = answer.nodes.get(name), answer.jobs.get(name)
+            if jobs or (node is not None and not node.is_drain):
+                found.add(name)
+    return frozenset(found)
+
+
+def nodeset_of(obj: Object) -> Key:
+    """Namespace and name of the NodeSet of a slurmd pod."""
+    metadata = obj["metadata"]
+    return metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_NODESET_NAME) or ""

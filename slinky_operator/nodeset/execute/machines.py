@@ -1,0 +1,307 @@
+"""Has the machines of bad Nodes rebooted or deleted: the part of `executor` that concerns all that runs on a Node.
+
+Each step is taken by what the API server itself shows of the Node at that moment, and by fresh answers of the Slurms of
+all slurmd pods there. The Node is cordoned first; once nothing but pods of DaemonSets and mirror pods is left beside
+slurmd pods that are proven empty, the mark says that the request is sent, and then it is: an operator that is killed in
+between has sent nothing, and sends nothing twice. No pod is evicted.
+
+Nothing here waits: it says what keeps a Node, and a later pass looks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset.health import ReplacePolicy
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.ports import Creator, Getter, Patcher
+from slinky_operator.kube.resources import MACHINES, NODES, PODS, REBOOTNODES, Resource
+from slinky_operator.nodeset.execute import host_proof
+from slinky_operator.nodeset.execute.host_proof import PROOF_HOLDS, Bridged, SlurmOf
+from slinky_operator.nodeset.model import machines
+from slinky_operator.nodeset.model.machines import REBOOT_NODE, MachineRules, Mark
+from slinky_operator.reconcile.text import cut, joined, named
+from slurm_client import errors as slurm_errors
+
+MACHINE: Final = "cluster.x-k8s.io/machine"
+MACHINE_NAMESPACE: Final = "cluster.x-k8s.io/cluster-namespace"
+"""Annotations of a Node by which Cluster API names its Machine."""
+
+PODS_TOLD: Final = 3
+"""Pods named that a Node waits for."""
+
+ANSWERS_WITHIN: Final = 10.0
+"""Seconds for all Slurms with pods on a Node; one of them that hangs must not hold up the pass of another's NodeSet."""
+
+NOT_ALLOWED: Final = (kube_errors.Forbidden, kube_errors.Invalid, kube_errors.BadRequest)
+"""Rights, and admission policies."""
+
+LONGEST: Final = 300
+"""Characters of why a Node waits."""
+
+
+class MachineKube(Getter, Creator, Patcher, Protocol):
+    """What is used of a client."""
+
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None
+    ) -> Listing:
+        """List a kind."""
+        ...
+
+    async def delete(self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None) -> Object:
+        """Delete an object of a uid."""
+        ...
+
+
+class Refused(Exception):
+    """Why nothing is done about a machine at the moment."""
+
+
+class Machines:
+    """What is done about machines.
+
+    Parameters
+    ----------
+    kube
+        A client.
+    rules
+        What the operator's settings allow.
+    slurm_of
+        The Slurm of a Cluster.
+    bridged
+        The Slurms of which a Node is a node itself.
+    now
+        The wall clock.
+    clock
+        Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        kube: MachineKube,
+        rules: MachineRules,
+        slurm_of: SlurmOf,
+        bridged: Bridged = lambda _host: (),
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._kube, self.rules, self._clock, self._now = kube, rules, clock, now
+        self._slurm_of, self._bridged = slurm_of, bridged
+
+    async def go_on(self, name: str, wanted: Mark) -> tuple[str, str]:
+        """Take the next step with a Node: what has been done, for an Event, and what it waits for.
+
+        Parameters
+        ----------
+        name
+            The Node.
+        wanted
+            What its mark is to say; not sent.
+        """
+        try:
+            return await self._go_on(name, wanted)
+        except (Refused, slurm_errors.SlurmError) as error:
+            return "", f"Node {name}: {cut(str(error), LONGEST)}"
+        except NOT_ALLOWED as error:
+            return "", _not_allowed(name, error)
+        except (kube_errors.Conflict, kube_errors.NotFound):
+            # Somebody has just written it, or it is gone: the next pass sees how it is.
+            return "", ""
+
+    async def give_back(self, name: str, owner: str) -> tuple[str, str]:
+        """Uncordon a Node that was cordoned for a NodeSet: what has been done, for an Event, and what it waits for."""
+        try:
+            node = await self._kube.get(NODES, name)
+            mark = _mark(node)
+            if mark is None or mark.owner != owner or (mark.is_sent and _boot_id(node) == mark.boot_id):
+                return "", ""
+            if mark.is_sent and not await self._is_over(mark, name):
+                return "", f"Node {name} stays cordoned until RebootNode {_request(mark, name)} is complete"
+            taken: dict[str, Any] = {labels.ANNOTATION_NODE_MACHINE: None}
+            if self.rules.reboot_by and self.rules.reboot_by != REBOOT_NODE:
+                taken[self.rules.reboot_by] = None
+            patch = {"metadata": {"annotations": taken}, "spec": {"unschedulable": None}}
+            await self._patch(node, patch)
+        except NOT_ALLOWED as error:
+            return "", _not_allowed(name, error)
+        except (kube_errors.Conflict, kube_errors.NotFound):
+            return "", ""
+        why = "its machine has started again" if mark.is_sent else "its machine is no longer to be replaced"
+        return f"uncordoned Node {name}: {why}", ""
+
+    async def _go_on(self, name: str, wanted: Mark) -> tuple[str, str]:
+        node = await self._kube.get(NODES, name)
+        mark = _mark(node)
+        if _boot_id(node) != wanted.boot_id or node["metadata"].get("deletionTimestamp"):
+            return "", ""
+        if mark is not None and mark.is_sent and mark.owner == wanted.owner and mark.began == wanted.began:
+            return "", f"Node {name}: waits for its machine since {mark.began}"
+        is_cordoned = bool((node.get("spec") or {}).get("unschedulable"))
+        await self._check_mark(name, mark, wanted, is_cordoned=is_cordoned)
+        pods = (await self._kube.list(PODS, None, field_selector=f"spec.nodeName={name}")).items
+        ours = [one for one in pods if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)]
+        self._check_owners(ours)
+        if mark is None or not is_cordoned:
+            await self._patch(node, _marked(wanted))
+            return f"cordoned Node {name}, whose machine is to be replaced ({wanted.policy})", ""
+        others = sorted(_name(one) for one in pods if one not in ours and _counts(one))
+        if others:
+            raise Refused(f"waits for pods that are not evicted: {named(others, PODS_TOLD)}")
+        try:
+            async with asyncio.timeout(ANSWERS_WITHIN):
+                held = await host_proof.why_held(name, ours, self._slurm_of, self._bridged, self._clock, self._now())
+        except TimeoutError:
+            raise Refused("waits for the Slurms of its slurmd pods, which do not answer") from None
+        if held:
+            raise Refused(f"waits: {joined(held[:PODS_TOLD])}")
+        try:
+            async with asyncio.timeout(PROOF_HOLDS):
+                return await self._send(node, wanted), ""
+        except TimeoutError:
+            raise Refused("waits for the API server") from None
+
+    async def _check_mark(self, name: str, mark: Mark | None, wanted: Mark, *, is_cordoned: bool) -> None:
+        """Raise if a Node is in the hands of somebody else, or of an earlier try."""
+        if mark is None:
+            if is_cordoned:
+                raise Refused("has been cordoned by somebody else")
+            return
+        if mark.owner != wanted.owner:
+            raise Refused(f"NodeSet {mark.owner} has its machine replaced")
+        if mark.is_sent and not await self._is_over(mark, name):
+            raise Refused(f"RebootNode {_request(mark, name)} of an earlier try is not complete")
+        if not is_cordoned and mark.began == wanted.began:
+            raise Refused("has been uncordoned by somebody")
+
+    def _check_owners(self, pods: list[Object]) -> None:
+        """Raise if a Node has pods of NodeSets that may not act on machines: their jobs would be kept out by others."""
+        others = sorted({key[0] for one in pods if not self.rules.allow((key := host_proof.nodeset_of(one))[0])})
+        if others:
+            raise Refused(f"has slurmd pods of namespaces that nodeLife.namespaces does not name: {named(others, 3)}")
+
+    async def _send(self, node: Object, wanted: Mark) -> str:
+        """Mark the request as sent, and send it; returns what has been done."""
+        name = node["metadata"]["name"]
+        if wanted.policy == ReplacePolicy.REBOOT:
+            return await self._reboot(node, name, wanted)
+        return await self._delete(node, name, wanted)
+
+    async def _reboot(self, node: Object, name: str, wanted: Mark) -> str:
+        sent, by = replace(wanted, is_sent=True), self.rules.reboot_by
+        if by != REBOOT_NODE:
+            # One write: the annotation is the request.
+            await self._patch(node, _marked(sent, {by: wanted.began}))
+            return f"asked for a reboot of Node {name}, by the annotation {by}"
+        request = _request(wanted, name)
+        marked = await self._patch(node, _marked(sent))
+        body = {
+            "apiVersion": REBOOTNODES.api_version,
+            "kind": REBOOTNODES.kind,
+            "metadata": {"name": request, "labels": {labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY}},
+            "spec": {"nodeName": name, "force": False},
+        }
+        try:
+            await self._kube.create(REBOOTNODES, body)
+        except kube_errors.AlreadyExists:
+            pass
+        except kube_errors.Unavailable:
+            # It may have been created: it counts as sent.
+            raise
+        except kube_errors.KubeError as error:
+            await self._patch(marked, _marked(wanted))
+            raise Refused(f"RebootNode {request} has not been created: {error}") from error
+        return f"asked for a reboot of Node {name}, by RebootNode {request}"
+
+    async def _delete(self, node: Object, name: str, wanted: Mark) -> str:
+        annotations = node["metadata"].get("annotations") or {}
+        machine, namespace = annotations.get(MACHINE), annotations.get(MACHINE_NAMESPACE)
+        sent = _marked(replace(wanted, is_sent=True))
+        if not machine or not namespace:
+            if not self.rules.delete_nodes:
+                raise Refused(
+                    f"has no Machine of Cluster API ({MACHINE}), and Nodes themselves are not deleted "
+                    "(nodeLife.deleteNodes of the operator's chart)"
+                )
+            await self._patch(node, sent)
+            await self._kube.delete(NODES, name, uid=node["metadata"]["uid"])
+            return f"deleted Node {name}"
+        resource, found = await self._machine(machine, namespace)
+        if ((found.get("status") or {}).get("nodeRef") or {}).get("name") != name:
+            raise Refused(f"its Machine {namespace}/{machine} is that of another Node")
+        await self._patch(node, sent)
+        await self._kube.delete(resource, machine, namespace, uid=found["metadata"]["uid"])
+        return f"deleted Machine {namespace}/{machine} of Node {name}"
+
+    async def _machine(self, name: str, namespace: str) -> tuple[Resource, Object]:
+        for resource in MACHINES:
+            try:
+                return resource, await self._kube.get(resource, name, namespace)
+            except kube_errors.NotFound:
+                continue
+        raise Refused(f"its Machine {namespace}/{name} does not exist")
+
+    async def _is_over(self, mark: Mark, name: str) -> bool:
+        """Whether nothing more follows from a request; an annotation is taken back, or overwritten."""
+        if mark.policy != ReplacePolicy.REBOOT or self.rules.reboot_by != REBOOT_NODE:
+            return True
+        try:
+            found = await self._kube.get(REBOOTNODES, _request(mark, name))
+        except kube_errors.NotFound:
+            return True
+        return bool((found.get("status") or {}).get("completionTime"))
+
+    async def _patch(self, node: Object, patch: Object) -> Object:
+        """Merge into a Node that nobody has written since it was read."""
+        metadata = node["metadata"]
+        return await self._kube.merge_patch(
+            NODES, metadata["name"], patch, resource_version=metadata["resourceVersion"], uid=metadata["uid"]
+        )
+
+
+def _not_allowed(name: str, error: kube_errors.KubeError) -> str:
+    words = cut(str(error), LONGEST)
+    return f"Node {name}: {words}; the chart slurm-node-life gives the operator the rights"
+
+
+def _mark(node: Object) -> Mark | None:
+    return machines.read(node["metadata"].get("annotations") or {})
+
+
+def _boot_id(node: Object) -> str:
+    return str(((node.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "")
+
+
+def _marked(mark: Mark, more: Mapping[str, str] | None = None) -> Object:
+    annotations = {labels.ANNOTATION_NODE_MACHINE: mark.text(), **(more or {})}
+    return {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}}
+
+
+def _request(mark: Mark, name: str) -> str:
+    """Name of a RebootNode: another one for each try."""
+    digest = hashlib.sha256(f"{name}\n{mark.owner}\n{mark.boot_id}\n{mark.began}".encode()).hexdigest()
+    return f"slurm-operator-{digest[:16]}"
+
+
+def _counts(pod: Object) -> bool:
+    """Whether a pod of others keeps a Node: it has not ended, and goes when it is deleted."""
+    metadata = pod["metadata"]
+    if (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
+        return False
+    if "kubernetes.io/config.mirror" in (metadata.get("annotations") or {}):
+        return False
+    owners = metadata.get("ownerReferences") or ()
+    return not any(one.get("controller") and one.get("kind") == "DaemonSet" for one in owners)
+
+
+def _name(pod: Object) -> str:
+    metadata = pod["metadata"]
+    return f"{metadata.get('namespace')}/{metadata['name']}"

@@ -1,0 +1,128 @@
+"""Bad machines that are rebooted or deleted: which Nodes these are, and which are given back. Pure.
+
+Tries are counted by `replacement`, as those of pods are. A try cordons the Node and waits until it is empty, for as
+long as that takes: only what has been asked for is a try that may be in vain. What has been asked for keeps the cordon
+until the machine has another boot id, whatever its conditions say meanwhile: it may reboot at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset.health import Replace, ReplacePolicy
+from slinky_api.v1alpha1.nodeset.status import Replacement
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
+from slinky_operator.nodeset.model.machines import MachineRules, Mark
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.reconcile.text import moment
+
+TAKES: Final = timedelta(minutes=30)
+"""How long a machine may take to come back; then its place is given to the next one."""
+
+AGAIN: Final = 10.0
+"""Seconds after which it is looked again what keeps a Node from being empty, or whether its machine is back."""
+
+MOST: Final = 8
+"""Machines that one pass goes on with: each costs some questions to the API server and to Slurm."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSteps:
+    """What is to be done about machines."""
+
+    tries: tuple[tuple[str, Mark], ...] = ()
+    """Kubernetes Nodes, and what their marks are to say; the status has these tries."""
+    given_back: tuple[str, ...] = ()
+    """Nodes to uncordon."""
+
+
+def owner(snapshot: Snapshot) -> str:
+    """The NodeSet in a mark."""
+    return f"{snapshot.nodeset.namespace}/{snapshot.nodeset.name}"
+
+
+def mark_of(snapshot: Snapshot, record: Replacement, replace: Replace) -> Mark:
+    """The mark for a try."""
+    return Mark(owner(snapshot), str(replace.policy), record.boot_id, record.last)
+
+
+def time_left(record: Replacement, host: KubernetesNode | None, now: datetime) -> float:
+    """Seconds for which a try for a machine keeps its place; 0 or less if it is over, or takes too long."""
+    begun = moment(record.last)
+    if begun is None or host is None or host.boot_id != record.boot_id:
+        return 0.0
+    return (begun + TAKES - now).total_seconds()
+
+
+def is_waiting(record: Replacement, host: KubernetesNode | None, mark_owner: str) -> bool:
+    """Whether a try has cordoned its Node, and has not asked for anything yet: such a one is no try in vain."""
+    if host is None or host.mark is None or not record.boot_id:
+        return False
+    return host.mark.owner == mark_owner and not host.mark.is_sent and host.boot_id == record.boot_id
+
+
+def why_not(host: KubernetesNode | None, mark_owner: str, rules: MachineRules) -> str:
+    """Why no try may begin on a Node; empty if one may."""
+    if host is None:
+        return "its Kubernetes Node is not known"
+    if not rules.fit(host.labels):
+        return f"Node {host.name} has not the label {rules.node_label} (nodeLife.nodeLabel of the operator's chart)"
+    if not host.boot_id:
+        return f"Node {host.name} shows no boot id"
+    if host.mark is not None and host.mark.owner != mark_owner:
+        return f"the machine of Node {host.name} is in the hands of NodeSet {host.mark.owner}"
+    if host.cordoned and host.mark is None:
+        return f"Node {host.name} has been cordoned by somebody else"
+    return ""
+
+
+def given_back(snapshot: Snapshot, live: Iterable[Pod], wanted: Iterable[Pod]) -> tuple[str, ...]:
+    """Nodes that this NodeSet has had cordoned, and that are needed no more or whose machines have started again.
+
+    Parameters
+    ----------
+    live
+        Its pods.
+    wanted
+        Those of them whose machines are to be replaced, or will be: their Nodes are bad.
+    """
+    if snapshot.machine_rules is None or snapshot.hosts is None:
+        return ()
+    mark_owner, needed = owner(snapshot), {pod.host for pod in wanted}
+    records = snapshot.nodeset.status.replacements or ()
+    hosts = (snapshot.hosts.get(name) for name in {pod.host for pod in live} | {one.host for one in records})
+    over = [host for host in hosts if host is not None and _is_over(host, mark_owner, is_needed=host.name in needed)]
+    return tuple(sorted(host.name for host in over))[:MOST]
+
+
+def _is_over(host: KubernetesNode, mark_owner: str, *, is_needed: bool) -> bool:
+    """Whether the operator has no use for its cordon of a Node any more."""
+    mark = host.mark
+    if mark is None or mark.owner != mark_owner:
+        return False
+    has_started = bool(host.boot_id) and host.boot_id != mark.boot_id
+    return has_started or (not mark.is_sent and not is_needed)
+
+
+def late(records: Mapping[str, Replacement], snapshot: Snapshot, now: datetime) -> Iterable[tuple[str, str]]:
+    """Nodes whose machines have been asked for and have not started again in time, and what to say of each."""
+    mark_owner = owner(snapshot)
+    for name in sorted(records):
+        host = snapshot.hosts.get(name) if snapshot.hosts is not None else None
+        mark = host.mark if host is not None else None
+        if host is None or mark is None or mark.owner != mark_owner or not mark.is_sent:
+            continue
+        begun = moment(mark.began)
+        if host.boot_id == mark.boot_id and (begun is None or now - begun >= TAKES):
+            thing = "reboot" if mark.policy == ReplacePolicy.REBOOT else "deletion"
+            text = (
+                f"Node {name} stays cordoned: the {thing} of its machine was asked for at {mark.began}, and it has not "
+                f"started again. If it never will, withdraw the request, remove the annotation "
+                f"{labels.ANNOTATION_NODE_MACHINE} and uncordon the Node"
+            )
+            yield name, text

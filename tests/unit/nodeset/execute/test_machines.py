@@ -1,0 +1,349 @@
+"""Machines that are rebooted or deleted: nothing is sent while anything may run there, and nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from slinky_api import labels
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.errors import Target
+from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.resources import MACHINES, NODES, PODS, REBOOTNODES, Resource
+from slinky_operator.nodeset.execute.drain_requests import clients
+from slinky_operator.nodeset.execute.machines import Machines
+from slinky_operator.nodeset.model.kubernetes_nodes import read
+from slinky_operator.nodeset.model.machines import MachineRules, Mark
+from slinky_operator.nodeset.ports import Slurm
+from slurm_client import errors as slurm_errors
+from tests.unit.nodeset.builders import NOW, job
+from tests.unit.nodeset.execute.test_drain_requests import pod, record, slurm
+
+HOST, BOOT, KEY = "m-1", "boot-1", "example.com/reboot"
+WANTED = Mark("ns/a", "Reboot", BOOT, "2026-01-01T12:00:00Z")
+SENT = replace(WANTED, is_sent=True)
+ALLOWED = MachineRules(frozenset({"ns"}), reboot_by="RebootNode")
+TARGET = Target("create", "rebootnodes")
+
+
+class Killed(Exception):
+    """The operator ends."""
+
+
+def merged(old: Any, patch: Any) -> Any:
+    """What a JSON merge patch makes."""
+    if not isinstance(patch, dict):
+        return patch
+    found = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        else:
+            found[key] = merged(found.get(key), value)
+    return found
+
+
+class Kube:
+    """An API server with one Node."""
+
+    def __init__(self, *pods: Object, mark: Mark | None = None, cordoned: bool = False, **annotations: str) -> None:
+        own = {**annotations, **({labels.ANNOTATION_NODE_MACHINE: mark.text()} if mark is not None else {})}
+        self.node: Object = {
+            "metadata": {"name": HOST, "uid": "n-uid", "resourceVersion": "1", "annotations": own},
+            "spec": {"unschedulable": True} if cordoned else {},
+            "status": {"nodeInfo": {"bootID": BOOT}},
+        }
+        self.pods = list(pods)
+        self.others: dict[tuple[str, str], Object] = {}
+        self.sent: list[str] = []
+        self.error: Exception | None = None
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        if resource is NODES:
+            return self.node
+        try:
+            return self.others[resource.api_version, name]
+        except KeyError:
+            raise kube_errors.NotFound(TARGET, "there is none", status=404) from None
+
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None
+    ) -> Listing:
+        assert (resource, namespace, field_selector) == (PODS, None, f"spec.nodeName={HOST}")
+        return Listing(self.pods, "1")
+
+    async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
+        assert resource is REBOOTNODES
+        if self.error is not None:
+            raise self.error
+        name = body["metadata"]["name"]
+        assert body["spec"] == {"nodeName": HOST, "force": False}
+        if (resource.api_version, name) in self.others:
+            raise kube_errors.AlreadyExists(TARGET, "exists", status=409)
+        self.others[resource.api_version, name] = body
+        self.sent.append("RebootNode")
+        return body
+
+    async def merge_patch(self, resource: Resource, name: str, patch: Object, *_: Any, **given: Any) -> Object:
+        assert (resource, name, given["uid"]) == (NODES, HOST, "n-uid")
+        if given["resource_version"] != self.node["metadata"]["resourceVersion"]:
+            raise kube_errors.Conflict(TARGET, "changed", status=409)
+        version = str(int(given["resource_version"]) + 1)
+        before = read(self.node)
+        self.node = merged(self.node, patch)
+        self.node["metadata"]["resourceVersion"] = version
+        if self.node["metadata"]["annotations"].get(KEY) and before.mark != read(self.node).mark:
+            self.sent.append("annotation")
+        return self.node
+
+    async def delete(self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None) -> Object:
+        assert uid
+        self.sent.append(f"{resource.kind} {namespace or ''}/{name}")
+        return {}
+
+    @property
+    def mark(self) -> Mark | None:
+        return read(self.node).mark
+
+    @property
+    def is_cordoned(self) -> bool:
+        return bool(self.node["spec"].get("unschedulable"))
+
+
+def keeper(kube: Kube, rules: MachineRules = ALLOWED, answer: Slurm | None = None) -> Machines:
+    found = clients(cast("Any", {"c": answer or slurm(record())}), lambda key: key[1])
+    return Machines(kube, rules, found, clock=lambda: 0.0, now=lambda: NOW)
+
+
+def go(kube: Kube, wanted: Mark = WANTED, rules: MachineRules = ALLOWED, answer: Slurm | None = None) -> str:
+    """One step: what was done, or what it waits for."""
+    return "".join(asyncio.run(keeper(kube, rules, answer).go_on(HOST, wanted)))
+
+
+def back(kube: Kube, rules: MachineRules = ALLOWED) -> str:
+    return "".join(asyncio.run(keeper(kube, rules).give_back(HOST, "ns/a")))
+
+
+def foreign(name: str = "web-1", **metadata: Any) -> Object:
+    about = {"name": name, "namespace": "shop", "uid": name, **metadata}
+    return {"metadata": about, "spec": {"nodeName": HOST}, "status": {"phase": "Running"}}
+
+
+def test_a_node_is_cordoned_with_a_mark_before_anything_is_sent_and_then_once() -> None:
+    kube = Kube(pod("a-0"))
+
+    assert go(kube).startswith("cordoned Node m-1")
+    assert (kube.is_cordoned, kube.mark, kube.sent) == (True, WANTED, [])
+    assert go(kube).startswith("asked for a reboot of Node m-1, by RebootNode slurm-operator-")
+    assert (kube.mark, kube.sent) == (SENT, ["RebootNode"])
+    assert "waits for its machine" in go(kube)
+    assert kube.sent == ["RebootNode"]
+
+
+def test_a_site_may_have_a_daemon_that_acts_on_an_annotation() -> None:
+    rules, kube = replace(ALLOWED, reboot_by=KEY), Kube(pod("a-0"), mark=WANTED, cordoned=True)
+
+    assert go(kube, rules=rules) == f"asked for a reboot of Node m-1, by the annotation {KEY}"
+    assert (kube.mark, kube.node["metadata"]["annotations"][KEY]) == (SENT, WANTED.began)
+    # The daemon takes it away when it begins: that is no reason to ask again.
+    del kube.node["metadata"]["annotations"][KEY]
+    assert "waits for its machine" in go(kube, rules=rules)
+    assert kube.sent == ["annotation"]
+    assert back(kube, rules) == ""
+    kube.node["status"]["nodeInfo"]["bootID"] = "boot-2"
+    assert back(kube, rules) == "uncordoned Node m-1: its machine has started again"
+    assert (kube.is_cordoned, kube.mark, kube.node["metadata"]["annotations"]) == (False, None, {})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        slurm(record("IDLE+DYNAMIC_NORM")),
+        slurm(record(), jobs=[job("SUSPENDED")]),
+        slurm(record("ALLOCATED+DRAIN+DYNAMIC_NORM")),
+        slurm(),
+        slurm(record(), error=slurm_errors.Unreachable("away")),
+    ],
+    ids=["not drained", "a suspended job", "busy", "forgotten", "no answer"],
+)
+def test_what_is_not_proven_empty_is_not_rebooted(answer: Slurm) -> None:
+    kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
+
+    assert go(kube, answer=answer).startswith("Node m-1: ")
+    assert (kube.mark, kube.sent) == (WANTED, [])
+
+
+def test_every_slurmd_pod_counts_and_all_must_be_of_allowed_namespaces() -> None:
+    other = pod("b-0", "d")
+    kube = Kube(pod("a-0"), other, mark=WANTED, cordoned=True)
+    assert "Slurm of Cluster ns/d: it does not answer" in go(kube)
+
+    other["metadata"]["namespace"] = "theirs"
+    fresh = Kube(pod("a-0"), other)
+    assert "nodeLife.namespaces does not name: theirs" in go(fresh)
+    assert not fresh.is_cordoned
+
+
+def test_pods_of_others_are_waited_for_by_name_and_not_evicted() -> None:
+    many = [foreign(f"web-{number}") for number in range(9)]
+    kube = Kube(pod("a-0"), *many, mark=WANTED, cordoned=True)
+
+    words = go(kube)
+
+    assert "waits for pods that are not evicted: shop/web-0, shop/web-1, shop/web-2 and 6 more" in words
+    assert kube.sent == []
+    kube.pods = [
+        pod("a-0"),
+        foreign(ownerReferences=[{"kind": "DaemonSet", "name": "cni", "controller": True}]),
+        foreign(annotations={"kubernetes.io/config.mirror": "x"}),
+        {**foreign(), "status": {"phase": "Succeeded"}},
+    ]
+    assert go(kube).startswith("asked for a reboot")
+
+
+@pytest.mark.parametrize(
+    ("kube", "words"),
+    [
+        (Kube(pod("a-0"), cordoned=True), "cordoned by somebody else"),
+        (Kube(pod("a-0"), cordoned=True, mark=replace(WANTED, owner="ns/b")), "NodeSet ns/b has its machine"),
+        (Kube(pod("a-0"), mark=WANTED), "uncordoned by somebody"),
+    ],
+    ids=["a cordon of others", "another NodeSet", "uncordoned"],
+)
+def test_what_others_say_about_a_node_counts(kube: Kube, words: str) -> None:
+    assert words in go(kube)
+    assert kube.sent == []
+    before = kube.node
+    if kube.mark is None or kube.mark.owner != "ns/a":
+        assert back(kube) == ""
+        assert kube.node == before
+
+
+def test_a_machine_that_has_started_again_by_itself_is_not_rebooted() -> None:
+    kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
+    kube.node["status"]["nodeInfo"]["bootID"] = "boot-2"
+
+    assert go(kube) == ""
+    assert kube.sent == []
+    assert back(kube).startswith("uncordoned")
+
+
+def test_killed_between_the_mark_and_the_request_nothing_is_sent_twice() -> None:
+    kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
+    kube.error = Killed()
+    with pytest.raises(Killed):
+        go(kube)
+    kube.error = None
+
+    assert kube.mark == SENT
+    assert "waits for its machine" in go(kube)
+    assert kube.sent == []
+
+
+def test_a_refused_request_is_not_taken_for_one() -> None:
+    kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
+    kube.error = kube_errors.NotFound(TARGET, "no such kind", status=404)
+
+    assert "has not been created" in go(kube)
+    assert kube.mark == WANTED
+    kube.error = None
+    assert go(kube).startswith("asked")
+
+
+def test_an_unclear_answer_counts_as_sent() -> None:
+    kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
+    kube.error = kube_errors.Unavailable(TARGET, "no answer", maybe_done=True)
+    with pytest.raises(kube_errors.Unavailable):
+        go(kube)
+
+    assert kube.mark == SENT
+
+
+def test_missing_rights_are_told_with_what_gives_them() -> None:
+    kube = Kube(pod("a-0"))
+
+    async def forbidden(*_: Any, **__: Any) -> Object:
+        raise kube_errors.Forbidden(Target("patch", "nodes", None, HOST), "no", status=403)
+
+    kube.merge_patch = forbidden  # type: ignore[method-assign]
+    assert "the chart slurm-node-life gives the operator the rights" in go(kube)
+    marked = Kube(pod("a-0"), mark=WANTED, cordoned=True)
+    marked.merge_patch = forbidden  # type: ignore[method-assign]
+    assert "the chart slurm-node-life gives the operator the rights" in back(marked)
+
+
+def test_before_a_node_is_given_back_or_asked_for_again_the_earlier_request_is_complete() -> None:
+    kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
+    go(kube)
+    ((_, name),) = kube.others
+    later = replace(WANTED, began="2026-01-01T13:00:00Z")
+    assert "is not complete" in go(kube, later)
+    kube.node["status"]["nodeInfo"]["bootID"] = "boot-2"
+    assert back(kube).startswith("Node m-1 stays cordoned until RebootNode")
+    assert kube.is_cordoned
+    kube.others[REBOOTNODES.api_version, name]["status"] = {"completionTime": "2026-01-01T12:10:00Z"}
+    assert back(kube).startswith("uncordoned")
+
+
+def annotated(**more: str) -> Kube:
+    wanted = replace(WANTED, policy="DeleteMachine")
+    return Kube(pod("a-0"), mark=wanted, cordoned=True, **more)
+
+
+OF_CLUSTER_API = {"cluster.x-k8s.io/machine": "md-0", "cluster.x-k8s.io/cluster-namespace": "fleet"}
+DELETE = replace(WANTED, policy="DeleteMachine")
+
+
+@pytest.mark.parametrize("resource", MACHINES, ids=lambda one: str(one.version))
+def test_a_machine_of_cluster_api_is_deleted_by_its_uid(resource: Resource) -> None:
+    kube = annotated(**OF_CLUSTER_API)
+    kube.others[resource.api_version, "md-0"] = {
+        "metadata": {"name": "md-0", "uid": "md-uid"},
+        "status": {"nodeRef": {"name": HOST}},
+    }
+
+    assert go(kube, DELETE) == "deleted Machine fleet/md-0 of Node m-1"
+    assert "waits for its machine" in go(kube, DELETE)
+    assert kube.sent == ["Machine fleet/md-0"]
+
+
+def _of_another(kube: Kube) -> None:
+    body = {"metadata": {"name": "md-0", "uid": "x"}, "status": {"nodeRef": {"name": "m-2"}}}
+    kube.others[MACHINES[0].api_version, "md-0"] = body
+
+
+@pytest.mark.parametrize(
+    ("kube", "prepare", "words"),
+    [
+        (annotated(**OF_CLUSTER_API), _of_another, "is that of another Node"),
+        (annotated(**OF_CLUSTER_API), lambda _: None, "fleet/md-0 does not exist"),
+        (annotated(), lambda _: None, "nodeLife.deleteNodes"),
+    ],
+    ids=["another Node's", "missing", "none"],
+)
+def test_a_machine_that_is_not_certain_is_not_deleted(kube: Kube, prepare: Callable[[Kube], None], words: str) -> None:
+    """A kubelet may write the annotations of its Node: its Machine itself must agree."""
+    prepare(kube)
+
+    assert words in go(kube, DELETE)
+    assert (kube.mark, kube.sent) == (DELETE, [])
+
+
+def test_a_node_without_a_machine_is_deleted_if_the_settings_say_so() -> None:
+    kube = annotated()
+
+    assert go(kube, DELETE, replace(ALLOWED, delete_nodes=True)) == "deleted Node m-1"
+    assert kube.sent == ["Node /m-1"]
+
+
+def test_a_mark_that_has_been_edited_is_none() -> None:
+    texts: Sequence[str] = ("", "x", "a b c", "a b c d other", "a b c d sent more")
+    for text in texts:
+        assert read({"metadata": {"name": "m", "annotations": {labels.ANNOTATION_NODE_MACHINE: text}}}).mark is None
+    for mark in (WANTED, SENT):
+        found = read({"metadata": {"name": "m", "annotations": {labels.ANNOTATION_NODE_MACHINE: mark.text()}}})
+        assert (found.mark, found.cordoned) == (mark, mark.is_sent)

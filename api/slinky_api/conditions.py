@@ -427,6 +427,7 @@ class Reason(StrEnum):
     DEVICES_NOT_ALLOWED = "DevicesNotAllowed"
     SIZE_REFUSED = "SizeRefused"
     NO_ROOM = "NoRoom"
+    NODES_SHARED = "NodesShared"
 
     # objects of the old job kinds, beside those of SlurmJobs
     NAME_TAKEN = "NameTaken"

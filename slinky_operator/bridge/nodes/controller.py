@@ -13,7 +13,7 @@ from typing_extensions import override
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import BridgeStatus
-from slinky_operator.bridge.clusters import had_bridge, wants_bridge
+from slinky_operator.bridge.clusters import had_bridge, is_allowed, wants_bridge
 from slinky_operator.bridge.features import is_ours, mark_of
 from slinky_operator.bridge.nodes.execute import Execution
 from slinky_operator.bridge.nodes.model import report
@@ -24,13 +24,14 @@ from slinky_operator.bridge.nodes.model.wishes import (
     Problem,
     problems_of_classes,
     problems_of_name,
+    problems_of_sharing,
     refusal_of,
     refusal_of_release,
     wanted_of,
 )
 from slinky_operator.bridge.nodes.observation import Memory, Observation, Slurm
 from slinky_operator.kube import errors
-from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES
@@ -164,6 +165,7 @@ class BridgeNodesReconciler(Reconciler):
         accounts = {name for tenant in cluster.spec.jobs.tenants for name in tenant.accounts}
         problems = (
             *made.problems,
+            *problems_of_sharing(self._observation.shared(seen.snapshot.hosts, self._others(key))),
             *unknown_kinds(self._observation.missing_kinds(wanted, found)),
             *problems_of_classes(wanted, reads_devices=self._observation.reads_devices),
         )
@@ -210,6 +212,13 @@ class BridgeNodesReconciler(Reconciler):
     async def _mark(self, key: Key) -> str:
         namespace = await self._kube.get(NAMESPACES, key[0] or "")
         return mark_of(str(namespace["metadata"]["uid"]), key[1])
+
+    def _others(self, key: Key) -> list[Object]:
+        """Other Clusters that want a bridge, and may have one."""
+        store = self._clusters.store
+        return [
+            obj for obj in store if wants_bridge(obj) and key_of(obj) != key and is_allowed(key_of(obj), self._allowed)
+        ]
 
     def _names_of_nodesets(self, key: Key) -> frozenset[str]:
         found = self._nodesets.find(CLUSTER_INDEX, "/".join((key[0] or "", key[1])))

@@ -80,6 +80,7 @@ def _trouble(obj: Object) -> str:
     conditions = (obj.get("status") or {}).get("conditions") or ()
     if not any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions):
         return NOT_READY
-    if leaving(obj):
-        return LEAVING
+    taint = leaving(obj)
+    if taint:
+        return f"{LEAVING} (taint {taint})"
     return CORDONED if (obj.get("spec") or {}).get("unschedulable") else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -94,6 +94,22 @@ def problems_of_classes(wanted: Wanted, *, reads_devices: bool) -> Iterable[Prob
             "set bridge.devices of its chart, and devices of the chart slurm-bridge"
         )
         yield Reason.DEVICES_NOT_ALLOWED, text
+
+
+def problems_of_sharing(shared: Mapping[str, Sequence[str]]) -> Iterable[Problem]:
+    """What two Slurms do to each other that have the same Kubernetes Nodes; their nodes are made.
+
+    Parameters
+    ----------
+    shared
+        Names of Nodes that other Clusters choose, too, by `<namespace>/<name>` of these.
+    """
+    for cluster, names in shared.items():
+        text = (
+            f"Kubernetes Nodes {named(names)} are chosen by Cluster {cluster}, too: each Slurm gives the whole of them "
+            "away, so pods with a Node wait there for room. Let nodeLabels of the two Clusters choose different Nodes"
+        )
+        yield Reason.NODES_SHARED, text
 
 
 def refusal_of_release(text: str) -> Problem | None:

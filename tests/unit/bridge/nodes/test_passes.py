@@ -10,7 +10,7 @@ import pytest
 
 from slinky_operator.bridge.nodes.model.plan import SETTLED_S, SILENT_S
 from slinky_operator.bridge.nodes.pod_requests import AT_ONCE, EVERY_S, URGENT_S
-from slinky_operator.kube.resources import NODESETS
+from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slurm_client.models import Job, JobState, Node, NodeState, Reservation
 from tests.unit.bridge.nodes.worlds import LABEL, MARK, World, cluster, external, host
 
@@ -72,6 +72,29 @@ async def test_a_thousand_nodes_that_are_chosen_together_come_by_and_by_and_it_i
     assert told == {("NodesPending", f"{left} Kubernetes Nodes are not nodes of Slurm yet") for left in missing}
     _ = await world.step(seconds=2.0)
     assert world.shown == {"ready": True, "reason": "AsExpected", "message": "", "nodes": 1000}
+
+
+@pytest.mark.parametrize(
+    ("other", "allowed", "reason"),
+    [(LABEL, "*", "NodesShared"), ({"slurm": "no"}, "*", "AsExpected"), (LABEL, "here/slurm", "AsExpected")],
+)
+async def test_a_node_that_another_cluster_chooses_too_is_told(
+    other: dict[str, str], allowed: str, reason: str
+) -> None:
+    world = World(host("kn-1"), host("kn-2", labels={"slurm": "alone"}), allowed=(allowed,))
+    rival = cluster(nodeLabels=other)
+    world.kube.put(CLUSTERS, {**rival, "metadata": {**rival["metadata"], "name": "rival", "uid": "uid-rival"}})
+    await world.settle(times=3)
+    assert (list(world.slurm.nodes), world.shown["reason"]) == (["kn-1"], reason)
+    if reason == "NodesShared":
+        assert world.shown["message"].startswith("Kubernetes Nodes kn-1 are chosen by Cluster here/rival, too: ")
+
+
+async def test_the_reason_names_the_taint_of_an_autoscaler() -> None:
+    world = World(host("kn-1", taints=[KARPENTER]), host("kn-2"))
+    world.slurm.nodes["kn-1"] = external("kn-1", "bridge", MARK)
+    _ = await world.step()
+    assert "(taint karpenter.sh/disrupted)" in world.slurm.nodes["kn-1"].reason
 
 
 @pytest.mark.parametrize("trouble", [{"cordoned": True}, {"ready": False}, {"taints": [KARPENTER]}])

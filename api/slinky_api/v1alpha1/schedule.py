@@ -1,8 +1,7 @@
 """When something recurs: the five fields of cron in a time zone, read and computed. Pure; the time is passed in.
 
 A time that a clock leaves out (spring) is the moment at which the clock would have shown it without the change; of one
-that it shows twice (autumn) only the first counts. Libraries for this are older than time zones in Python, bring a
-second library of them, and say of a wrong text neither which field it is nor what it may be.
+that it shows twice (autumn) only the first counts. Why no library does this: `docs/dependencies.md`.
 """
 
 import calendar

@@ -1,4 +1,4 @@
-"""An operator that is killed at each step, with real Slurm and a real API server.
+"""An operator that is killed at each step, alone or with slurmctld, with real Slurm and a real API server.
 
 The test plays the kubelets, and writes down what they see: no pod begins without its job, none begins twice, and no job
 is left behind.
@@ -257,3 +257,83 @@ async def comes_to_its_end(site: Site, name: str) -> None:
 
     async with life(site, None):
         await until("the end", is_over, site.describe)
+
+
+STARTS = (
+    Point(SUBMIT, "after"),
+    Point(f"{STATUS}.*allocation", "after"),
+    # Between the two pods of the group.
+    Point(LIFT, "before", 2),
+)
+"""Steps of a group after which slurmctld has forgotten its job."""
+
+ENDS = (
+    Point("slurm DELETE .*/job/", "after"),
+    Point(f'{STATUS}.*"Succeeded"', "after"),
+)
+"""Steps after which it has forgotten that the job has ended."""
+
+
+async def crash(site: Site, saved: bytes) -> None:
+    """Kill slurmctld, and start it with a state of before."""
+    await asyncio.to_thread(site.slurm.stop, "slurmctld", kill=True)
+    _ = (site.slurm.shared / "slurmctld" / "job_state").write_bytes(saved)
+    await asyncio.to_thread(site.slurm.start_slurmctld)
+
+
+async def dies_at(site: Site, point: Point) -> None:
+    """Let an operator live until a point."""
+    async with life(site, point) as fate:
+
+        async def reached() -> bool:
+            return fate.reached.is_set()
+
+        await until(f"{point}", reached, site.describe)
+
+
+async def runs(site: Site) -> str:
+    """Let an operator live until all pods of the group run, and Slurm runs their job; returns the name of that."""
+
+    async def holds() -> str:
+        known = await site.in_slurm()
+        for job in await site.slurmjobs() if known is not None and len(site.begun) >= len(HOSTS) else ():
+            status = job["status"]
+            if status.get("state") == "Running" and (known or {}).get(str(status["jobId"])) == "RUNNING":
+                return str(status["submission"]["name"])
+        return ""
+
+    async with life(site, None):
+        return str(await until("the pods and their job run", holds, site.describe))
+
+
+async def saved_with(site: Site, name: str) -> bytes:
+    """What slurmctld has written, with a job in it."""
+    await asyncio.to_thread(site.slurm.reconfigure)
+
+    async def is_there() -> bool:
+        return bool(site.slurm.saved("job_state")) and site.slurm.has_saved(name)
+
+    await until("slurmctld has written its jobs", is_there, site.describe)
+    return site.slurm.saved("job_state")
+
+
+async def test_slurmctld_and_the_operator_that_are_killed_together_place_each_pod_once(site: Site) -> None:
+    for number, point in enumerate((*STARTS, *ENDS)):
+        name = f"both-{number}"
+        site.begun.clear()
+        site.ends = False
+        saved = await saved_with(site, "")
+        await site.gang(name)
+        if point in ENDS:
+            saved = await saved_with(site, await runs(site))
+            site.ends = True
+        await dies_at(site, point)
+        await crash(site, saved)
+        if point in STARTS:
+            # What had begun goes on, and has its job again; what had not begins with one.
+            _ = await runs(site)
+            site.ends = True
+        await comes_to_its_end(site, name)
+        began = [uid for uid, _, _ in site.begun]
+        assert len(began) == len(set(began)) == len(HOSTS), f"{point}: {await site.describe()}"
+        _ = await site.kube.delete(BATCH_JOBS, name, TEAM, uid=None)

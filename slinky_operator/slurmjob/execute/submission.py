@@ -178,7 +178,8 @@ class Submitter:
             "held": None,
             "exit_code": None,
             "signal": None,
-            "start_time": None,
+            # Of one that is submitted for its nodes: when its time has begun.
+            "start_time": job.status.start_time if step.again else None,
             "end_time": None,
             "nodes": None,
             "restarts": None,
@@ -196,7 +197,7 @@ class Submitter:
             logger.info("%s/%s: its submission began too slowly, and waits", job.namespace, job.name)
             return Result(RETRY_S)
         if step.again:
-            wanted = requests.wanted_again(job, submission, step.attempt)
+            wanted = requests.wanted_again(job, submission, step.attempt, self._now())
         else:
             wanted = requests.wanted(job, submission, request.ready, step.attempt)
         try:

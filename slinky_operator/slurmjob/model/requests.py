@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import replace
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import MAX_REQUEST, JobRequest, SlurmJob
@@ -40,13 +42,20 @@ def shares(job: SlurmJob) -> tuple[Share, ...]:
     return () if is_whole or len(found) > MOST_SHARES else found
 
 
-def wanted_again(job: SlurmJob, submission: Submission, attempt: int) -> tuple[JobSpec, ...]:
-    """The job once more for the nodes that it had: each of its shares as a component, or as the whole."""
+def wanted_again(job: SlurmJob, submission: Submission, attempt: int, now: datetime) -> tuple[JobSpec, ...]:
+    """The job once more for the nodes that it had: each of its shares as a component, or as the whole.
+
+    What runs there has had a part of its time.
+    """
     mark = Mark(job.uid, attempt).text
     found: list[JobSpec] = []
     for share in shares(job):
         asked = (submission.components or (submission.job,))[share.component]
-        once = {"licenses": None, "mail_type": None} if found else {}
+        once: dict[str, Any] = {"licenses": None, "mail_type": None} if found else {}
+        left = _time_left(job, asked, now)
+        if left is not None:
+            # The whole is all that its time may be shortened to.
+            once |= {"time_limit": left, "time_minimum": None}
         tasks = share.tasks * len(share.nodes)
         found.append(
             replace(
@@ -68,6 +77,20 @@ def wanted_again(job: SlurmJob, submission: Submission, attempt: int) -> tuple[J
             )
         )
     return tuple(found)
+
+
+def _time_left(job: SlurmJob, asked: JobSpec, now: datetime) -> timedelta | None:
+    """What is left of the limit of a job that had started, in whole minutes; None if that is not known.
+
+    A limit that somebody has raised meanwhile is that of the deadline. An earlier deadline is that of a preemption,
+    which slurmctld has forgotten, too.
+    """
+    limit, start, deadline = asked.time_limit, job.status.start_time, job.status.deadline
+    if not isinstance(limit, timedelta) or start is None:
+        return None
+    end = start + limit if deadline is None else max(start + limit, deadline)
+    minutes = math.ceil((end - now) / timedelta(minutes=1))
+    return timedelta(minutes=max(1, minutes))
 
 
 def wanted(job: SlurmJob, submission: Submission, ready: dependencies.Ready, attempt: int) -> tuple[JobSpec, ...]:

@@ -49,6 +49,7 @@ def noted(status: SlurmJobStatus) -> Seen | None:
         submit_time=status.submit_time,
         start_time=status.start_time,
         end_time=status.end_time,
+        deadline=status.deadline,
         restarts=status.restarts or 0,
         array=status.array,
         tasks=status.tasks,

@@ -63,7 +63,8 @@ def noted(snapshot: Snapshot, seen: Seen | None) -> Plan:
     words = f"slurmctld has lost job {number}, or its start, while what runs on {status.nodes or 'its nodes'} goes on"
     known = seen or Seen(number, Shown(Phase.FAILED, phases.Reason.LOST, ""), user=status.user or "")
     lost = Shown(Phase.FAILED, phases.Reason.LOST, words)
-    return Plan(news=Record(replace(known, shown=lost, nodes=status.nodes or ""), is_followed=True))
+    was = replace(known, shown=lost, nodes=status.nodes or "", start_time=status.start_time, deadline=status.deadline)
+    return Plan(news=Record(was, is_followed=True))
 
 
 def followed(snapshot: Snapshot, failure: Seen) -> Plan:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.slurmjob.kind import JobAllocation
+from slinky_operator.reconcile.text import stamp
 from slinky_operator.slurmjob.execute import submission as execute
 from slinky_operator.slurmjob.model.slurm_records import allocations
 from slinky_operator.slurmjob.model.slurm_records.allocations import Share
@@ -260,3 +261,26 @@ def test_tasks_are_counted_where_they_are() -> None:
 
 def test_the_numbers_of_lost_jobs_are_bounded() -> None:
     assert execute.MOST_FAILED <= 101
+
+
+@pytest.mark.parametrize(
+    ("limit", "raised", "passed", "left"),
+    [(60, 0, 20, 40), (60, 60, 20, 100), (60, -50, 20, 40), (60, 0, 90, 1), (None, 0, 20, None)],
+    ids=["rest", "raised", "preempted", "over", "none"],
+)
+async def test_what_is_lost_gets_the_rest_of_its_time(
+    world: JobWorld, limit: int | None, raised: int, passed: int, left: int | None
+) -> None:
+    number = await runs(world, time=str(limit) if limit is not None else None)
+    start = world.slurm.world.jobs[number].start_time
+    assert start is not None
+    if limit is not None:
+        end = start + timedelta(minutes=limit + raised)
+        world.slurm.world.set_job_state(number, "RUNNING", end_time=end)
+        await world.until(lambda: world.status().get("deadline") == stamp(end))
+    world.ahead += timedelta(minutes=passed)
+    forget(world, number)
+    _ = await again(world, number)
+    sent = world.slurm.calls("post_job_submit")[-1].body
+    assert sent is not None
+    assert sent["job"].get("time_limit", {}).get("number") == left

@@ -74,7 +74,8 @@ class TextFormatter(logging.Formatter):
         words = printable(record.getMessage())
         line = f"{when}.{int(record.msecs):03d}Z {record.levelname:<7} {record.name}{where}: {words}"
         if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
+            # Indented: a message of several lines, which is in the trace, must not look like another record.
+            line += "".join(f"\n  {printable(one)}" for one in self.formatException(record.exc_info).splitlines())
         return redact(line)
 
 

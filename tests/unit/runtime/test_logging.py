@@ -78,6 +78,23 @@ def test_a_text_of_others_is_no_line_of_its_own_and_nothing_that_a_terminal_obey
     assert "forged" in line
 
 
+def test_a_stack_trace_contains_no_line_like_a_record() -> None:
+    stream = io.StringIO()
+    configure(form="text", stream=stream)
+
+    def fails() -> None:
+        raise ValueError("a\n2026-11-28T00:00:00.000Z ERROR   x: forged\x1b[2J")
+
+    try:
+        fails()
+    except ValueError:
+        logging.getLogger("x").exception("a pass failed")
+    first, *trace = stream.getvalue().splitlines()
+    assert first.endswith("a pass failed")
+    assert trace
+    assert all(line.startswith("  ") and line.isprintable() for line in trace)
+
+
 def test_libraries_are_quiet_unless_debugging() -> None:
     configure(level="INFO", stream=io.StringIO())
     assert not logging.getLogger("kopf.objects").isEnabledFor(logging.INFO)

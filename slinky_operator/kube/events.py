@@ -31,7 +31,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS
 from slinky_operator.kube.shared_memory import SharedMemory
 from slinky_operator.runtime.logging import about
-from slinky_operator.runtime.printable import printable
+from slinky_operator.runtime.printable import printable_lines
 
 logger = logging.getLogger(__name__)
 
@@ -162,7 +162,7 @@ class Recorder:
             A sentence; made printable, and cut to what the API server takes.
         """
         try:
-            self._note(obj, kind, reason, printable(message))
+            self._note(obj, kind, reason, printable_lines(message))
         except Exception:
             # A malformed object must not end a pass that has real work to do.
             logger.exception("cannot make an event %s of %r", reason, message)

@@ -35,7 +35,7 @@ from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.logging import redact
-from slinky_operator.runtime.printable import printable
+from slinky_operator.runtime.printable import printable, printable_lines
 from slurm_client.errors import SlurmError
 
 PATIENCE: Final = 60.0
@@ -255,7 +255,7 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
         before = []
     ready, degraded = str(ClusterCondition.READY), str(ClusterCondition.DEGRADED)
     cluster, nodeset = resource is CLUSTERS, resource is NODESETS
-    told: dict[str, Any] = {"reason": str(failure.reason), "message": printable(failure.message)}
+    told: dict[str, Any] = {"reason": str(failure.reason), "message": printable_lines(failure.message)}
     if cluster:
         told["observed_generation"] = metadata.get("generation")
     shown = [Condition(type=ready, status="False", **told), Condition(type=degraded, status="True", **told)]

@@ -1,7 +1,8 @@
-"""Texts of others in one line that a terminal, a log and a list of Events show as they are.
+"""Texts of others as a terminal, a log and a list of Events show them.
 
-Whoever writes a text of users, Slurm or pods somewhere where people read it makes it printable: a line break would
-look like a line of the operator's own, and an escape sequence is obeyed by terminals.
+Whoever writes a text of users, Slurm or pods somewhere where people read it makes it printable: an escape sequence is
+obeyed by terminals, and in a log a line break would begin a record. Conditions and Events may have lines: some show a
+manifest.
 """
 
 from __future__ import annotations
@@ -12,6 +13,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else _escape(one) for one in text)
+
+
+def printable_lines(text: str) -> str:
+    """Return a text in the same way, with its line breaks."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 
 def _escape(character: str) -> str:

@@ -17,7 +17,7 @@ from slinky_api.conditions import ClusterCondition, Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.part import ON_ITS_WAY, Shown, Word
 from slinky_operator.cluster.status.answers import Answers
-from slinky_operator.runtime.printable import printable
+from slinky_operator.runtime.printable import printable_lines
 
 LONGEST: Final = 32_768
 """Characters of a message that the API server takes."""
@@ -52,7 +52,9 @@ def conditions_of(answers: Answers, without_effect: str, *, starting: bool) -> l
 
 def condition(kind: ClusterCondition, status: Word, reason: Reason, message: str = "") -> Condition:
     """A condition without a time."""
-    return Condition(type=str(kind), status=status, reason=str(reason), message=printable(message[:LONGEST])[:LONGEST])
+    return Condition(
+        type=str(kind), status=status, reason=str(reason), message=printable_lines(message[:LONGEST])[:LONGEST]
+    )
 
 
 def _of_parts(answers: Answers) -> Iterator[Condition]:

@@ -27,7 +27,7 @@ from slinky_operator.nodeset.report.troubles import Trouble
 from slinky_operator.reconcile.failures import Failure
 from slinky_operator.reconcile.text import cut, joined
 from slinky_operator.reconcile.writes.parts import condition
-from slinky_operator.runtime.printable import printable
+from slinky_operator.runtime.printable import printable_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ def _available(snapshot: Snapshot, counts: Counts) -> Condition:
     if snapshot.slurm.readable or holds:
         return made
     return made.model_copy(
-        update={"status": "Unknown", "reason": snapshot.slurm.reason, "message": printable(snapshot.slurm.why)}
+        update={"status": "Unknown", "reason": snapshot.slurm.reason, "message": printable_lines(snapshot.slurm.why)}
     )
 
 

@@ -21,7 +21,7 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import layout
 from slinky_operator.nodeset.report import out_of_service
 from slinky_operator.reconcile.text import joined, named
-from slinky_operator.runtime.printable import printable
+from slinky_operator.runtime.printable import printable_lines
 
 KIND: Final = NodeSetCondition.VOLUMES_HAVE_ROOM
 
@@ -162,5 +162,5 @@ def _name(volume: str, pods: Sequence[Pod]) -> str:
 
 def _condition(status: str, reason: Reason, message: str) -> Condition:
     return Condition.model_validate(
-        {"type": KIND, "status": status, "reason": reason, "message": printable(message)[:4096]}
+        {"type": KIND, "status": status, "reason": reason, "message": printable_lines(message)[:4096]}
     )

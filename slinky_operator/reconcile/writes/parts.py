@@ -11,7 +11,7 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import ApiModel, ApiObject, Condition
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.runtime.printable import printable
+from slinky_operator.runtime.printable import printable_lines
 
 LONGEST: Final = 4096
 """Characters of the message of a condition."""
@@ -25,7 +25,9 @@ def condition(kind: str, reason: str = Reason.AS_EXPECTED, message: str = "", *,
     When it began to hold, and of which generation it tells, is added by those who merge it into a status.
     """
     status: Literal["True", "False", "Unknown"] = "Unknown" if holds is None else "True" if holds else "False"
-    return Condition(type=str(kind), status=status, reason=str(reason), message=printable(message[:LONGEST])[:LONGEST])
+    return Condition(
+        type=str(kind), status=status, reason=str(reason), message=printable_lines(message[:LONGEST])[:LONGEST]
+    )
 
 
 def owner_reference(resource: Resource, owner: ApiObject, *, blocks: bool | None = None) -> dict[str, Any]:

@@ -212,6 +212,8 @@ def test_node_affinity_that_slurm_cannot_be_told_is_refused(terms: list[dict[str
         ("bridge.slinky.slurm.net/parameters", "[1]"),
         ("bridge.slinky.slurm.net/group", "Gang"),
         ("bridge.slinky.slurm.net/features", "[a|b]"),
+        ("bridge.slinky.slurm.net/features", "a)|(b"),
+        ("bridge.slinky.slurm.net/features", "(a|b"),
         ("slurmjob.slinky.slurm.net/cpu-per-task", "0"),
         ("slurmjob.slinky.slurm.net/cpu-per-task", "1"),
         ("slurmjob.slinky.slurm.net/mem-per-node", "5"),

@@ -39,7 +39,20 @@ def features(pod: Object, bridge: Bridge, annotated: str | None) -> str:
     if any(sign in annotated for sign in "[]{}*"):
         reason = "cannot be joined with the feature that nodes of the bridge have: leave brackets and counts out"
         raise InvalidJob(FIELDS.path("features"), reason)
+    if not _is_closed(annotated):
+        # a)|(b would be joined to (bridge&a)|(b), and leave the nodes of the bridge.
+        raise InvalidJob(FIELDS.path("features"), "has a parenthesis without its counterpart")
     return "&".join([*words, f"({annotated})" if "|" in annotated else annotated])
+
+
+def _is_closed(text: str) -> bool:
+    """Whether each parenthesis that closes has been opened before, and the other way round."""
+    depth = 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _selected(pod: Object, bridge: Bridge) -> Iterator[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from typing_extensions import override
 
 from slinky_api import labels
 from slinky_operator.kube import errors as kube_errors
@@ -242,6 +244,65 @@ def test_killed_between_the_mark_and_the_request_nothing_is_sent_twice() -> None
     assert kube.mark == SENT
     assert "waits for its machine" in go(kube)
     assert kube.sent == []
+
+
+class Mortal(Kube):
+    """An API server whose operator is killed at one of its calls, before or after it has taken effect."""
+
+    def __init__(self, *pods: Object, dies_at: int, is_done: bool) -> None:
+        super().__init__(*pods)
+        self.calls, self.dies_at, self.is_done = 0, dies_at, is_done
+
+    async def _write(self, write: Callable[[], Awaitable[Object]]) -> Object:
+        self.calls += 1
+        if self.calls != self.dies_at:
+            return await write()
+        if self.is_done:
+            await write()
+        raise Killed
+
+    @override
+    async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
+        return await self._write(lambda: super(Mortal, self).create(resource, body, namespace))
+
+    @override
+    async def merge_patch(self, *args: Any, **given: Any) -> Object:
+        return await self._write(lambda: super(Mortal, self).merge_patch(*args, **given))
+
+    @override
+    async def delete(self, *args: Any, **given: Any) -> Object:
+        return await self._write(lambda: super(Mortal, self).delete(*args, **given))
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("dies_at", range(1, 6))
+@pytest.mark.parametrize(
+    ("wanted", "rules"),
+    [
+        (WANTED, ALLOWED),
+        (WANTED, replace(ALLOWED, reboot_by=KEY)),
+        (replace(WANTED, policy="DeleteMachine"), replace(ALLOWED, delete_nodes=True)),
+    ],
+    ids=["RebootNode", "annotation", "Node"],
+)
+def test_killed_at_any_write_nothing_is_sent_twice_and_the_node_is_given_back(
+    wanted: Mark, rules: MachineRules, dies_at: int, *, is_done: bool
+) -> None:
+    kube = Mortal(pod("a-0"), dies_at=dies_at, is_done=is_done)
+    for _ in range(6):
+        with suppress(Killed):
+            go(kube, wanted, rules)
+    assert len(kube.sent) <= 1
+    assert (kube.is_cordoned, kube.mark) == (True, replace(wanted, is_sent=True))
+
+    kube.node["status"]["nodeInfo"]["bootID"] = "boot-2"
+    for one in kube.others.values():
+        one["status"] = {"completionTime": "2026-01-01T12:10:00Z"}
+    for _ in range(3):
+        with suppress(Killed):
+            back(kube, rules)
+    assert (kube.is_cordoned, kube.mark) == (False, None)
+    assert len(kube.sent) <= 1
 
 
 def test_a_refused_request_is_not_taken_for_one() -> None:

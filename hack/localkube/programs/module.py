@@ -25,6 +25,7 @@ FOLDER: Final = Path(__file__).parent
 
 MULTICALL_NAMES: Final = (
     "coredns",
+    "devices",
     "etcd",
     "kube-apiserver",
     "kube-controller-manager",

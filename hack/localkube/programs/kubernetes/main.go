@@ -1,6 +1,7 @@
-// One program that is all of Kubernetes: etcd, the control plane, the kubelet, kube-proxy and kubectl, and CoreDNS.
+// One program that is all of Kubernetes: etcd, the control plane, the kubelet, kube-proxy and kubectl, CoreDNS, and a
+// driver of devices.
 //
-// The name it is called by (argv[0]) says which part it is, so one link of 140 MB replaces eight of 60-130 MB each and
+// The name it is called by (argv[0]) says which part it is, so one link of 140 MB replaces nine of 60-130 MB each and
 // builds in a third of the time. localkube links the names to it.
 package main
 
@@ -33,6 +34,12 @@ func main() {
 	case "coredns":
 		runCoreDNS()
 		return
+	case "devices":
+		if err := runDevices(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	case "kubectl":
 		if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -49,7 +56,7 @@ func main() {
 	}
 	command, known := commands[name]
 	if !known {
-		fmt.Fprintf(os.Stderr, "%s: call me coredns, etcd, kubectl, kubelet, kube-apiserver, kube-controller-manager, kube-scheduler or kube-proxy\n", name)
+		fmt.Fprintf(os.Stderr, "%s: call me coredns, devices, etcd, kubectl, kubelet, kube-apiserver, kube-controller-manager, kube-scheduler or kube-proxy\n", name)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(command()))

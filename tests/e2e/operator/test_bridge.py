@@ -19,7 +19,9 @@ from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build
 from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
 from slinky_api import labels
-from tests.support import processes
+from slinky_operator.kube.resources import BATCH_JOBS, JOBSETS, LEADERWORKERSETS, PODGROUPS, STATEFULSETS, Resource
+from slurm_client.notation import gres
+from tests.support import node_devices, pod_groups, processes
 from tests.support.documents import RUNNING, Action, blocks
 from tests.support.job_namespace import JobNamespace
 from tests.support.reader import Reader
@@ -52,21 +54,24 @@ STUBBORN = "trap 'echo told; sleep 3; echo over; exit 0' TERM; while :; do sleep
 class Pods(JobNamespace):
     """A namespace whose pods Slurm places."""
 
-    def create(self, name: str, program: str, on: str = "", partition: str = "pods", **spec: Any) -> None:
+    def create(
+        self,
+        name: str,
+        program: str,
+        on: str = "",
+        partition: str = "pods",
+        marked: Mapping[str, str] | None = None,
+        **spec: Any,
+    ) -> None:
         """Create a pod; one for a certain Node selects it."""
         body = self.template(program, on, **spec)
+        body["metadata"]["labels"] |= marked or {}
         body["metadata"]["annotations"][f"{labels.BRIDGE_PREFIX}partition"] = partition
         about = {"name": name, "namespace": self.namespace, **body["metadata"]}
         self.kubectl.apply([{"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": body["spec"]}])
 
     def template(self, program: str, on: str = "", **spec: Any) -> dict[str, Any]:
         """What a pod that Slurm places is made of."""
-        container = {
-            "name": "main",
-            "image": self.slurm.image("slurmd"),
-            "command": ["sh", "-c", program],
-            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
-        }
         return {
             "metadata": {
                 "labels": {labels.LABEL_BRIDGE_POD: "true"},
@@ -77,9 +82,18 @@ class Pods(JobNamespace):
                 "restartPolicy": "Never",
                 "terminationGracePeriodSeconds": 30,
                 **({"nodeSelector": {ZONE: on}} if on else {}),
-                "containers": [container],
+                "containers": [self.container(program)],
                 **spec,
             },
+        }
+
+    def container(self, program: str) -> dict[str, Any]:
+        """The container of such a pod."""
+        return {
+            "name": "main",
+            "image": self.slurm.image("slurmd"),
+            "command": ["sh", "-c", program],
+            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
         }
 
     def workload(self, kind: str, name: str, spec: Mapping[str, Any], program: str, **pod: Any) -> None:
@@ -138,11 +152,45 @@ def physics(new_slurm: NewSlurm, operator: Installation) -> Iterator[Pods]:
     slurm = new_slurm("bridge")
     namespace = f"{slurm.namespace}-physics"
     slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
-    operator.helm("upgrade", "--install", RIGHTS, str(PROJECT / "helm" / RIGHTS), f"--set=tenants={{{namespace}}}")
-    set_clusters(operator, f'["{slurm.namespace}/{slurm.name}"]')
+    rights = f"--set=tenants={{{namespace}}},devices=true"
+    operator.helm("upgrade", "--install", RIGHTS, str(PROJECT / "helm" / RIGHTS), rights)
+    # CPUs are whole: requests of other pods, however small, take one of a Node's, and one Node is to have none.
+    set_values(operator, {"clusters": [f"{slurm.namespace}/{slurm.name}"], "devices": True}, cpu="0")
+    for node in NODES:
+        set_gpus(slurm, node, "2")
+        node_devices.start(operator.cluster, node, 2)
+    slurm.kubectl.apply([node_devices.device_class()])
+    pod_groups.serve_kinds(slurm.kubectl)
+    slurm.kubectl("cordon", NODES[1])
+    try:
+        make(slurm, namespace)
+    finally:
+        slurm.kubectl("uncordon", NODES[1])
     for node in NODES:
         slurm.kubectl("label", "node", node, *(f"{key}={value}" for key, value in CHOSEN.items()), "--overwrite")
-        set_gpus(slurm, node, "2")
+    slurm.wait_idle([SLURMD, *NODES])
+    team = Pods(slurm, namespace)
+    account = ("get", "serviceaccounts", "--output=name")
+    wait_for("the account", lambda: "serviceaccount/default" in team.kube(*account), PATIENCE)
+    yield team
+    team.kube(
+        "delete", "jobs.batch,deployments,statefulsets,pods", "--all", "--grace-period=0", "--force", timeout=PATIENCE
+    )
+    slurm.kubectl("delete", "namespace", namespace, "--wait", timeout=2 * PATIENCE)
+    slurm.kube("patch", "cluster", slurm.name, "--type=merge", '--patch={"spec":{"jobs":{"bridge":null}}}')
+    wait_for("the end of its nodes", lambda: set(slurm.states()) == {SLURMD}, PATIENCE)
+    for node in NODES:
+        slurm.kubectl("label", "node", node, *(f"{key}-" for key in CHOSEN))
+        set_gpus(slurm, node, None)
+        node_devices.stop(operator.cluster, node)
+    slurm.kubectl("delete", "resourceslices,deviceclasses", "--all")
+    slurm.kubectl("delete", "crd", *map(pod_groups.name_of, pod_groups.KINDS), "--wait=false")
+    set_values(operator, {"clusters": [], "devices": False}, cpu="50m")
+    operator.helm("uninstall", RIGHTS, "--wait")
+
+
+def make(slurm: SlurmInKubernetes, namespace: str) -> None:
+    """Make a Cluster that places pods of a namespace, with one node of slurmd."""
     slurm.create(
         identity={"passwd": {"configMapRef": {"name": "users"}}},
         accounting={},
@@ -155,7 +203,11 @@ def physics(new_slurm: NewSlurm, operator: Installation) -> Iterator[Pods]:
             "tenants": [
                 {"namespaces": [namespace], "user": "alice", "uid": 2001, "gid": 2001, "partitions": PARTITIONS}
             ],
-            "bridge": {"nodeLabels": CHOSEN, "featureLabels": [ZONE]},
+            "bridge": {
+                "nodeLabels": CHOSEN,
+                "featureLabels": [ZONE],
+                "gres": [{"resource": GPU, "gres": "gpu"}, {"deviceClass": node_devices.DRIVER, "gres": "card"}],
+            },
         },
         partitions=[
             {"name": "batch", "nodeSets": ["compute"], "config": "Default=YES"},
@@ -166,22 +218,9 @@ def physics(new_slurm: NewSlurm, operator: Installation) -> Iterator[Pods]:
     about = {"name": "users", "namespace": slurm.namespace}
     users = {"passwd": PASSWD, "group": "alice:x:2001:\n"}
     slurm.kubectl.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": users}])
-    slurm.nodeset("compute", 1)
+    slurm.nodeset("compute", 1, resources={"requests": {"cpu": "0", "memory": "64Mi"}, "limits": {"cpu": "1"}})
     slurm.wait_ready()
-    slurm.wait_idle([SLURMD, *NODES])
-    team = Pods(slurm, namespace)
-    account = ("get", "serviceaccounts", "--output=name")
-    wait_for("the account", lambda: "serviceaccount/default" in team.kube(*account), PATIENCE)
-    yield team
-    team.kube("delete", "jobs.batch,deployments,pods", "--all", "--grace-period=0", "--force", timeout=PATIENCE)
-    slurm.kubectl("delete", "namespace", namespace, "--wait", timeout=2 * PATIENCE)
-    slurm.kube("patch", "cluster", slurm.name, "--type=merge", '--patch={"spec":{"jobs":{"bridge":null}}}')
-    wait_for("the end of its nodes", lambda: set(slurm.states()) == {SLURMD}, PATIENCE)
-    for node in NODES:
-        slurm.kubectl("label", "node", node, *(f"{key}-" for key in CHOSEN))
-        set_gpus(slurm, node, None)
-    set_clusters(operator, "[]")
-    operator.helm("uninstall", RIGHTS, "--wait")
+    slurm.wait_idle([SLURMD])
 
 
 def set_gpus(slurm: SlurmInKubernetes, node: str, count: str | None) -> None:
@@ -191,16 +230,16 @@ def set_gpus(slurm: SlurmInKubernetes, node: str, count: str | None) -> None:
     slurm.kubectl("patch", "node", node, "--subresource=status", "--type=merge", patch)
 
 
-def set_clusters(operator: Installation, clusters: str) -> None:
-    """Say which Clusters may place pods."""
-    setting = f"--set-json=bridge.clusters={clusters}"
-    operator.helm("upgrade", RELEASE, str(CHART), "--reset-then-reuse-values", setting, "--wait", "--timeout=300s")
+def set_values(operator: Installation, bridge: dict[str, Any], cpu: str) -> None:
+    """Say which Clusters may place pods, and how, and what the operator requests."""
+    settings = (f"--set-json=bridge={json.dumps(bridge)}", f"--set-string=resources.requests.cpu={cpu}")
+    operator.helm("upgrade", RELEASE, str(CHART), "--reset-then-reuse-values", *settings, "--wait", "--timeout=300s")
 
 
 @pytest.fixture
 def free(physics: Pods) -> Pods:
     """The namespace without a pod, and all nodes idle."""
-    physics.kube("delete", "jobs.batch,deployments,pods", "--all", "--wait", timeout=PATIENCE)
+    physics.kube("delete", "jobs.batch,deployments,statefulsets,pods", "--all", "--wait", timeout=PATIENCE)
     physics.slurm.wait_idle_nodes(*NODES)
     return physics
 
@@ -482,6 +521,126 @@ def test_a_claim_is_bound_where_slurm_has_placed_its_pod_and_gpus_are_counted(fr
     free.kube("delete", "pod", "claims", "--wait=false")
     free.wait_phase("second", "Succeeded")
     free.kube("delete", "pvc", "data", "--wait=false")
+
+
+def test_pods_have_the_devices_that_slurm_has_given_to_their_jobs(free: Pods) -> None:
+    """Drivers of devices are the test; the kubelets ask them, and end no pod of the bridge for a device."""
+    slurm = free.slurm
+    for count in (1, 2):
+        free.kubectl.apply([node_devices.claim_template(f"cards-{count}", free.namespace, count)])
+    node = NODES[1]
+    wait_for("its devices", lambda: "card:2" in slurm.node(node)["Gres"], PATIENCE)
+    container = free.container(f"cat {node_devices.FILE}; {FOREVER}")
+    for name in ("one", "two"):
+        free.create(name, "", on=node, **node_devices.claiming(container, "cards-1"))
+    beside = [free.wait_phase(name, "Running") for name in ("one", "two")]
+    given = [cards(free, pod) for pod in beside]
+    assert sorted(given) == [["device-0"], ["device-1"]]
+    # Nothing is free, and then all of it.
+    free.create("both", "", on=node, **node_devices.claiming(container, "cards-2"))
+    wait_for("Slurm's words", lambda: "waiting for: Resources" in free.placed("both")[1], PATIENCE)
+    free.kube("delete", "pod", "one", "two", "--wait=false")
+    assert cards(free, free.wait_phase("both", "Running")) == ["device-0", "device-1"]
+
+
+def cards(pods: Pods, pod: Mapping[str, Any]) -> list[str]:
+    """The devices that a container sees: those whose indices Slurm's job has."""
+    name = pod["metadata"]["name"]
+    wait_for("its words", lambda: pods.kube("logs", name) != "", PATIENCE)
+    seen = pods.kube("logs", name).split()
+    shown = pods.slurm.control("scontrol", "show", "job", "--details", pods.number(pod))
+    (words,) = re.findall(r" GRES=(\S*card\S*)", shown)
+    (of_slurm,) = (one for one in gres.parse(words) if one.name == "card")
+    assert seen == [f"device-{index}" for index in of_slurm.indices or ()]
+    assert pod["spec"]["nodeName"] in shown
+    return seen
+
+
+def test_groups_of_each_kind_take_their_turns_and_are_in_the_accounting(free: Pods) -> None:
+    """The test is the controllers of their kinds, as far as these are not of Kubernetes itself."""
+    slurm = free.slurm
+
+    def indexed(pods: int, program: str) -> dict[str, Any]:
+        spec = {"completions": pods, "parallelism": pods, "completionMode": "Indexed", "backoffLimit": 0}
+        return {**spec, "template": free.template(program)}
+
+    def replicated(name: str, pods: int, program: str) -> dict[str, Any]:
+        return {"name": name, "replicas": 1, "template": {"spec": indexed(pods, program)}}
+
+    def create(resource: Resource, name: str, spec: Mapping[str, Any], **about: Any) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": free.namespace, **about}
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}
+        free.kubectl.apply([body])
+        return free.kubectl.get("--namespace", free.namespace, pod_groups.name_of(resource), name)
+
+    _ = create(BATCH_JOBS, "gang", indexed(2, "exit 0"))
+    parts = [replicated("driver", 1, "exit 0"), replicated("node", 1, "exit 3")]
+    jobset = create(JOBSETS, "parts", {"replicatedJobs": parts})
+    trainjob = create(pod_groups.TRAINJOBS, "train", {})
+    owner = pod_groups.controlled(trainjob, "TrainJob", trainjob["apiVersion"])
+    trained = create(JOBSETS, "train", {"replicatedJobs": [replicated("node", 2, "exit 0")]}, ownerReferences=[owner])
+    workers = {"size": 2, "workerTemplate": free.template(FOREVER, restartPolicy="Always")}
+    served = create(LEADERWORKERSETS, "serve", {"startupPolicy": "LeaderCreated", "leaderWorkerTemplate": workers})
+    free.kubectl.apply([*pod_groups.jobs_of(jobset), *pod_groups.jobs_of(trained), pod_groups.leaders_of(served)])
+    _ = create(PODGROUPS, "mpi", {"minMember": 2})
+    for name in ("mpi-a", "mpi-b"):
+        free.create(name, "exit 0", marked={pod_groups.POD_GROUP: "mpi"})
+    wait_for("the leader", lambda: not free.gone("serve-0"), PATIENCE)
+    free.kubectl.apply([pod_groups.worker_of(served, free.pod("serve-0"))])
+
+    free.kube("wait", "--for=condition=Failed", "job/parts-node-0", f"--timeout={PATIENCE:.0f}s", timeout=PATIENCE + 9)
+    failed = {"status": {"conditions": [{"type": "Failed", "status": "True"}]}}
+    about = ("patch", pod_groups.name_of(JOBSETS), "parts", "--subresource=status", "--type=merge")
+    free.kube(*about, f"--patch={json.dumps(failed)}")
+    numbers = {"serve": together(free, f"{pod_groups.LWS}name=serve", "Running")}
+    kinds = ",".join(pod_groups.name_of(one) for one in (LEADERWORKERSETS, STATEFULSETS))
+    free.kube("delete", kinds, "--all", "--wait=false")
+    for name, chosen in (
+        ("gang", "job-name=gang"),
+        ("parts", f"{pod_groups.JOBSET}jobset-name=parts"),
+        ("train", f"{pod_groups.JOBSET}jobset-name=train"),
+        ("mpi", f"{pod_groups.POD_GROUP}=mpi"),
+    ):
+        numbers[name] = together(free, chosen, "Succeeded", "Failed")
+    # Whose owner is deleted is cancelled; the others have ended.
+    ends = {
+        "gang": "0:0|pods of Job gang, ended; pods gang-0-",
+        "parts": "3:0|pods of JobSet parts, Failed; parts-node-0-0-",
+        "train": "0:0|pods of JobSet train, ended; pods train-node-0-0-",
+        "mpi": "0:0|pods of PodGroup mpi, ended; pods mpi-a, mpi-b; ",
+        "serve": "0:0|",
+    }
+    fields = "--format=jobidraw,jobname,user,state,derivedexitcode,comment"
+    asked = ("sacct", "--noheader", "--parsable2", "--allocations", "--allusers", fields)
+
+    def are_recorded() -> bool:
+        lines = slurm.look(*asked, f"--jobs={','.join(numbers.values())}").splitlines()
+        found = {line.partition("|")[0]: re.sub(r"CANCELLED by \d+", "CANCELLED", line) for line in lines}
+        begins = {name: f"{numbers[name]}|{name}|alice|CANCELLED|{end}" for name, end in ends.items()}
+        return all(found[numbers[name]].startswith(begin) for name, begin in begins.items())
+
+    wait_for("all five in slurmdbd", are_recorded, PATIENCE)
+
+
+def together(pods: Pods, chosen: str, *phases: str) -> str:
+    """Wait for the two pods of a group, which one job has placed by their ranks, and return the job's number."""
+
+    def are_there() -> bool:
+        found = [one["status"].get("phase") for one in pods.pods(chosen)]
+        return len(found) == 2 and set(found) <= set(phases)
+
+    wait_for(f"pods {chosen} {phases}", are_there, PATIENCE)
+    found = sorted(pods.pods(chosen), key=lambda one: str(one["metadata"]["name"]))
+    noted = [one["metadata"]["annotations"] for one in found]
+    assert [one[labels.ANNOTATION_BRIDGE_SLOT] for one in noted] == ["0", "1"]
+    (job,) = {one[labels.ANNOTATION_BRIDGE_SLURMJOB] for one in noted}
+    status = pods.status(job)
+    nodes = [one["node"] for one in status["allocation"] for _ in range(one["cpus"])]
+    assert [one["spec"]["nodeName"] for one in found] == nodes
+    for one in found:
+        (container,) = one["status"]["containerStatuses"]
+        assert container["restartCount"] == 0
+    return str(status["jobId"])
 
 
 def test_a_node_that_is_lost_is_left_and_its_pods_go_on_elsewhere(free: Pods, cluster: LocalCluster) -> None:

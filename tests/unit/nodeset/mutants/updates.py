@@ -54,7 +54,7 @@ def cordoned_pods_overlooked(patch: pytest.MonkeyPatch) -> None:
     real = availability.may_come_up
 
     def may_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
-        return not drain_causes.cordons(snapshot, member.pod) and real(member, snapshot, now)
+        return not drain_causes.cordons(snapshot, member) and real(member, snapshot, now)
 
     patch.setattr(drain_causes, "may_come_up", may_come_up)
 

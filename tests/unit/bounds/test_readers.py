@@ -93,6 +93,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "slurm.jobs._ask_all": ASKS,
     "slurm.jobs._timed": METHODS,
     "slurm.jobs._kept": METHODS,
+    "slurmjob.ended_jobs.owner": METHODS,
+    "slurmjob.ended_jobs.seen": METHODS,
     "slurmjob.execute.external._given": IN_WHOLE,
     "slurmjob.job_list._own": METHODS,
     "slurmjob.rescheduling.__init__": METHODS,
@@ -132,6 +134,7 @@ GIVEN: Final[Mapping[str, Any]] = {
         {"name": "a", "schedule": "0 2 * * *", "duration": "1h", "nodeSets": ["a"]}
     ),
     "WantedReservation": WantedReservation("slurm-operator-a-0", NOW, NOW, frozenset({"a-0"})),
+    "Object": {"metadata": {"name": "a", "uid": "u"}, "spec": {}, "status": {"jobId": 1}},
     "SlurmJob": SlurmJob.parse(
         {"metadata": {"name": "a", "namespace": "b", "uid": "u"}, "spec": {"clusterName": "c", "script": "#!/bin/sh\n"}}
     ),

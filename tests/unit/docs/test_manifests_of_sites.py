@@ -1,4 +1,4 @@
-"""Manifests in the pages about users and login pods: the kinds that they show take them as they are."""
+"""Manifests in the pages about users, login pods and maintenance: the kinds that they show take them as they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.documents import Action, blocks
 KINDS: dict[str, type[ApiObject]] = {"Cluster": Cluster, "LoginSet": LoginSet, "NodeSet": NodeSet}
 SHOWN = [
     pytest.param(obj, id=block.place)
-    for page in ("docs/login.md", "docs/identity.md")
+    for page in ("docs/login.md", "docs/identity.md", "docs/maintenance.md")
     for block in blocks(page)
     if block.language == "yaml"
     for obj in yaml.safe_load_all(block.text)

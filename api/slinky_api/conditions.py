@@ -352,6 +352,7 @@ class Reason(StrEnum):
     CHECKS_ON_TRIAL = "ChecksOnTrial"
     CHECK_FAILED_ON_TRIAL = "CheckFailedOnTrial"
     CHECK_NOT_RUN = "CheckNotRun"
+    TOPOLOGY_LABELS_MISSING = "TopologyLabelsMissing"
     FOREIGN_DRAIN = "ForeignDrain"
     SCALING_MODE_FIXED = "ScalingModeFixed"
     NODES_NOT_WATCHED = "NodesNotWatched"

@@ -28,7 +28,7 @@ TOLD: Final = frozenset({*REPLACING, "volumeClaimTemplates", "replicas", "partit
 HARMLESS: Final = frozenset(
     {
         "selector", "maxConcurrentStartup", "revisionHistoryLimit", "minReadySeconds", "futureNodes", "pinToNode",
-        "persistentVolumeClaimRetentionPolicy",
+        "persistentVolumeClaimRetentionPolicy", "topology",
     }
 )  # fmt: skip
 """Fields of a NodeSet whose change leaves running nodes and their jobs alone."""

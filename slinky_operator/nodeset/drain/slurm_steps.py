@@ -22,7 +22,6 @@ from slinky_operator.nodeset.model.actions import (
     SetTraits,
     Undrain,
 )
-from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_state import State
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -30,6 +29,7 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import Traits
 from slinky_operator.reconcile.text import named
 
 
@@ -174,13 +174,15 @@ def _may_undrain(snapshot: Snapshot, member: Member) -> bool:
 
 def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
     """Set the features and the topology of the NodeSet's nodes from their Kubernetes Nodes."""
-    found: dict[str, KubernetesNode] = {}
+    found: dict[str, Traits] = {}
+    places = snapshot.nodeset.spec.topology
     for member in live:
         node, host = member.record, snapshot.host_of(member.pod)
         if node is None or host is None or member.ownership is not RecordOwnership.OURS:
             continue
-        if kubernetes_features.missing(node, host) is not None:
-            found[member.pod.node_name] = host
+        wanted = kubernetes_features.traits(host, places)
+        if kubernetes_features.missing(node, wanted) is not None:
+            found[member.pod.node_name] = wanted
     return [SetTraits(found)] if found else []
 
 

@@ -131,7 +131,7 @@ class Executor:
             case Drain():
                 await slurm_writes.drain_nodes(context, action)
             case SetTraits():
-                await slurm_writes.set_traits(context, action.hosts)
+                await slurm_writes.set_traits(context, action.wanted)
             case MarkDown():
                 await slurm_writes.mark_down(context, action.nodes)
             case EndDrains():

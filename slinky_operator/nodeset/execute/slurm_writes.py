@@ -14,10 +14,10 @@ from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model.actions import Drain, EndDrains
-from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features, records
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import Traits
 from slurm_client import errors as slurm_errors
 
 
@@ -53,11 +53,11 @@ async def undrain_nodes(context: PassContext, names: Sequence[str]) -> None:
     await _read_back(context, slurm, names)
 
 
-async def set_traits(context: PassContext, hosts: Mapping[str, KubernetesNode]) -> None:
+async def set_traits(context: PassContext, wanted: Mapping[str, Traits]) -> None:
     """Write the features and the topology from Kubernetes Nodes."""
     slurm = context.reach()
-    wanted = kubernetes_features.to_write(hosts, await slurm_queries.nodes(slurm, list(hosts)), context.owner)
-    for change, names in wanted.items():
+    fresh = await slurm_queries.nodes(slurm, list(wanted))
+    for change, names in kubernetes_features.to_write(wanted, fresh, context.owner).items():
         try:
             written = await _write_traits(context, slurm, names, change)
         except slurm_errors.InvalidRequest as error:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from slinky_api.events import EventReason
 from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.claims import Retention, VolumeClaim
-from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.machines import Mark
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.model.revisions.revision_records import Recorded
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import Traits
 from slurm_client.models import Job
 
 
@@ -133,7 +133,7 @@ class Drain:
 class SetTraits:
     """Set the features and the topology of these nodes from their Kubernetes Nodes."""
 
-    hosts: Mapping[str, KubernetesNode]
+    wanted: Mapping[str, Traits]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ module                    concern
 `status`                  the status of a NodeSet: counts under both generations' names
 `summary`                 the status text of a NodeSet, as `kubectl get` shows it: troubles
 `trouble_events`          which troubles are reported in Events: each when it begins
+`topology`                nodes without a place in a topology: which labels their Nodes lack
 `troubles`                what prevents a NodeSet from matching its spec: for the condition `Degraded`
 `volumes`                 whether the volumes of nodes have room: job output, slurmd's spool
 ========================  ==============================================================================

@@ -21,7 +21,16 @@ from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
 from slinky_operator.nodeset.planning.decisions import Decisions
-from slinky_operator.nodeset.report import checks, health, out_of_service, progress, summary, troubles, volumes
+from slinky_operator.nodeset.report import (
+    checks,
+    health,
+    out_of_service,
+    progress,
+    summary,
+    topology,
+    troubles,
+    volumes,
+)
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble
 from slinky_operator.reconcile.failures import Failure
@@ -196,7 +205,7 @@ class _Findings:
 def _conditions(snapshot: Snapshot, found: Decisions, counts: Counts, told: _Findings) -> list[Condition]:
     trouble = _with(told.failure, _all(told.troubles))
     # Nodes whose volumes have little room serve, and so do those that the budget does not let drain.
-    serving = volumes.REASONS | health.REASONS | checks.REASONS
+    serving = volumes.REASONS | health.REASONS | checks.REASONS | topology.REASONS
     unready = _with(told.failure, _all([one for one in told.troubles if one.reason not in serving]))
     busy = told.progress
     held_back = told.held_back if busy is None else None

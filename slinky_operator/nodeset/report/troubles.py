@@ -30,6 +30,7 @@ from slinky_operator.nodeset.report import (
     health,
     missing_cluster,
     out_of_service,
+    topology,
     volumes,
 )
 from slinky_operator.nodeset.slurm_nodes import drains, registration
@@ -57,6 +58,7 @@ EVENTFUL: Final = frozenset(
         Reason.SCALING_MODE_FIXED,
         Reason.UNSCHEDULABLE,
         *checks.REASONS,
+        *topology.REASONS,
         *volumes.REASONS,
     }
 )
@@ -113,6 +115,7 @@ def find_all(snapshot: Snapshot, found: Decisions, refusals: Sequence[str], now:
         troubles += [*_overdue(snapshot, found), *_unregistered(snapshot, found, now)]
     troubles += [Trouble(*one) for one in health.told(snapshot, found)]
     troubles += [Trouble(*one) for one in checks.told(found)]
+    troubles += [Trouble(*one) for one in topology.told(snapshot)]
     troubles += [Trouble(*one) for one in volumes.told(snapshot)]
     return troubles
 

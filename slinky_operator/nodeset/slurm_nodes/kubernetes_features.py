@@ -1,26 +1,33 @@
 """What Slurm nodes get from their Kubernetes Node: features and a place in the topology.
 
-Both come from annotations of the Node and are written by REST once the node has registered, since with ordinals the
-Node is not known before the pod is scheduled, and since they may change while a slurmd runs. Features of a Node have a
-prefix of their own, and only features with that prefix are ever added or removed; those that slurmd registered with,
-and those that others set, stay. A topology is written if the Node sets one, and is never cleared.
+Features come from an annotation of the Node, the place from another one or from labels (`topology`). Both are written
+by REST once the node has registered, since with ordinals the Node is not known before the pod is scheduled, and since
+they may change while a slurmd runs. Features of a Node have a prefix of their own, and only features with that prefix
+are ever added or removed; those that slurmd registered with, and those that others set, stay. A place by annotation is
+never cleared; one by labels goes with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_api.v1alpha1.nodeset.topology import NodeTopology
+from slinky_operator.nodeset.slurm_nodes import identity, topology
 from slurm_client.models import Node
 
 PREFIX: Final = "k8s/"
 """Prefix of the operator's features, the same as Slinky's."""
 
 
-class Traits(Protocol):
-    """What a Kubernetes Node sets on its Slurm nodes."""
+class Host(Protocol):
+    """A Kubernetes Node."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Its labels."""
+        ...
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -29,8 +36,31 @@ class Traits(Protocol):
 
     @property
     def topology(self) -> str:
-        """Place in Slurm's topology; empty if the Node sets none."""
+        """Place in Slurm's topology by annotation; empty if the Node sets none."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a Kubernetes Node sets on its Slurm nodes."""
+
+    features: tuple[str, ...] = ()
+    """Features, without the prefix."""
+    topology: str | None = None
+    """Place in Slurm's topology; empty if it has none, and None if a node keeps the one it has."""
+
+
+def traits(host: Host, wanted: Sequence[NodeTopology]) -> Traits:
+    """What a Kubernetes Node sets on nodes.
+
+    Parameters
+    ----------
+    wanted
+        The topologies in which the NodeSet has its nodes placed by labels.
+    """
+    if host.topology or not wanted:
+        return Traits(host.features, host.topology or None)
+    return Traits(host.features, topology.place(host.labels, wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +73,35 @@ class Change:
     topology: str | None = None
 
 
-def missing(node: Node, host: Traits) -> Change | None:
+def missing(node: Node, wanted: Traits) -> Change | None:
     """What a node lacks of its Node's features and topology; None if it lacks nothing."""
-    given = tuple(f"{PREFIX}{word}" for word in host.features)
-    topology = host.topology if host.topology and host.topology != node.topology else None
+    given = tuple(f"{PREFIX}{word}" for word in wanted.features)
+    place = wanted.topology if wanted.topology != node.topology else None
     if _ours(node.features) == _ours(node.active_features) == set(given):
-        return Change(topology=topology) if topology is not None else None
+        return Change(topology=place) if place is not None else None
     return Change(
         features=(*(word for word in node.features if not word.startswith(PREFIX)), *given),
         active=(*(word for word in node.active_features if not word.startswith(PREFIX)), *given),
-        topology=topology,
+        topology=place,
     )
 
 
-def to_write(hosts: Mapping[str, Traits], fresh: Mapping[str, Node | None], owner: str) -> dict[Change, list[str]]:
+def to_write(wanted: Mapping[str, Traits], fresh: Mapping[str, Node | None], owner: str) -> dict[Change, list[str]]:
     """What to write now, and to which nodes.
 
     Parameters
     ----------
-    hosts
-        The Node of each Slurm node.
+    wanted
+        What each Slurm node is to have.
     fresh
         The records from a fresh answer of Slurm.
     owner
         Tag of the NodeSet: no other records are written to.
     """
     found: dict[Change, list[str]] = {}
-    for name, host in hosts.items():
+    for name, given in wanted.items():
         node = fresh.get(name)
-        change = missing(node, host) if node is not None and identity.is_tagged(node, owner) else None
+        change = missing(node, given) if node is not None and identity.is_tagged(node, owner) else None
         if change is not None:
             found.setdefault(change, []).append(name)
     return found

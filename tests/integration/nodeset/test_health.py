@@ -17,6 +17,12 @@ from tests.integration.nodeset.machines import Machines
 from tests.integration.nodeset.real_slurm import Host, machine_of, real_site
 from tests.support.control_plane import ControlPlane
 
+TREE = """\
+- topology: default
+  cluster_default: true
+  tree: {switches: [{switch: fabric, nodes: ""}]}
+"""
+
 RULE: dict[str, Any] = {"type": "KernelDeadlock"}
 
 OF_SLINKY = {"app.kubernetes.io/name": "slurmd", "app.kubernetes.io/component": "worker"}
@@ -216,6 +222,31 @@ async def test_a_real_slurm_drains_under_a_job_that_goes_on(
         await site.until(lambda: "DRAIN" not in record("a-0").split("State=")[1].split()[0], "it is given back")
         assert host.job_state(job) == "RUNNING"
         assert "Reason=new disk [" in record("a-1")
+        if host.root == ensure("26.05"):
+            await _placed(site, host)
+            assert host.job_state(job) == "RUNNING"
+
+
+async def _placed(site: Site, host: Host) -> None:
+    """Nodes get their place in a tree by labels of their Node, and lose it with these; switches come by themselves."""
+    host.write_file("topology.yaml", TREE, 0o444)
+    host.reconfigure()
+
+    def switches() -> dict[str, str]:
+        lines = host.run("scontrol", "show", "topology").stdout.splitlines()
+        words = [dict(word.split("=") for word in line.split() if "=" in word) for line in lines]
+        return {one["SwitchName"]: one.get("Nodes", "") for one in words if one.get("Level") == "0"}
+
+    await site.apply(2, topology=[{"name": "default", "root": "fabric", "nodeLabels": ["zone", "rack"]}])
+    await site.label(machine_of(site), zone="eu-1", rack="r7")
+    await site.until(lambda: switches() == {"eu-1/r7": "a-[0-1]"}, "both nodes are below the switch of their rack")
+    host.reconfigure()
+    assert switches() == {"eu-1/r7": "a-[0-1]"}
+    await site.label(machine_of(site), rack="r8")
+    await site.until(lambda: switches() == {"eu-1/r7": "", "eu-1/r8": "a-[0-1]"}, "they follow their Node")
+    await site.label(machine_of(site), rack=None)
+    await site.until(lambda: switches() == {"eu-1/r7": "", "eu-1/r8": ""}, "they have no place any more")
+    await site.until(lambda: told(site, "Degraded", "TopologyLabelsMissing", "label rack"), "and the NodeSet says why")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from slinky_api.v1alpha1.fields import (
 )
 from slinky_api.v1alpha1.nodeset.autoscaling import Autoscaling
 from slinky_api.v1alpha1.nodeset.health import Health
+from slinky_api.v1alpha1.nodeset.topology import MAX_TOPOLOGIES, NodeTopology
 from slinky_api.v1alpha1.rules import Keywords, cel
 
 _INT32: Final = 2_147_483_647
@@ -248,6 +249,13 @@ class NodeSetSpec(ApiModel):
     """How long to wait for jobs before a pod is removed."""
     health: Health | None = None
     """Which conditions of Kubernetes Nodes, and which checks, drain Slurm nodes. Default: none does."""
+    topology: Annotated[
+        tuple[NodeTopology, ...],
+        Field(max_length=MAX_TOPOLOGIES),
+        Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),
+    ] = ()
+    """Where the nodes are in Slurm's topologies, by labels of their Kubernetes Nodes. The annotation
+    topology.slinky.slurm.net/spec of a Node takes its place there. Needs Slurm 25.05. Default: labels mean nothing."""
     max_concurrent_startup: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
     """How many pods may be starting, not yet registered with Slurm, at a time, for example 50. Default: the operator's
     setting --max-concurrent-startup, which is 1000 unless changed."""

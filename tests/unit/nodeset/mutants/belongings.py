@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,8 +19,9 @@ from slinky_operator.nodeset.model.pods.scheduling import Fit
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import claim_retention, creation, layout
 from slinky_operator.nodeset.planning import plan, survey
-from slinky_operator.nodeset.slurm_nodes import kubernetes_features
+from slinky_operator.nodeset.slurm_nodes import kubernetes_features, topology
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import Traits
 from slurm_client.models import Node
 
 _SETTLE = claim_retention.settle
@@ -151,6 +153,35 @@ def features_written_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         kubernetes_features, "missing", lambda node, host: None if len(node.features) > 1 else real(node, host)
     )
+
+
+def _placed(patch: pytest.MonkeyPatch, change: Callable[[Any, Any, Traits], str | None]) -> None:
+    real = kubernetes_features.traits
+
+    def traits(host: Any, wanted: Any) -> Traits:
+        found = real(host, wanted)
+        return dataclasses.replace(found, topology=change(host, wanted, found))
+
+    patch.setattr(kubernetes_features, "traits", traits)
+
+
+def places_outlive_their_labels(patch: pytest.MonkeyPatch) -> None:
+    """A node whose Node has lost its labels stays where it was."""
+    _placed(patch, lambda _host, _wanted, found: found.topology or None)
+
+
+def places_taken_unasked(patch: pytest.MonkeyPatch) -> None:
+    """A Node that says nothing of its place takes away the one that somebody has given to its nodes."""
+    _placed(patch, lambda _host, _wanted, found: found.topology or "")
+
+
+def annotated_places_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """Labels count, whatever the annotation of the Node says."""
+
+    def change(host: Any, wanted: Any, found: Traits) -> str | None:
+        return topology.place(host.labels, wanted) if wanted else found.topology
+
+    _placed(patch, change)
 
 
 def lost_guard_overlooked(patch: pytest.MonkeyPatch) -> None:

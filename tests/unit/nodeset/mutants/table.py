@@ -31,6 +31,11 @@ _SICK: tuple[Step, ...] = (
     *(("see_all", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("time", 1), ("time", 2)),
 )
 
+_PLACED: tuple[Step, ...] = (
+    *(("place", 0), ("rack", 0), ("rack", 4), ("rack", 6), ("rack", 2), ("rack", 5)),
+    *(("see_all", 0), ("pass", 0), ("poll", 0), ("pass", 0)),
+)
+
 _REPLACED: tuple[Step, ...] = (*_SICK, ("replace", 0), ("replace", 3), ("come_up", 0), ("kubelet_ends", 0))
 
 MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
@@ -198,6 +203,17 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         belongings.features_written_once,
         (("annotate_host", 4), ("annotate_host", 7), ("annotate_host", 1), ("see_all", 0), ("pass", 0)),
     ),
+    "places outlive their labels": (belongings.places_outlive_their_labels, _PLACED),
+    "places taken unasked": (belongings.places_taken_unasked, (*_PLACED, ("annotate_host", 4), ("place", 7))),
+    "annotated places overlooked": (belongings.annotated_places_overlooked, (*_PLACED, ("annotate_host", 1))),
+    "windows overlooked": (
+        updates.windows_overlooked,
+        (*(("window", 7), ("window", 1), ("edit", 0), ("edit", 1)), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
+    "windows for ever": (
+        updates.windows_for_ever,
+        (*(("window", 3), ("window", 0), ("edit", 0)), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
     "mismatch overlooked": (belongings.mismatch_overlooked, (("label_host", 0), ("label_host", 1))),
     "cordoned Nodes filled": (belongings.cordoned_hosts_filled, (("cordon_host", 0), ("user_deletes_pod", 1))),
     "limit ignored": (belongings.limit_ignored, (("scale", 1), ("scale", 2))),
@@ -283,6 +299,11 @@ _EMPTY_AND_SICK = _steps(
 """All three are drained for their health and hold no job."""
 
 BEGINNINGS: Mapping[str, Sequence[Step]] = {
+    "boots for ever": _steps(
+        # The machine starts while its Node is bad, and again when that is well.
+        "health see_all sicken see_all time:3 pass poll pass see_all time boot see_all pass see_all time:1 recover",
+        "boot see_all poll pass see_all pass see_all pass",
+    ),
     "drains of others not looked at": (
         *_EMPTY_AND_SICK,
         *_steps("replace:0 see_all pass see_all pass:1 admin_drains"),
@@ -407,6 +428,11 @@ OF_HEALTH: Collection[str] = {
     "any boot",
     "requests overlooked",
     "requests outlived",
+    "places outlive their labels",
+    "places taken unasked",
+    "annotated places overlooked",
+    "windows overlooked",
+    "windows for ever",
 }
 """Those whose mistake shows only where conditions of Nodes come and go."""
 

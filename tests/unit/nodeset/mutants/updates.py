@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.disruption import availability, repairs, rolling_update
+from slinky_operator.nodeset.disruption import availability, maintenance_window, repairs, rolling_update
 from slinky_operator.nodeset.drain import drain_causes
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
@@ -25,6 +26,20 @@ def budget_ignored(patch: pytest.MonkeyPatch) -> None:
         return frozenset(pod.name for pod in outdated)
 
     patch.setattr(rolling_update, "choose", choose)
+
+
+def windows_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """Updates do not wait for maintenance."""
+    patch.setattr(maintenance_window, "wait_of", lambda *_: "")
+
+
+def windows_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """An update that waits for maintenance waits while it is on, too."""
+
+    def wait_of(cluster: Cluster, nodeset: str, _now: datetime) -> str:
+        return "it begins" if cluster.spec.maintenance.holding(nodeset) else ""
+
+    patch.setattr(maintenance_window, "wait_of", wait_of)
 
 
 def one_more_than_the_budget(patch: pytest.MonkeyPatch) -> None:

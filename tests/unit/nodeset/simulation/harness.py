@@ -31,9 +31,9 @@ from tests.unit.nodeset.simulation.objects import (
     NEIGHBOUR_UID,
     NODESET,
     PATIENCE,
-    SELECTED,
     Object,
     clone,
+    is_selected,
 )
 from tests.unit.nodeset.simulation.steps import TROUBLES, Step
 from tests.unit.nodeset.simulation.world import World
@@ -93,15 +93,7 @@ class Run:
         self.revisions = Store(INDEXES_OF_REVISIONS)
         self.claims = Store(INDEXES_OF_CLAIMS)
         self.clusters = Store()
-        self.clusters.put(
-            {
-                "apiVersion": "slinky.slurm.net/v1alpha1",
-                "kind": "Cluster",
-                "metadata": {"name": CLUSTER, "namespace": NAMESPACE, "uid": CLUSTER_UID, "resourceVersion": "1"},
-                "spec": {},
-                "status": {"isReady": True, "config": {"nodeSets": [NODESET]}},
-            }
-        )
+        self.see_cluster()
         if self.world.nodeset is not None:
             self.nodesets.put(clone(self.world.nodeset))
         for pod in self.world.pods.values():
@@ -135,6 +127,20 @@ class Run:
         self.hosts: set[str] = set()
         for host in self.world.hosts.values():
             self.see_host(clone(host))
+
+    def see_cluster(self) -> None:
+        """The cache shows the Cluster as it is."""
+        self.awake = True
+        version = str(self.world.next())
+        self.clusters.put(
+            {
+                "apiVersion": "slinky.slurm.net/v1alpha1",
+                "kind": "Cluster",
+                "metadata": {"name": CLUSTER, "namespace": NAMESPACE, "uid": CLUSTER_UID, "resourceVersion": version},
+                "spec": {"maintenance": {"windows": list(self.world.windows)}},
+                "status": {"isReady": True, "config": {"nodeSets": [NODESET]}},
+            }
+        )
 
     def get(self, uid: str) -> SlurmDoor | None:
         """The client map."""
@@ -170,7 +176,7 @@ class Run:
         self.see_condition(name, host["status"].get("conditions") or ())
         if host["spec"].get("unschedulable"):
             self.cordons.add(name)
-        if host["metadata"]["labels"] == SELECTED:
+        if is_selected(host):
             self.world.seen_selected.add(name)
 
     def see_boot(self, host: str, boot: str) -> None:
@@ -239,6 +245,9 @@ class Run:
             case "drain_request":
                 self.world.do_drain_request(number)
                 self.awake = True
+            case "window":
+                self.world.do_window(number)
+                self.see_cluster()
             case "neighbour_comes":
                 self.neighbour_comes(number)
             case "time" if any(map(self.world.is_neighbours, self.world.pods.values())):
@@ -263,6 +272,8 @@ class Run:
         self.world.seen_cordoned = set(self.cordons)
         self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
         self.world.seen_health = seen["spec"].get("health") if seen is not None else None
+        self.world.seen_topology = (seen["spec"].get("topology") or []) if seen is not None else []
+        self.world.seen_outside = self.world.is_outside_windows()
         self.world.seen_conditions = dict(self.conditions)
         self.world.seen_boots = {host: (last, before) for host, (_, last, before) in self.boots.items()}
         bound = {self.world.node_in(pod): pod["spec"].get("nodeName") for pod in self.pods if self.world.is_ours(pod)}

@@ -15,6 +15,8 @@ HOSTS = ("host-0", "host-1", "host-2")
 """Kubernetes Nodes; the first is never cordoned, so that there is always room."""
 SELECTED = {"slurm": "yes"}
 """Labels of the Nodes that are to have a pod each."""
+RACK = "rack"
+"""Label of Nodes that is their place in the topology, where the spec says so."""
 NEIGHBOUR = f"{NAMESPACE}/a-b"
 """Tag of somebody else's nodes; ours is how it begins."""
 
@@ -45,6 +47,11 @@ Object = dict[str, Any]
 
 def revision_of(obj: Object) -> str:
     return str((obj["metadata"].get("labels") or {}).get("controller-revision-hash"))
+
+
+def is_selected(host: Object) -> bool:
+    """Whether a Node is to have a pod."""
+    return bool(host["metadata"]["labels"].items() >= SELECTED.items())
 
 
 def owners_of(obj: Object) -> list[Object]:

@@ -87,6 +87,8 @@ class SlurmOrders(Slurm):
 
     def _check_update(self, new: set[str]) -> None:
         """Watch over what an update takes: nothing that is held back, and no more at once than the budget."""
+        if new and self.seen_outside and self.is_outside_windows():
+            self.violations.append(f"{sorted(new)} were drained for an update outside the maintenance window")
         pods = {self.node_of(name): name for name, pod in self.pods.items() if self.is_live(pod)}
         given = self.seen_update.get("rollingUpdate") or {}
         for node in new & set(pods):
@@ -178,6 +180,8 @@ class SlurmOrders(Slurm):
                 self.violations.append(f"node {name} is not ours and was given features")
             if features is not None and "a" not in features:
                 self.violations.append(f"node {name} lost the feature of its NodeSet")
+            if topology == "" and not self.seen_topology:
+                self.violations.append(f"node {name} lost its place although nobody has nodes placed by labels")
             record.features = tuple(features) if features is not None else record.features
             record.topology = topology if topology is not None else record.topology
         self.lost()

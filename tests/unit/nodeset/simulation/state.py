@@ -12,10 +12,11 @@ from tests.unit.nodeset.simulation.objects import (
     NEIGHBOUR_UID,
     OURS,
     PROTECT_LABEL,
-    SELECTED,
+    RACK,
     UID_LABEL,
     Object,
     clone,
+    is_selected,
 )
 
 
@@ -167,6 +168,12 @@ class State:
     """By Node the uids of pods that were deleted for its health, as long as the status remembers tries there."""
     requests: set[str] = field(default_factory=set)
     """Kubernetes Nodes that NVSentinel asks for."""
+    windows: list[Object] = field(default_factory=list)
+    """Maintenance windows of the Cluster."""
+    seen_outside: bool = False
+    """Whether updates were held for maintenance when the controller's pass began."""
+    seen_topology: list[Object] = field(default_factory=list)
+    """`spec.topology` that the controller sees."""
     seen_requested: set[str] = field(default_factory=set)
     """Nodes in Slurm of the pods there, as the controller sees them."""
     seen_hosts: dict[str, str] = field(default_factory=dict)
@@ -281,16 +288,30 @@ class State:
         return self.where.get(uid, "") in {"", *self.hosts}
 
     def is_selected(self, host: str | None) -> bool:
-        return bool(host in self.hosts and self.hosts[host]["metadata"]["labels"] == SELECTED)
+        return bool(host in self.hosts and is_selected(self.hosts[host]))
 
     def is_cordoned(self, host: str | None) -> bool:
         return bool(host in self.hosts and self.hosts[host]["spec"].get("unschedulable"))
 
-    def traits_of(self, host: str | None) -> tuple[set[str], str]:
-        """The features and the topology that a Node gives."""
-        notes = self.hosts[host]["metadata"].get("annotations") or {} if host in self.hosts else {}
+    def traits_of(self, host: str | None) -> tuple[set[str], str | None]:
+        """The features and the place that a Node gives; None if it gives none."""
+        metadata = self.hosts[host]["metadata"] if host in self.hosts else {}
+        notes = metadata.get("annotations") or {}
         words = str(notes.get("features.slinky.slurm.net/spec") or "").split(",")
-        return {f"k8s/{word}" for word in words if word}, str(notes.get("topology.slinky.slurm.net/spec") or "")
+        features = {f"k8s/{word}" for word in words if word}
+        place = str(notes.get("topology.slinky.slurm.net/spec") or "")
+        if place or not metadata or not (self.nodeset or {"spec": {}})["spec"].get("topology"):
+            return features, place or None
+        rack = metadata["labels"].get(RACK)
+        return features, f"default:top:{rack}" if rack else ""
+
+    def is_outside_windows(self) -> bool:
+        """Whether updates wait for a maintenance window."""
+        holding = [one for one in self.windows if one.get("holdUpdates")]
+        starts = [(datetime.fromisoformat(one["start"]), int(one["duration"][:-1])) for one in holding]
+        return bool(holding) and not any(
+            start <= self.now < start + timedelta(minutes=minutes) for start, minutes in starts
+        )
 
     def condition_of(self, host: str | None) -> str:
         """Status of the condition of a Node for which rules drain; empty if it has none."""

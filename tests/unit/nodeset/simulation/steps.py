@@ -96,7 +96,11 @@ STEPS_OF_HEALTH = (
     *("recover",) * 5,
     *("doubt",) * 2,
     "condition_goes",
+    *("place",) * 2,
+    *("rack",) * 3,
+    *("window",) * 3,
     *("see_all",) * 2,
     *("time",) * 4,
 )
-"""What else happens where nodes are drained for the conditions of their Kubernetes Nodes."""
+"""What else happens where nodes are drained for the conditions of their Kubernetes Nodes, are placed by labels of
+these, and updates wait for maintenance windows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from tests.unit.nodeset.simulation.machines import Machines
@@ -16,10 +17,12 @@ from tests.unit.nodeset.simulation.objects import (
     NEIGHBOUR,
     NEIGHBOUR_UID,
     NODESET,
+    RACK,
     SELECTED,
     SICK,
     UID_LABEL,
     Object,
+    is_selected,
     stamp,
 )
 from tests.unit.nodeset.simulation.state import Record
@@ -78,6 +81,19 @@ REPLACE: tuple[Object | None, ...] = (
     None,
 )
 """What may be done about nodes that are drained for their health."""
+
+
+WINDOWS: tuple[tuple[tuple[int, int], ...], ...] = (
+    ((0, 1),),
+    ((100, 2),),
+    ((0, 10),),
+    ((-600, 1),),
+    ((1000, 10), (0, 1)),
+    ((300, 1), (-600, 1)),
+    (),
+    ((1000, 10),),
+)
+"""Maintenance windows: in how many seconds each begins, and for how many minutes it is on."""
 
 
 class Users(Machines):
@@ -172,6 +188,22 @@ class Users(Machines):
             assert self.nodeset is not None
             self.nodeset["spec"]["health"] = health if given is None else {**health, "replace": given}
             self.edited()
+
+    def do_place(self, index: int) -> None:
+        """The user has nodes placed in the topology by labels of their Nodes, or not."""
+        if self.nodeset is not None:
+            by_rack = {"name": "default", "root": "top", "nodeLabels": [RACK]}
+            self.nodeset["spec"]["topology"] = [] if index > 4 else [by_rack]
+            self.edited()
+
+    def do_window(self, index: int) -> None:
+        """The user plans maintenance, for which updates wait."""
+        self.windows = [self.window(*given) for given in WINDOWS[index % len(WINDOWS)]]
+
+    def window(self, after: int, minutes: int) -> Object:
+        """A window that begins after so many seconds."""
+        start = stamp(self.now + timedelta(seconds=after))
+        return {"name": f"w{abs(after)}", "start": start, "duration": f"{minutes}m", "holdUpdates": True}
 
     def do_delete(self, index: int) -> None:
         """The user deletes the NodeSet, in the background or the foreground, or without its pods."""
@@ -311,7 +343,9 @@ class Users(Machines):
         host = self.hosts.get(HOSTS[index % len(HOSTS)])
         if host is None:
             return
-        host["metadata"]["labels"] = {} if host["metadata"]["labels"] else dict(SELECTED)
+        own = host["metadata"]["labels"]
+        rack = {key: own[key] for key in own if key == RACK}
+        host["metadata"]["labels"] = rack if is_selected(host) else {**SELECTED, **rack}
         self.tell("nodes", "MODIFIED", host)
 
     def do_cordon_host(self, index: int) -> None:
@@ -333,6 +367,16 @@ class Users(Machines):
         notes = host["metadata"].setdefault("annotations", {})
         notes["features.slinky.slurm.net/spec"] = ("", "ib", "ib,rack")[index // len(HOSTS)]
         notes["topology.slinky.slurm.net/spec"] = f"default:s{index % 2}"
+        self.tell("nodes", "MODIFIED", host)
+
+    def do_rack(self, index: int) -> None:
+        """A Node is put into another rack, or nobody knows any more into which."""
+        host = self.hosts.get(HOSTS[index // 3])
+        if host is None:
+            return
+        rack = ("r0", "r1", None)[index % 3]
+        others = {key: value for key, value in host["metadata"]["labels"].items() if key != RACK}
+        host["metadata"]["labels"] = others if rack is None else {**others, RACK: rack}
         self.tell("nodes", "MODIFIED", host)
 
     def do_sicken(self, index: int) -> None:

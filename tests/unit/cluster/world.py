@@ -212,9 +212,10 @@ class World:
 
     def snapshot(self) -> Snapshot:
         names = {"slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy", "slurm-auth-accepted", *self.secrets}
-        names.update(JOB_LOGS_KEY.secrets(Cluster.parse(self.raw), self.node_sets.values()))
+        cluster = Cluster.parse(self.raw)
+        names.update(JOB_LOGS_KEY.secrets(cluster, self.node_sets.values()))
         return Snapshot(
-            cluster=Cluster.parse(self.raw),
+            cluster=cluster,
             raw=self.raw,
             node_sets=tuple((NodeSet.parse(obj), obj) for _, obj in sorted(self.node_sets.items())),
             children=dict(self.children),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 
 import pytest
 
@@ -47,7 +48,16 @@ def test_the_model_notices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         live_through(name, AT_MOST)
 
 
+def told_apart(names: Iterable[str]) -> list[str]:
+    """Leave out mutants whose histories are those of another one."""
+    found = {
+        (tuple(MUTANTS[name][1]), tuple(BEGINNINGS.get(name, ())), name in ON_HOSTS, name in OF_HEALTH): name
+        for name in names
+    }
+    return list(found.values())
+
+
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", told_apart(MUTANTS))
 def test_the_rules_as_they_are_live_through_the_same(name: str) -> None:
     live_through(name, AS_THEY_ARE)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hack.localkube import objects
+from hack.localkube import commands, execs, objects
+from hack.localkube.api_server import Refused
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.programs import build
 
@@ -31,7 +32,38 @@ class Kubectl:
         self.kubeconfig = kubeconfig
 
     def __call__(self, *arguments: str, stdin: str | None = None, timeout: float = 120.0) -> str:
-        """Run kubectl and return what it printed.
+        """Do what kubectl does with these arguments, and return what it prints; what is simple is done without it.
+
+        Raises
+        ------
+        KubectlFailed
+            It ended with an error, or after `timeout` seconds not at all.
+        """
+        try:
+            return self._quick(arguments, stdin, timeout)
+        except commands.LeftToKubectl:
+            return self.process(*arguments, stdin=stdin, timeout=timeout)
+
+    def _quick(self, arguments: tuple[str, ...], stdin: str | None, timeout: float) -> str:
+        """Do it over connections that are kept, or leave it to kubectl."""
+        try:
+            known = objects.opened(self.kubeconfig)
+        except (OSError, ValueError, LookupError) as error:
+            raise commands.LeftToKubectl from error
+        try:
+            if "exec" not in arguments:
+                return commands.run(known, arguments, stdin, timeout)
+            wanted = execs.read(arguments)
+            if wanted is None or stdin is not None:
+                raise commands.LeftToKubectl
+            return execs.run(known.server, wanted, timeout)
+        except TimeoutError as error:
+            raise KubectlFailed(arguments, f"no answer in {timeout:.0f} s") from error
+        except (Refused, execs.Failed, OSError) as error:
+            raise KubectlFailed(arguments, str(error)) from error
+
+    def process(self, *arguments: str, stdin: str | None = None, timeout: float = 120.0) -> str:
+        """Run kubectl itself, and return what it printed.
 
         Raises
         ------
@@ -74,7 +106,7 @@ class Kubectl:
             return answer
         try:
             return objects.opened(self.kubeconfig).get(asked)
-        except (objects.ReadFailed, OSError) as error:
+        except (Refused, OSError) as error:
             raise KubectlFailed(("get", *arguments), str(error)) from error
 
     def apply(self, objects: Iterable[Mapping[str, Any]]) -> str:

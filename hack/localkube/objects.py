@@ -2,35 +2,25 @@
 
 A poll that starts kubectl costs a tenth of a second of a processor, one over a kept connection some milliseconds: tests
 poll thousands of times. Only what `kubectl get KIND [NAME]` answers is read here, by the arguments that kubectl takes;
-everything else, writes included, is left to kubectl itself (`hack.localkube.kubectl`).
+`commands` writes by the same means.
 """
 
 from __future__ import annotations
 
-import atexit
-import base64
 import json
-import ssl
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
-TIMEOUT = 60.0
-"""Seconds for one answer."""
+from hack.localkube.api_server import ApiServer, Refused
 
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-class ReadFailed(Exception):
-    """The API server refused, or did not answer; the text has its words as kubectl would print them."""
-
-
-class _KindGone(ReadFailed):
+class _KindGone(Refused):
     """The kind has no path any more where it was found."""
 
 
@@ -94,32 +84,16 @@ def query(arguments: Sequence[str]) -> Query | None:
 class Objects:
     """The objects of one Kubernetes, read with the rights of a kubeconfig; may be used by many threads."""
 
-    def __init__(self, kubeconfig: Path) -> None:
-        config = json.loads(kubeconfig.read_text())
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        address = urlsplit(cluster["server"])
-        self._host, self._port = str(address.hostname), address.port
-        self._context = ssl.create_default_context(cadata=_decoded(cluster["certificate-authority-data"]))
-        with tempfile.TemporaryDirectory() as folder:
-            pair = Path(folder) / "pair.pem"
-            pair.touch(mode=0o600)
-            pair.write_text(_decoded(user["client-certificate-data"]) + _decoded(user["client-key-data"]))
-            self._context.load_cert_chain(pair)
-        self._idle: list[HTTPSConnection] = []
+    def __init__(self, server: ApiServer) -> None:
+        self.server = server
         self._resources: dict[str, Resource] = {}
-        atexit.register(self.close)
-
-    def close(self) -> None:
-        """Close the connections that nobody uses at the moment."""
-        while self._idle:
-            self._idle.pop().close()
 
     def get(self, asked: Query) -> dict[str, Any]:
         """Return an object, or a list of objects as kubectl prints one.
 
         Raises
         ------
-        ReadFailed
+        Refused
             There is no such object or kind, or no answer.
         """
         try:
@@ -143,19 +117,26 @@ class Objects:
             yield {**about, **_shown(item)}
 
     def _path(self, asked: Query, kind: str) -> str:
-        resource = self._resource(kind)
+        resource = self.resource(kind)
         where = f"/namespaces/{asked.namespace}" if resource.is_namespaced and asked.namespace else ""
         path = f"{resource.root}{where}/{resource.plural}"
         selectors = {"labelSelector": asked.label_selector, "fieldSelector": asked.field_selector}
         chosen = {name: value for name, value in selectors.items() if value}
         return path + (f"/{quote(asked.name)}" if asked.name else "") + (f"?{urlencode(chosen)}" if chosen else "")
 
-    def _resource(self, kind: str) -> Resource:
+    def resource(self, kind: str) -> Resource:
+        """Return where the objects of a kind are, by any name that kubectl takes.
+
+        Raises
+        ------
+        Refused
+            There is no such kind, or no answer.
+        """
         if kind not in self._resources:
             # It may have come with a CRD since.
             self._resources = dict(self._discover())
         if kind not in self._resources:
-            raise ReadFailed(f'error: the server doesn\'t have a resource type "{kind}"')
+            raise Refused(f'error: the server doesn\'t have a resource type "{kind}"')
         return self._resources[kind]
 
     def _discover(self) -> Iterator[tuple[str, Resource]]:
@@ -168,49 +149,16 @@ class Objects:
                 yield from _resources(name, version)
 
     def _read(self, path: str, accept: str = "application/json") -> dict[str, Any]:
-        try:
-            status, body = self._ask(path, accept)
-        except (OSError, HTTPException) as error:
-            raise ReadFailed(f"Unable to connect to the server: {error!r}") from error
+        status, body = self.server.read(path, accept)
         try:
             answer: dict[str, Any] = json.loads(body)
         except ValueError as error:
             text = f"Error from server ({status}): {body[:200].decode(errors='replace').strip()}"
             # What the API server has no path for is answered in plain text.
-            raise (_KindGone if status == HTTPStatus.NOT_FOUND else ReadFailed)(text) from error
+            raise (_KindGone if status == HTTPStatus.NOT_FOUND else Refused)(text) from error
         if status != HTTPStatus.OK:
-            raise ReadFailed(f"Error from server ({answer.get('reason', status)}): {answer.get('message', '')}")
+            raise Refused(f"Error from server ({answer.get('reason', status)}): {answer.get('message', '')}")
         return answer
-
-    def _ask(self, path: str, accept: str) -> tuple[int, bytes]:
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:  # another thread was faster
-                break
-            try:
-                return self._exchange(connection, path, accept)
-            except (OSError, HTTPException):
-                # It was kept, and the API server may have ended it since; a new one will tell.
-                continue
-        return self._exchange(
-            HTTPSConnection(self._host, self._port, timeout=TIMEOUT, context=self._context), path, accept
-        )
-
-    def _exchange(self, connection: HTTPSConnection, path: str, accept: str) -> tuple[int, bytes]:
-        try:
-            connection.request("GET", path, headers={"Accept": accept})
-            answer = connection.getresponse()
-            body = answer.read()
-        except BaseException:
-            connection.close()
-            raise
-        self._idle.append(connection)
-        return answer.status, body
-
-
-def _decoded(text: str) -> str:
-    return base64.b64decode(text).decode()
 
 
 def _shown(item: dict[str, Any]) -> dict[str, Any]:
@@ -233,7 +181,7 @@ def opened(kubeconfig: Path) -> Objects:
     """Return the objects of the Kubernetes that a kubeconfig leads to, with the connections that are there already."""
     written_at = kubeconfig.stat().st_mtime_ns
     if kubeconfig not in _opened or _opened[kubeconfig][0] != written_at:
-        _opened[kubeconfig] = written_at, Objects(kubeconfig)
+        _opened[kubeconfig] = written_at, Objects(ApiServer(kubeconfig))
     return _opened[kubeconfig][1]
 
 

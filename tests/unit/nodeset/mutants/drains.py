@@ -92,7 +92,7 @@ def record_left_behind(patch: pytest.MonkeyPatch) -> None:
 def node_cordon_overlooked(patch: pytest.MonkeyPatch) -> None:
     """A cordoned Node means nothing to Slurm."""
     patch.setattr(
-        drain_causes, "cordons", lambda snapshot, pod: frozenset({drains.Cause.CORDON} if pod.cordoned else ())
+        drain_causes, "cordons", lambda _, member: frozenset({drains.Cause.CORDON} if member.pod.cordoned else ())
     )
 
 

@@ -11,6 +11,7 @@ module             concern
 `clusters`         which Cluster places a group
 `observation`      from caches to the snapshot
 `controller`       one pass
+`left_out`         says on a pod that there is no room for it in the cache
 `triggers`         what wakes a group
 `spec`             what the controller exports to the process
 =================  ==================================================================

@@ -11,6 +11,7 @@ from slinky_operator.bridge.caches import device_caches, pods_cache
 from slinky_operator.bridge.pods.clusters import BridgeClusters
 from slinky_operator.bridge.pods.controller import GroupReconciler
 from slinky_operator.bridge.pods.device_reader import DeviceReader
+from slinky_operator.bridge.pods.left_out import LeftOut
 from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, INDEXES_OF_PODS, Observer, Singles
 from slinky_operator.bridge.pods.triggers import GroupTriggers
 from slinky_operator.kube.resources import BRIDGE_PODS, CLUSTERS, RESOURCECLAIMS, RESOURCESLICES, SLURMJOBS
@@ -53,7 +54,10 @@ def _build(services: Services) -> Built:
     )
     reconciler = GroupReconciler(services.kube, services.recorder, pods, jobs, observer)
     triggers = GroupTriggers(pods, jobs, singles).table(
-        reconciler.subscribe, seen=reconciler.expectations.observe, reads_claims=devices is not None
+        reconciler.subscribe,
+        seen=reconciler.expectations.observe,
+        left_out=LeftOut(pods, services.recorder).seen,
+        reads_claims=devices is not None,
     )
     return Built(reconciler, triggers)
 

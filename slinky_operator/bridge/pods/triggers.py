@@ -33,7 +33,9 @@ class GroupTriggers:
         self._jobs = jobs
         self._singles = singles
 
-    def table(self, *others: Subscribe, seen: Handler, reads_claims: bool = False) -> Triggers:
+    def table(
+        self, *others: Subscribe, seen: Handler, left_out: Handler | None = None, reads_claims: bool = False
+    ) -> Triggers:
         """All handlers, by their source.
 
         Parameters
@@ -42,6 +44,8 @@ class GroupTriggers:
             Other sources of keys.
         seen
             What must see SlurmJobs first: own writes.
+        left_out
+            What must see pods for which there is no room.
         reads_claims
             Whether ResourceClaims are watched.
         """
@@ -52,7 +56,7 @@ class GroupTriggers:
                 CLUSTERS: self.cluster,
                 **({RESOURCECLAIMS: self.claim} if reads_claims else {}),
             },
-            observers={SLURMJOBS: seen},
+            observers={SLURMJOBS: seen, **({BRIDGE_PODS: left_out} if left_out is not None else {})},
             others=others,
         )
 

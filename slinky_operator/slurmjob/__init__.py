@@ -10,6 +10,7 @@ module            concern
 `queues`          one poll of the jobs of each Cluster, for all SlurmJobs in it
 `ended_jobs`      cancels jobs that had ended and that slurmctld runs again after a crash
 `rescheduling`    lets slurmctld look through its queue when a job without a script has ended
+`young_jobs`      looks at jobs that were just submitted, where the list of all jobs takes long
 `translations`    translates each version of a SlurmJob once for each user, in a thread
 `execute`         carries out a step: submission, dry run, holds and cancellations, questions to slurmdbd, status
 `pods`            the pods of a SlurmJob: the one with its output, and those that copy its files

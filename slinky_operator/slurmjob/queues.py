@@ -19,6 +19,7 @@ from slinky_operator.slurmjob.ended_jobs import Cancelling, EndedJobs
 from slinky_operator.slurmjob.model.slurm_records import marks
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.rescheduling import Rescheduling
+from slinky_operator.slurmjob.young_jobs import YoungJobs
 from slurm_client import SlurmClient
 from slurm_client.models import Job
 from slurm_client.watch import SYNCED, Reader
@@ -64,6 +65,8 @@ class Queue:
     reader: Reader[Job] | None = None
     cancelling: Cancelling | None = None
     """Of jobs that had ended."""
+    young: YoungJobs | None = None
+    """Those that were just submitted."""
     task: asyncio.Task[None] | None = None
 
     def records(self, mark: Mark, user: str) -> tuple[Job, ...]:
@@ -146,6 +149,13 @@ class Queues:
         if self._ended.is_waiting(cluster_uid):
             _ = self.get(cluster_uid)
 
+    def submitted(self, cluster_uid: str, namespace: str, number: int) -> None:
+        """Look at a new job at once."""
+        queue = self.get(cluster_uid)
+        if queue is not None and queue.young is not None and queue.is_complete:
+            queue.young.add(namespace, number)
+        self.poll_now(cluster_uid)
+
     def poll_now(self, cluster_uid: str) -> None:
         """Look at once: something was changed."""
         queue = self._queues.get(cluster_uid)
@@ -156,6 +166,7 @@ class Queues:
         client = queue.entry.client
         rescheduling = Rescheduling(client, lambda: (job for found in queue.jobs.values() for job in found.values()))
         queue.cancelling = cancelling = Cancelling(cluster_uid, client, self._ended)
+        queue.young = young = YoungJobs(client.job_watch)
         watching = asyncio.create_task(self._watch(queue, rescheduling, cancelling))
         try:
             while not queue.entry.closed and (self._is_needed(cluster_uid) or self._ended.is_waiting(cluster_uid)):
@@ -173,6 +184,7 @@ class Queues:
             watching.cancel()
             rescheduling.stop()
             cancelling.stop()
+            young.stop()
             if self._queues.get(cluster_uid) is queue:
                 del self._queues[cluster_uid]
 

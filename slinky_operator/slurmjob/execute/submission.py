@@ -220,8 +220,7 @@ class Submitter:
             }
         )
         _ = await self._reports.patch(answer, status, taken, memory)
-        _ = self._queues.get(request.cluster.uid)
-        self._queues.poll_now(request.cluster.uid)
+        self._queues.submitted(request.cluster.uid, job.namespace, submitted.id)
         return Result()
 
     async def _not_submitted(

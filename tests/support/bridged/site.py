@@ -82,6 +82,8 @@ class BridgedSite(JobWorld):
         _ = self.kube.cache(BATCH_JOBS)
         self.kube.put(NAMESPACES, {"metadata": {"name": "ns", "labels": {}}})
         self.machines = Machines(self.kube)
+        self.controllers: tuple[Controller[Key], ...] = ()
+        """Those that run."""
         tenants = [{"namespaces": [TEAM], "user": USER, "partitions": ["pods", "urgent"]}]
         self.cluster(jobs={"tenants": tenants, "bridge": {"nodeLabels": {"bridge": "yes"}, "featureLabels": ["zone"]}})
 
@@ -89,8 +91,9 @@ class BridgedSite(JobWorld):
     async def running(self) -> AsyncIterator[None]:
         """Run the operator's loops for SlurmJobs, groups of pods and Kubernetes Nodes."""
         await self.start()
-        async with self.working(8):
+        async with self.working(8) as jobs:
             groups, nodes = self._groups(), self._nodes()
+            self.controllers = (jobs, groups, nodes)
             tasks = [asyncio.create_task(one.run()) for one in (groups, nodes)]
             nodes.queue.add(("ns", "slurm"))
             try:
@@ -114,7 +117,9 @@ class BridgedSite(JobWorld):
         table = GroupTriggers(self.groups, self.jobs, singles).table(
             reconciler.subscribe, seen=reconciler.expectations.observe
         )
-        controller: Controller[Key] = Controller("bridge-pods", reconciler.reconcile, workers=8, tell=reconciler.tell)
+        controller: Controller[Key] = Controller(
+            "bridge-pods", reconciler.reconcile, workers=8, tell=reconciler.tell, lane=lambda key: key[0] or None
+        )
         sources = self._sources(BRIDGE_PODS, SLURMJOBS, CLUSTERS)
         observe(table, sources)
         connect(table, controller.queue, sources, self.clients)
@@ -152,9 +157,10 @@ class BridgedSite(JobWorld):
         owner: Object | None = None,
         index: int | None = None,
         zones: Sequence[str] = (),
+        namespace: str = TEAM,
     ) -> None:
         """A pod that waits for Slurm; with an owner and an index one of a Job; it may take some zones only."""
-        about: Object = {"name": name, "namespace": TEAM, "labels": {labels.LABEL_BRIDGE_POD: "true"}}
+        about: Object = {"name": name, "namespace": namespace, "labels": {labels.LABEL_BRIDGE_POD: "true"}}
         annotations = {labels.BRIDGE_PREFIX + "partition": "pods"}
         if owner is not None:
             reference = {"apiVersion": "batch/v1", "kind": "Job", "controller": True}
@@ -184,7 +190,7 @@ class BridgedSite(JobWorld):
         gates: list[Object],
         terms: Sequence[Object] = (),
     ) -> None:
-        self.machines.work[TEAM, about["name"]] = work
+        self.machines.work[about["namespace"], about["name"]] = work
         container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
         spec: Object = {"containers": [container], "schedulingGates": gates}
         if terms:

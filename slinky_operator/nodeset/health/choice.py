@@ -61,7 +61,12 @@ class HealthChoice:
 
 
 def choose(
-    snapshot: Snapshot, live: Sequence[Member], desired: int, leaving: Collection[str], absent: int, now: datetime
+    snapshot: Snapshot,
+    live: Sequence[Member],
+    desired: int,
+    leaving: Collection[str],
+    absent: Collection[str],
+    now: datetime,
 ) -> HealthChoice:
     """Choose the nodes that are drained for the health of their Nodes.
 
@@ -76,7 +81,8 @@ def choose(
     leaving
         Names of pods that are removed for good: their nodes are drained for that.
     absent
-        How many nodes are being replaced and not drained meanwhile (`replacement`).
+        Names of pods that are being replaced and whose nodes are not drained meanwhile (`replacement`): each has its
+        place in the budget.
     now
         The time; timezone-aware.
     """
@@ -111,9 +117,11 @@ def choose(
         elif verdict.matches and not is_held and _is_open(snapshot, member):
             candidates.append(WaitingNode(pod.name, pod.node_name, host.name if host is not None else "", verdict))
     candidates.sort(key=lambda one: (one.verdict.since or rules.EVER, one.node))
-    room = max(0, budget - held - absent)
-    drained |= {one.pod: one.verdict.words for one in candidates[:room]}
-    return HealthChoice(drained, bad, tuple(candidates[room:]), held, budget, min(due, default=None))
+    room = max(0, budget - held - len(absent))
+    back = [one for one in candidates if one.pod in absent]
+    others = [one for one in candidates if one.pod not in absent]
+    drained |= {one.pod: one.verdict.words for one in (*back, *others[:room])}
+    return HealthChoice(drained, bad, tuple(others[room:]), held, budget, min(due, default=None))
 
 
 def _is_older_than_boot(member: Member, host: KubernetesNode) -> bool:

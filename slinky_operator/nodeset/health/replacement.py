@@ -68,15 +68,15 @@ class ReplacementChoice:
     """Seconds until the next try may begin, or one has taken its time; None if only an event changes anything."""
 
 
-def absent(snapshot: Snapshot, now: datetime) -> int:
-    """How many nodes are being replaced and not drained meanwhile: they count for the budget as if they were."""
+def absent(snapshot: Snapshot, now: datetime) -> frozenset[str]:
+    """Pods that are being replaced and whose nodes are not drained meanwhile: they count as if they were."""
     tried = {one.pod_uid for one in snapshot.nodeset.status.replacements or ()}
     here = {
         member.name
         for member in snapshot.members
         if Cause.HEALTH in member.drained_for or (member.pod.uid in tried and not member.pod.deleting)
     }
-    return len(_under_way(snapshot, now).keys() - here)
+    return frozenset(_under_way(snapshot, now).keys() - here)
 
 
 def choose(

@@ -25,7 +25,7 @@ GOOD, BAD = told(DISK), told(DISK, "disk failed full")
 
 
 def chosen(snapshot: Snapshot) -> HealthChoice:
-    return choice.choose(snapshot, snapshot.members, len(snapshot.pods), (), 0, NOW)
+    return choice.choose(snapshot, snapshot.members, len(snapshot.pods), (), (), NOW)
 
 
 def test_a_node_whose_check_fails_is_drained_with_what_it_says() -> None:

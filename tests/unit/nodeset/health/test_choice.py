@@ -52,7 +52,7 @@ def seen(hosts: Sequence[KubernetesNode], *, reasons: dict[int, str] | None = No
 
 
 def chosen(snapshot: Snapshot, *leaving: str) -> HealthChoice:
-    return choice.choose(snapshot, snapshot.members, len(snapshot.pods), leaving, 0, NOW)
+    return choice.choose(snapshot, snapshot.members, len(snapshot.pods), leaving, (), NOW)
 
 
 def names(found: HealthChoice) -> tuple[list[str], list[str]]:

@@ -48,7 +48,7 @@ def chosen(snapshot: Snapshot, **causes: frozenset[Cause]) -> ReplacementChoice:
     live = snapshot.members
     why = {member.name: HELD for member in live} | causes
     states = {one.name: pod_state.classify(one, snapshot.slurm, why[one.name]) for one in live}
-    return replacement.choose(snapshot, live, choice.choose(snapshot, live, len(live), (), 0, NOW), states, why, NOW)
+    return replacement.choose(snapshot, live, choice.choose(snapshot, live, len(live), (), (), NOW), states, why, NOW)
 
 
 def names(found: ReplacementChoice) -> tuple[list[str], dict[str, int]]:
@@ -136,7 +136,7 @@ def test_one_that_has_yet_to_come_back_keeps_its_place_for_a_while() -> None:
         found = chosen(replace(away, pods=pods))
         assert names(found) == ([], {"host-0": 1})
         assert found.wake_up == TAKES.total_seconds() - 10
-        assert replacement.absent(replace(away, pods=pods), NOW) == 1
+        assert replacement.absent(replace(away, pods=pods), NOW) == {"a-0"}
     assert names(chosen(away)) == ([], {"host-0": 1, "host-1": 1})
     late = bad(*hosts, records=[tried(0, ago=TAKES.total_seconds())], drained=[1])
     assert names(chosen(replace(late, pods=late.pods[1:]))) == ([], {"host-0": 1, "host-1": 1})
@@ -150,7 +150,7 @@ def test_a_try_that_was_not_made_in_time_is_another_one() -> None:
 
     well = bad(host(0, None), host(1), records=[tried(0, ago=10, uid="u0")], drained=[1])
     assert names(chosen(well)) == ([], {"host-0": 1})
-    assert replacement.absent(well, NOW) == 0
+    assert not replacement.absent(well, NOW)
 
 
 def test_the_pause_on_one_node_doubles() -> None:
@@ -199,8 +199,18 @@ def test_the_last_look_finds_jobs_and_drains_of_others() -> None:
 def test_a_budget_counts_what_is_away_for_a_replacement() -> None:
     snapshot = seen([host(0), host(1)], reasons={0: OURS}, maxUnhealthy=2)
 
-    assert sorted(choice.choose(snapshot, snapshot.members, 2, (), 0, NOW).drained) == ["a-0", "a-1"]
-    assert sorted(choice.choose(snapshot, snapshot.members, 2, (), 1, NOW).drained) == ["a-0"]
+    assert sorted(choice.choose(snapshot, snapshot.members, 2, (), (), NOW).drained) == ["a-0", "a-1"]
+    assert sorted(choice.choose(snapshot, snapshot.members, 2, (), {"a-9"}, NOW).drained) == ["a-0"]
+
+
+def test_one_that_comes_back_to_a_bad_node_has_its_place_already() -> None:
+    """It would wait for itself: its node got jobs until it was ready."""
+    snapshot = seen([host(0), host(1)], maxUnhealthy=1)
+
+    found = choice.choose(snapshot, snapshot.members, 2, (), {"a-0"}, NOW)
+
+    assert list(found.drained) == ["a-0"]
+    assert [one.pod for one in found.waiting] == ["a-1"]
 
 
 def test_defaults() -> None:

@@ -86,7 +86,7 @@ def all_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def absent_do_not_count(patch: pytest.MonkeyPatch) -> None:
     """The budget has room for another node as soon as the pod of one is deleted."""
-    patch.setattr(replacement, "absent", lambda *_: 0)
+    patch.setattr(replacement, "absent", lambda *_: frozenset())
 
 
 def well_ones_too(patch: pytest.MonkeyPatch) -> None:

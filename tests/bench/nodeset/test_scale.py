@@ -35,7 +35,7 @@ from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, NODESETS, PODS, SERVICEACCOUNTS
 from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
-from slinky_operator.runtime.loop_lag import LoopLag
+from slinky_operator.runtime.loop_lag import INTERVAL, LoopLag
 from tests.bench.nodeset import calls
 from tests.bench.nodeset.calls import Counting
 from tests.bench.nodeset.played import BARE
@@ -59,6 +59,8 @@ RESTING = 8.0
 """Seconds for which nothing happens."""
 FLIPPING = 12.0
 """Seconds for which nodes change their states."""
+LOOKS = 0.02
+"""Seconds between two looks at the lag of the loop; at rest they are as rare as in the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,14 @@ class Hall:
     pods: Informer
     """All pods, those of the bare loop too."""
     nodesets: Informer
+    lag: asyncio.Task[None]
+    """Looks how late the loop is."""
+
+    async def look_at_lag(self, every: float) -> None:
+        """Look so often, in seconds, from now on: the looks are no small part of what is used at rest."""
+        self.lag.cancel()
+        await asyncio.gather(self.lag, return_exceptions=True)
+        self.lag = asyncio.create_task(LoopLag(self.meter.lags.append, interval=every).run())
 
     def has(self, pods: int) -> bool:
         """Whether the API server has shown that many pods."""
@@ -229,11 +239,13 @@ async def hall(plane: ControlPlane) -> AsyncIterator[Hall]:
             meter = Meter(Servers(plane.kubeconfig.parent), requests, slurm, Turns(), lags)
             pods, nodesets = (Informer(watching, kind, namespaces=[namespace]) for kind in (PODS, NODESETS))
             await site.start()
-            runs = (pods.run(), nodesets.run(), LoopLag(lags.append, interval=0.02).run())
-            tasks = [asyncio.create_task(one) for one in runs]
+            tasks = [asyncio.create_task(one) for one in (pods.run(), nodesets.run())]
+            lag = asyncio.create_task(LoopLag(lags.append, interval=LOOKS).run())
+            made = Hall(site, process, meter, pods, nodesets, lag)
             try:
-                yield Hall(site, process, meter, pods, nodesets)
+                yield made
             finally:
+                tasks.append(made.lag)
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
@@ -327,9 +339,11 @@ async def _steady(one: Hall, count: int, table: Table) -> None:
         await asyncio.sleep(0.5)
         took.append(time.process_time() - cpu)
     table.note(count, "a reconcile that changes nothing, with its event: CPU, ms", _ms(statistics.median(took)))
+    await one.look_at_lag(INTERVAL)
     resting = one.meter.begin()
     await asyncio.sleep(RESTING)
     resting.end()
+    await one.look_at_lag(LOOKS)
     table.note(count, "at rest: CPU, % of a core", f"{resting.cpu / resting.seconds:.1%}".removesuffix("%"))
     table.note(count, "at rest: Slurm calls + polls in a minute", calls.told(resting.slurm, 60 / resting.seconds))
     flipping = one.meter.begin()

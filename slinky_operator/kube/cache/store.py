@@ -141,6 +141,17 @@ class Store:
         """
         return [self._objects[key] for key in self._indexes[index].get(value, ())]
 
+    def lists_others(self, index: str, value: str, key: Key | None) -> bool:
+        """Whether an index lists anything but the object with a key under a value.
+
+        Raises
+        ------
+        KeyError
+            If there is no such index.
+        """
+        found = self._indexes[index].get(value, {})
+        return len(found) > (key in found)
+
     def values(self, index: str) -> list[str]:
         """All values an index knows."""
         return list(self._indexes[index])

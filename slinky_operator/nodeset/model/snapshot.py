@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cached_property
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
@@ -78,9 +79,12 @@ class SlurmFacts:
     """What jobs and reservations name these nodes; empty if jobs were not queried."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
-    """One NodeSet and everything about it."""
+    """One NodeSet and everything about it.
+
+    What is derived is derived when a rule asks for it: for a large NodeSet in the thread of the rules.
+    """
 
     nodeset: NodeSet
     cluster: ClusterFacts
@@ -130,17 +134,17 @@ class Snapshot:
     """Pods of all Clusters that the operator knows: what sets the pace of questions to single pods."""
     patience: timedelta = timedelta(minutes=5)
     """How long a slurmd may run before it registers."""
-    owner: str = field(init=False)
-    """The tag of this NodeSet's records."""
-    members: tuple[Member, ...] = field(init=False)
-    """The pods, in the same order, each joined with its node in Slurm; derived from `pods` and `slurm`."""
 
-    def __post_init__(self) -> None:
-        owner = identity.tag(self.nodeset.namespace, self.nodeset.name)
+    @cached_property
+    def owner(self) -> str:
+        """The tag of this NodeSet's records."""
+        return identity.tag(self.nodeset.namespace, self.nodeset.name)
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """The pods, in the same order, each joined with its node in Slurm."""
         nodes, jobs, named = self.slurm.nodes, self.slurm.jobs or {}, self.slurm.named
-        found = tuple(member.join(pod, nodes, jobs, owner, named, self.idle) for pod in self.pods)
-        object.__setattr__(self, "owner", owner)
-        object.__setattr__(self, "members", found)
+        return tuple(member.join(pod, nodes, jobs, self.owner, named, self.idle) for pod in self.pods)
 
     def host_of(self, pod: Pod) -> KubernetesNode | None:
         """The Kubernetes Node a pod is bound to; None if it is unbound, or its Node is not known."""

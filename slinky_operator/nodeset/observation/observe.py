@@ -244,9 +244,12 @@ class Observer:
         foreign_pods = frozenset(name for name in wanted if (namespace, name) in self._pods)
         if cluster is None:
             return foreign_pods, {}
-        names_of_other_nodesets = {}
-        for node in possible:
-            for other in self._pods.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{node}"):
+        names_of_other_nodesets, prefix = {}, f"{cluster.namespace}/{cluster.name}/"
+        keys = {item.node_name: (namespace, item.name) for item in own}
+        # Nearly all names are those of the NodeSet's own pods, or nobody's.
+        lists_others = self._pods.lists_others
+        for node in [node for node in possible if lists_others(NODE_INDEX, prefix + node, keys.get(node))]:
+            for other in self._pods.find(NODE_INDEX, prefix + node):
                 given = other["metadata"]["labels"]
                 if given[labels.LABEL_NODESET_UID] != nodeset.uid:
                     names_of_other_nodesets[node] = given.get(labels.LABEL_NODESET_NAME) or ""

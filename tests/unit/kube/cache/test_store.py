@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slinky_operator.kube.cache.store import OWNER, Store, by_label, by_owner
+from slinky_operator.kube.cache.store import OWNER, Store, by_label, by_owner, key_of
 from slinky_operator.kube.objects import Object
 
 
@@ -101,6 +101,18 @@ def test_indexes_follow_labels_and_owners() -> None:
     assert store.values("app") == ["blue"]
     store.remove(thing("x", 3))
     assert store.values("app") == store.values(OWNER) == []
+
+
+def test_whether_an_index_lists_others() -> None:
+    store = Store({"app": by_label("app")})
+    store.put(thing("x", 1, app="red"))
+    x = key_of(thing("x", 1))
+    assert not store.lists_others("app", "red", x)
+    assert not store.lists_others("app", "blue", x)
+    assert store.lists_others("app", "red", None)
+    assert store.lists_others("app", "red", ("", "y"))
+    store.put(thing("y", 2, app="red"))
+    assert store.lists_others("app", "red", x)
 
 
 EVENT = st.tuples(

@@ -41,6 +41,7 @@ from slinky_operator.nodeset.observation.observe import Observer
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.planning.requeue import LATER, SOON
+from slinky_operator.nodeset.planning.steady import Steady, goes_on, steady
 from slinky_operator.nodeset.planning.survey import Survey, survey
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import AskVolumes, Slurm, SlurmByCluster
@@ -161,6 +162,8 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         self._guards: dict[str, str] = {}
         self._reserved = ReservedNames(clock)
         self._memory: dict[str, Memory] = {}
+        self._steady: dict[str, Steady] = {}
+        """Last passes that planned nothing, by uid: others like them are left out."""
         self.triggers = NodeSetTriggers(nodesets, clusters.store, pods, hosts, self._memory, self._forget, clock)
         """What triggers it: each handler returns the keys to reconcile."""
 
@@ -206,29 +209,52 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             checks_are_old=memory.are_checks_old(self._clock()),
             state_writes=memory.state_writes(self._clock()),
         )
+        rest = GATHERING * len(snapshot.pods)
+        if (before := self._steady.pop(uid, None)) is not None and self._is_left_out(before, snapshot):
+            counted = await self._pure(snapshot, status.with_loads, snapshot)
+            _ = await self.status.write(obj, nodeset.status.as_stored(), counted.to_dict())
+            self._steady[uid] = before
+            return Result(before.wakes_in(self._now()), rest=rest)
+        return Result(await self._whole_pass(obj, nodeset, snapshot, slurm, memory), rest=rest)
+
+    def _is_left_out(self, before: Steady, snapshot: Snapshot) -> bool:
+        """Whether a pass has nothing to do but to count nodes anew."""
+        return goes_on(before, snapshot, self._now())
+
+    async def _whole_pass(
+        self, obj: Object, nodeset: NodeSet, snapshot: Snapshot, slurm: Slurm | None, memory: Memory
+    ) -> float | None:
+        """Plan, act and report; returns the seconds until the next pass."""
         seen = await self._survey(snapshot, slurm, memory)
         snapshot, planned = seen.snapshot, await self._pure(seen.snapshot, plan, seen)
         memory.note_state_writes(sum(len(one.pods) for one in planned.actions if isinstance(one, ShowStates)))
         if slurm is not None and memory.needs_list(snapshot.unlisted.intersection(planned.decisions.waiting_for_slurm)):
             slurm.hurry()
+        cluster = self._observer.cluster(nodeset)
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         memory.note_checks(outcome.checks, self._clock())
         snapshot = _noted(memory, outcome, snapshot, slurm)
         if outcome.slurm_error is not None:
             snapshot = snapshot.blinded(slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
         told = (*outcome.refusals, *outcome.kept)
-        failed = ExceptionGroup(f"NodeSet {key[0]}/{key[1]}", outcome.errors) if outcome.errors else None
+        failed = (
+            ExceptionGroup(f"NodeSet {nodeset.namespace}/{nodeset.name}", outcome.errors) if outcome.errors else None
+        )
         failure = None if failed is None else self.failures.note(obj, failed, told)
         if failed is None and (unsettled := memory.settles_in(snapshot, self._clock)) is not None:
             # Whether Slurm answers is known in a moment: until then the status from before the start is kept.
-            return Result(min(unsettled, SOON))
-        if not _lets_go(planned, outcome):
-            decided = _with_outcome(planned.decisions, outcome)
-            wanted = await self._pure(snapshot, status.report, snapshot, decided, self._now(), told, failure)
-            await self._report(obj, nodeset, wanted, memory)
+            return min(unsettled, SOON)
+        if _lets_go(planned, outcome):
+            return _next(planned, outcome)
+        decided = _with_outcome(planned.decisions, outcome)
+        wanted = await self._pure(snapshot, status.report, snapshot, decided, self._now(), told, failure)
+        await self._report(obj, nodeset, wanted, memory)
         if failed is not None:
             raise failed
-        return Result(_next(planned, outcome), rest=GATHERING * len(snapshot.pods))
+        found = steady(seen, planned, wanted.status) if outcome.slurm_error is None and not told else None
+        if found is not None:
+            self._steady[nodeset.uid] = found
+        return _next(planned, outcome)
 
     async def _survey(self, snapshot: Snapshot, slurm: Slurm | None, memory: Memory) -> Survey:
         """Survey what exists, and again with the answers to what must be asked before anything is decided."""
@@ -297,6 +323,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         self._reserved.release(uid)
         self._guards.pop(uid, None)
         self._memory.pop(uid, None)
+        self._steady.pop(uid, None)
 
 
 def _noted(memory: Memory, outcome: PassOutcome, snapshot: Snapshot, slurm: Slurm | None) -> Snapshot:

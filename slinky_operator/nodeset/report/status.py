@@ -37,6 +37,7 @@ from slinky_operator.reconcile.failures import Failure
 from slinky_operator.reconcile.text import cut, joined
 from slinky_operator.reconcile.writes.parts import condition
 from slinky_operator.runtime.printable import printable_lines
+from slurm_client.models import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,8 @@ def report(
         available=available,
         draining=len(draining),
         misscheduled=len(found.layout.misplaced),
-        idle=sum(1 for node in nodes if node.is_idle),
-        allocated=sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"}),
+        idle=_idle(nodes),
+        allocated=_allocated(nodes),
         down=sum(1 for node in nodes if node.is_down),
         drain=sum(1 for node in nodes if node.is_drain),
         summary=summary.text(
@@ -140,6 +141,24 @@ def report(
         autoscaling=stored.autoscaling if nodeset.spec.autoscaling is not None else None,
     )
     return Report(written, tuple(told.troubles))
+
+
+def with_loads(snapshot: Snapshot) -> NodeSetStatus:
+    """Return the stored status with the nodes counted anew: the report of a pass that `planning.steady` leaves out."""
+    members = [member for member in snapshot.members if not member.pod.deleting]
+    nodes = [member.record for member in members if member.record is not None]
+    idle, allocated = _idle(nodes), _allocated(nodes)
+    counts = {"slurm_idle": idle, "number_idle": idle, "slurm_allocated": allocated, "number_allocated": allocated}
+    counted = {"nodes": summary.count_nodes(snapshot, members)}
+    return snapshot.nodeset.status.model_copy(update={**counts, **counted})
+
+
+def _idle(nodes: Iterable[Node]) -> int:
+    return sum(1 for node in nodes if node.is_idle)
+
+
+def _allocated(nodes: Iterable[Node]) -> int:
+    return sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"})
 
 
 def invalid(nodeset: NodeSet | None, stored: NodeSetStatus, text: str, now: datetime) -> NodeSetStatus:

@@ -173,3 +173,11 @@ FOUND = {
 def test_histories_found_before(worlds: Worlds, name: str, begin: int) -> None:
     runner, *begins = worlds
     runner.run(settling.live(begins[begin], FOUND[name]))
+
+
+def test_the_load_of_nodes_makes_no_whole_pass(worlds: Worlds) -> None:
+    runner, begin, *_ = worlds
+    before = harness.Doubting.left_out
+    quiet = [("see_all", 0), ("pass", 0), ("see_all", 0), ("pass", 0)]
+    runner.run(settling.live(begin, [*quiet, ("job_starts", 1), ("poll", 0), ("pass", 0)]))
+    assert harness.Doubting.left_out > before

@@ -18,6 +18,7 @@ from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.planning import steady
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, records
 from slinky_operator.slurm import node_references
@@ -46,6 +47,11 @@ def first_node_of_a_job(patch: pytest.MonkeyPatch) -> None:
     """A job over several nodes counts on the first alone; their state still shows work, unless it is suspended."""
     real = drains.jobs_by_node
     patch.setattr(drains, "jobs_by_node", lambda jobs: real(replace(job, nodes=job.nodes[:1]) for job in jobs))
+
+
+def any_change_is_load(patch: pytest.MonkeyPatch) -> None:
+    """A pass is left out whatever has changed in the records of nodes."""
+    patch.setattr(steady, "_is_load", lambda *_: True)
 
 
 def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,10 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
             ("job_suspends", 0),
         ),
     ),
+    "any change is load": (
+        seeing.any_change_is_load,
+        (("see_all", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("job_starts", 1), ("admin_drains", 0)),
+    ),
     "fail open on 401": (
         seeing.fail_open_on_401,
         (

@@ -11,12 +11,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from typing_extensions import override
+
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
+from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
+from slinky_operator.nodeset.planning.plan import plan
+from slinky_operator.nodeset.planning.steady import Steady
+from slinky_operator.nodeset.planning.survey import survey
 from slinky_operator.nodeset.pod_spec.generated import Defaults
+from slinky_operator.nodeset.report import status
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.clusters import ClusterReader
 from slurm_client.models import Node
@@ -64,6 +71,26 @@ class Violated(AssertionError):
     """Something happened that never may."""
 
 
+class Doubting(NodeSetReconciler):
+    """The controller, which looks whether a pass that it leaves out would have done nothing."""
+
+    left_out = 0
+    """Passes left out by all of them."""
+
+    @override
+    def _is_left_out(self, before: Steady, snapshot: Snapshot) -> bool:
+        if not super()._is_left_out(before, snapshot):
+            return False
+        type(self).left_out += 1
+        now = self._now()
+        seen = survey(snapshot, now)
+        planned = plan(seen)
+        whole = status.build(snapshot, planned.decisions, now)
+        if planned.actions or seen.suspects or seen.needs_jobs or whole != status.with_loads(snapshot):
+            raise Violated(f"a pass was left out that has something to do: {planned.actions}, {whole}")
+        return True
+
+
 @dataclass
 class Run:
     """One history under way."""
@@ -105,7 +132,7 @@ class Run:
         self.cursor = len(self.world.log)
         self.world.do_poll(0)
         self.awake, self.shown, self.contact = True, dict(self.world.picture), self.world.ready
-        self.controller = NodeSetReconciler(
+        self.controller = Doubting(
             self.kube,
             nodesets=self.nodesets,
             clusters=ClusterReader(self.clusters),

@@ -117,11 +117,21 @@ def choose(
         elif verdict.matches and not is_held and _is_open(snapshot, member):
             candidates.append(WaitingNode(pod.name, pod.node_name, host.name if host is not None else "", verdict))
     candidates.sort(key=lambda one: (one.verdict.since or rules.EVER, one.node))
+    back, others = _split(candidates, absent, budget - held)
     room = max(0, budget - held - len(absent))
-    back = [one for one in candidates if one.pod in absent]
-    others = [one for one in candidates if one.pod not in absent]
     drained |= {one.pod: one.verdict.words for one in (*back, *others[:room])}
     return HealthChoice(drained, bad, tuple(others[room:]), held, budget, min(due, default=None))
+
+
+def _split(
+    candidates: Sequence[WaitingNode], absent: Collection[str], room: int
+) -> tuple[list[WaitingNode], list[WaitingNode]]:
+    """Those that have a place in the budget, as their pods were replaced, and the others.
+
+    A budget that has become smaller may have no room for the places in it.
+    """
+    back = [one for one in candidates if one.pod in absent][: max(0, room)]
+    return back, [one for one in candidates if one not in back]
 
 
 def _is_older_than_boot(member: Member, host: KubernetesNode) -> bool:

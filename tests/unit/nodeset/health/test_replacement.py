@@ -211,6 +211,10 @@ def test_one_that_comes_back_to_a_bad_node_has_its_place_already() -> None:
 
     assert list(found.drained) == ["a-0"]
     assert [one.pod for one in found.waiting] == ["a-1"]
+    smaller = seen([host(0), host(1)], reasons={1: OURS}, maxUnhealthy=1)
+    found = choice.choose(smaller, smaller.members, 2, (), {"a-0"}, NOW)
+    assert list(found.drained) == ["a-1"]
+    assert [one.pod for one in found.waiting] == ["a-0"]
 
 
 def test_defaults() -> None:

@@ -13,9 +13,9 @@ import pytest
 from slinky_operator.jobs import phases
 from slinky_operator.slurmjob.execute import external as execute
 from slinky_operator.slurmjob.model import requests
-from slinky_operator.slurmjob.model.slurm_records import allocations, components
+from slinky_operator.slurmjob.model.slurm_records import allocations, components, returned
 from slinky_operator.slurmjob.model.stages import external, lost, submission
-from tests.unit.slurmjob.stories import test_external, test_lost
+from tests.unit.slurmjob.stories import test_external, test_lost, test_returned
 from tests.unit.slurmjob.worlds import JobWorld
 
 pytestmark = pytest.mark.thorough
@@ -93,6 +93,21 @@ def tasks_are_spread_as_slurm_likes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(requests, "shares_of", shares)
 
 
+def any_user_is_ours(patch: pytest.MonkeyPatch) -> None:
+    """Whose job it is that seems to be back does not count."""
+    real = returned.is_back
+
+    def is_back(obj: Any, mark: Any, record: Any) -> bool:
+        return real(obj, mark, replace(record, user=obj["status"]["user"]))
+
+    patch.setattr(returned, "is_back", is_back)
+
+
+def every_end_is_for_good(patch: pytest.MonkeyPatch) -> None:
+    """Nobody requeues a job with a script."""
+    patch.setattr(returned, "is_unwanted", lambda _: True)
+
+
 MUTANTS: Final[Mapping[str, tuple[Rule, Test]]] = {
     "any number is ours": (any_number_is_ours, test_external.test_a_number_without_the_mark_is_another_job),
     "numbers stay": (numbers_stay, test_external.test_a_number_that_was_given_to_another_job_is_not_cancelled),
@@ -113,6 +128,14 @@ MUTANTS: Final[Mapping[str, tuple[Rule, Test]]] = {
     "other nodes are as good": (
         other_nodes_are_as_good,
         test_lost.test_one_that_started_elsewhere_comes_back_to_its_nodes,
+    ),
+    "any user is ours": (
+        any_user_is_ours,
+        partial(test_returned.test_what_is_not_that_job_is_left_alone, what="user"),
+    ),
+    "every end is for good": (
+        every_end_is_for_good,
+        test_returned.test_one_with_a_script_that_has_ended_by_itself_may_be_requeued,
     ),
     "tasks are spread as slurm likes": (
         tasks_are_spread_as_slurm_likes,

@@ -53,9 +53,8 @@ async def stays(world: JobWorld, number: int) -> None:
     watch = world.queues.get("cluster-1")
     assert watch is not None
     seen = watch.entry.client.job_watch
-    await until(lambda: str(number) in seen.objects and not seen.objects[str(number)].is_finished)
     polls = seen.status.polls
-    await until(lambda: seen.status.polls > polls + 3)
+    await until(lambda: seen.status.polls > polls + 5)
     assert lives(world, number)
     assert "EndedJobCancelled" not in world.events.reasons()
 

@@ -22,6 +22,7 @@ from slinky_operator.slurmjob.rescheduling import Rescheduling
 from slinky_operator.slurmjob.young_jobs import YoungJobs
 from slurm_client import SlurmClient
 from slurm_client.models import Job
+from slurm_client.slices import sliced
 from slurm_client.watch import SYNCED, Reader
 
 logger = logging.getLogger(__name__)
@@ -198,7 +199,9 @@ class Queues:
             async for event in events:
                 if event is SYNCED:
                     queue.is_complete = True
-                    self._tell(queue.untold | {mark.uid for mark in queue.jobs})
+                    # Of thousands others have their turn in between.
+                    async for uid in sliced(queue.untold | {mark.uid for mark in queue.jobs}):
+                        self._tell((uid,))
                     queue.untold.clear()
                     continue
                 uids = set()

@@ -44,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plan", action="store_true", help="print the steps, and play nothing")
     parser.add_argument("--name", default=NAME, help="of the local Kubernetes")
     parser.add_argument("--keep", action="store_true", help="leave it up")
-    parser.add_argument("--stories", type=Path, help="folder for the story of every round")
+    parser.add_argument(
+        "--stories", type=Path, help="folder for the story of every round, and the logs of those with findings"
+    )
     options = parser.parse_args(arguments)
     seeds = options.seed or range(options.first, options.first + options.seeds)
     plans = [make(seed, options.seconds) for seed in seeds]
@@ -113,6 +115,8 @@ class Player:
         if self._stories:
             self._stories.mkdir(parents=True, exist_ok=True)
             (self._stories / f"seed-{plan.seed}-{self._rounds}.txt").write_text(f"{story}\n")
+            if findings:
+                (self._stories / f"seed-{plan.seed}-{self._rounds}.log").write_text(self._site.logs())
         counts = f"{len(plan.steps)} steps, {len(seen.asked)} jobs, {time.monotonic() - began:.0f} s"
         say(f"  {'FAIL' if findings else 'ok  '} seed {plan.seed}: {counts}, {one.cost}")
         if findings:

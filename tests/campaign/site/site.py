@@ -11,7 +11,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from hack.images import build as images
 from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.paths import PROJECT
-from hack.operator_install import Installation
+from hack.operator_install import NAMESPACE, Installation
 from hack.progress import say
 from tests.campaign.lanes.actions import in_slurm, patch
 from tests.campaign.lanes.jobs import NODES, TEAM
@@ -160,6 +160,18 @@ class Site:
         said = [patch(slurm, "cluster", slurm.name, specs.images())]
         said += [patch(slurm, "nodeset", name, {"image": slurm.image("slurmd")}) for name in NODES]
         return " ".join(said)
+
+    def logs(self) -> str:
+        """What the operator's pods, and those of the Cluster, have logged; earlier containers included."""
+        kubectl, found = self.cluster.kubectl, []
+        for where in (NAMESPACE, self.slurm.namespace):
+            for pod in kubectl.get("pods", "--namespace", where)["items"]:
+                name = pod["metadata"]["name"]
+                for when in ((), ("--previous",)):
+                    about = ("--namespace", where, name, "--all-containers", "--timestamps", *when)
+                    with suppress(LocalKubeError):  # it was never started again
+                        found.append(f"== {name} {' '.join(when)}\n{kubectl('logs', *about)}")
+        return "\n".join(found)
 
     def tidy(self) -> None:
         """Delete what users would delete after a look at it."""

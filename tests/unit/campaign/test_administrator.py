@@ -1,0 +1,55 @@
+"""An administrator cancels what ended with its node, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from tests.campaign.site.administrator import Administrator
+from tests.campaign.site.specs import Specs
+from tests.support.slurm_in_kubernetes import NEWEST, OLDER, SlurmInKubernetes
+
+LOST = 1000.0
+EARLIER, LATER = "1970-01-01T00:16:00", "1970-01-01T00:17:00"
+
+
+@dataclass
+class Answering:
+    """A Slurm that shows these jobs, and notes what is done."""
+
+    shown: str
+    done: list[str] = field(default_factory=list)
+    name: str = "slurm"
+    namespace: str = "campaign"
+
+    def control(self, *argv: str) -> str:
+        return self.shown
+
+    def kubectl(self, *arguments: str, **more: Any) -> str:
+        self.done.append(" ".join(arguments).partition(" timeout ")[2])
+        return ""
+
+
+def administrator(slurm: Answering) -> Administrator:
+    one = cast("SlurmInKubernetes", slurm)
+    return Administrator(one.kubectl, one, Specs(one, "/folder"))
+
+
+def test_jobs_that_ran_on_a_node_when_it_was_lost_are_cancelled() -> None:
+    slurm = Answering(f"7|a-0|{EARLIER}\n8|a-[0-1]|{EARLIER}\n9|a-1|{EARLIER}\n10|a-0|{LATER}\n")
+    assert administrator(slurm).cancel_lost(["node-1", "a-0"], LOST) == ["jobs 7 8 had ended with their node"]
+    assert slurm.done == ["30 scancel 7 8"]
+
+
+def test_where_slurm_has_missed_them_itself_nothing_is_done() -> None:
+    slurm = Answering(f"10|a-0|{LATER}\n")
+    assert administrator(slurm).cancel_lost(["a-0"], LOST) == []
+    assert slurm.done == []
+
+
+def test_an_older_slurm_places_no_pods() -> None:
+    newest, older = (
+        Specs(SlurmInKubernetes(cast("Any", None), "campaign", version), "/folder") for version in (NEWEST, OLDER)
+    )
+    assert [len(one.bridged()) for one in (newest, older)] == [1, 0]
+    assert ["bridge" in one.cluster()["jobs"] for one in (newest, older)] == [True, False]

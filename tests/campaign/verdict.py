@@ -27,6 +27,9 @@ FORGOTTEN: Final = 20.0
 AROUND: Final = 5.0
 """Seconds after it in which what was on its way arrives."""
 
+MISSED: Final = 60.0
+"""Seconds after which Slurm misses a node: `SlurmdTimeout` of the site."""
+
 ENDLESS: Final = float("inf")
 POD: Final = "pod"
 """What a pod writes in the place of the number of its job, which it does not know."""
@@ -101,7 +104,9 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
     if not lost and not any(_is_near(at, near) for at in moments):
         # Slurm lets nobody complete a job without a script: that of a pod that has ended is cancelled.
         is_held = asked.kind in POD_KINDS and POD_KINDS[asked.kind].is_bridged
-        yield from _of_records(records, about, cancelled=kind.cancelled or is_held)
+        kept = [one for one in records if not _was_sent_to_lost_node(one, seen.happened)]
+        if kept or not records:
+            yield from _of_records(kept, about, cancelled=kind.cancelled or is_held)
 
 
 def _forgetful(happened: tuple[Happened, ...]) -> Times:
@@ -135,6 +140,15 @@ def _ended_with_node(lines: tuple[Line, ...], records: list[Record], happened: t
             if nodes_of(record.nodes) & {*gone} and record.start - AROUND <= one.at <= (record.end or ENDLESS):
                 return True
     return False
+
+
+def _was_sent_to_lost_node(record: Record, happened: tuple[Happened, ...]) -> bool:
+    """Whether an attempt was begun on a node that was lost, before Slurm missed it: that is a launch that failed."""
+    return record.state == "NODE_FAIL" and any(
+        nodes_of(record.nodes) & {*lost_with(one.said)} and one.at <= record.start <= one.until + MISSED
+        for one in happened
+        if one.what == NODE_LOST
+    )
 
 
 def _of_lines(asked: Asked, tasks: int, lines: tuple[Line, ...], about: str) -> Iterator[Finding]:

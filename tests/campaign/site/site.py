@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -54,6 +54,32 @@ HASH: Final = re.compile(r"-[0-9a-f]{8}$")
 def lasting_name(kind: str, name: str) -> str:
     """The name of an object for a comparison of two times: it is the same after its owner was made again."""
     return f"{kind} {HASH.sub('-*', name)}"
+
+
+def set_of(node: str) -> str:
+    """NodeSet of a node."""
+    return node.rpartition("-")[0]
+
+
+def wrong_nodes(states: Mapping[str, str], bridged: Collection[str]) -> dict[str, str]:
+    """Nodes and NodeSets that are not as they are at rest, and why.
+
+    Which of its nodes a NodeSet has is not said: those of a Node that is lost go first when it is scaled in.
+
+    Parameters
+    ----------
+    states
+        Of nodes, as sinfo shows them.
+    bridged
+        Nodes without a slurmd that are to be there.
+    """
+    counts = Counter(set_of(node) for node in states if node not in bridged)
+    return {
+        **{node: state for node, state in states.items() if state != "idle"},
+        **{node: "absent" for node in bridged if node not in states},
+        **{f"of {name}": f"{counts[name]} are there, and {NODES.get(name, 0)} at rest"
+           for name in {*counts, *NODES} if counts[name] != NODES.get(name, 0)},
+    }  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -254,17 +280,14 @@ class Site:
 
     def _restless_slurm(self) -> Iterator[str]:
         states = self.slurm.states()
-        wanted = {f"{name}-{number}" for name, count in NODES.items() for number in range(count)}
-        wanted |= self.specs.bridged()
-        for node in sorted(wanted | set(states)):
-            if states.get(node) != "idle" or node not in wanted:
-                yield f"node {node}: {states.get(node, 'absent')}: {self.slurm.reason(node) if node in states else ''}"
+        for node, why in wrong_nodes(states, self.specs.bridged()).items():
+            yield f"node {node}: {why}: {self.slurm.reason(node) if node in states else ''}"
         for job, state, reason in self.administrator.jobs():
             yield f"job {job}: {state} {reason}"
 
     def objects(self) -> Counter[str]:
-        """Names of what the operator keeps in the namespace, and of slurmd pods; a hash in them is left out."""
-        found = Counter(f"pod {name}" for name in self.slurm.slurmd_pods())
+        """Names of what the operator keeps in the namespace, a hash in them left out, and NodeSets of slurmd pods."""
+        found = Counter(f"pods of {set_of(name)}" for name in self.slurm.slurmd_pods())
         for kind in OWNED:
             found.update(lasting_name(kind, one["metadata"]["name"]) for one in self.slurm.get(kind)["items"])
         return found

@@ -151,6 +151,16 @@ def test_another_node_or_another_time_excuses_nothing(happened: Happened) -> Non
     assert kinds(world(*wrong, happened=(happened,))) == ["ran twice"]
 
 
+@pytest.mark.parametrize(("at", "expected"), [(START - 20, []), (START - 200, ["recorded otherwise"])])
+def test_a_launch_on_a_node_that_slurm_does_not_miss_yet_is_no_finding(at: float, expected: list[str]) -> None:
+    seen = world(line("start", END + 50, restarts=1), line("end", END + 60), happened=(lost(at, "node-1, a-0"),))
+    failed = dataclasses.replace(seen.records[0], state="NODE_FAIL")
+    again = dataclasses.replace(seen.records[0], start=END + 50, end=END + 60, nodes="a-1")
+    assert kinds(dataclasses.replace(seen, records=(failed, again))) == expected
+    # It must run all the same, and once.
+    assert "lost" in kinds(dataclasses.replace(seen, records=(failed,), lines={}))
+
+
 def test_a_job_of_two_nodes_ends_with_either() -> None:
     seen = world(line("start", START), state="NODE_FAIL", happened=(lost(START + 5, "node-1, a-2"),))
     two = dataclasses.replace(seen, records=(dataclasses.replace(seen.records[0], nodes="a-[0,2]"),))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -66,6 +67,8 @@ class Disks:
             if (self.folder / disk).is_mount():
                 subprocess.run(["umount", "--lazy", str(self.folder / disk)], check=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+        with suppress(OSError):  # Another site has its own there, or there was none.
+            self.folder.parent.rmdir()
 
     def objects(self, namespace: str, cluster: str) -> Iterator[dict[str, Any]]:
         """Volumes that are bound to the claims of a Cluster before those are made."""

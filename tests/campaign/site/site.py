@@ -174,8 +174,10 @@ class Site:
     def down(self) -> None:
         """End it and leave nothing behind."""
         self._open.close()
-        self.cluster.down()
-        self.disks.unmount()
+        try:
+            self.cluster.down()
+        finally:
+            self.disks.unmount()
 
     def upgrade_slurm(self) -> str:
         """Name images of the newest Slurm everywhere; returns what was said."""

@@ -73,7 +73,9 @@ def test_drains_for_the_health_of_nodes_keep_to_their_rules_and_settle(worlds: W
     for seed in range(first, min(first + PART, HISTORIES // 2)):
         begin = begins[seed % len(begins)]
         try:
-            runner.run(settling.live(begin, history(seed, on_hosts=begin.on_hosts, of_health=True)))
+            # Half of them with health checks.
+            steps = history(seed, on_hosts=begin.on_hosts, of_health=True, of_checks=seed % 8 > 3)
+            runner.run(settling.live(begin, steps))
         except harness.Violated as error:
             wrong.append(f"history {seed}: {error}")
 

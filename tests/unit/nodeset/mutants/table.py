@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
-from tests.unit.nodeset.mutants import belongings, drains, health, replacing, seeing, updates
+from tests.unit.nodeset.mutants import belongings, checking, drains, health, replacing, seeing, updates
 from tests.unit.nodeset.simulation.steps import Step
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -29,6 +29,11 @@ _SILENT: tuple[Step, ...] = (
 _SICK: tuple[Step, ...] = (
     *(("health", 0), ("health", 1), ("sicken", 0), ("sicken", 1), ("sicken", 2), ("recover", 0), ("recover", 1)),
     *(("see_all", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("time", 1), ("time", 2)),
+)
+
+_CHECKED: tuple[Step, ...] = (
+    *(("check", 0), ("break", 0), ("checks_run", 1), ("checks_run", 1), ("checks_run", 0), ("kubelet_ends", 0)),
+    *(("come_up", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("poll", 0), ("time", 3)),
 )
 
 _PLACED: tuple[Step, ...] = (
@@ -207,6 +212,12 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         belongings.features_written_once,
         (("annotate_host", 4), ("annotate_host", 7), ("annotate_host", 1), ("see_all", 0), ("pass", 0)),
     ),
+    "what cannot be run passes": (checking.what_cannot_be_run_passes, (*_CHECKED, ("check", 4))),
+    "late reports count": (checking.late_reports_count, (*_CHECKED, ("check", 2))),
+    "no trial": (checking.no_trial, _CHECKED),
+    "unknown is passed": (checking.unknown_is_passed, (*_CHECKED, ("check", 4))),
+    "silence is passed": (checking.silence_is_passed, (*_CHECKED, ("break", 0), ("break", 1))),
+    "trials drain": (checking.trials_drain, (*_CHECKED, ("check", 2))),
     "places outlive their labels": (belongings.places_outlive_their_labels, _PLACED),
     "places taken unasked": (belongings.places_taken_unasked, (*_PLACED, ("annotate_host", 4), ("place", 7))),
     "annotated places overlooked": (belongings.annotated_places_overlooked, (*_PLACED, ("annotate_host", 1))),
@@ -302,7 +313,37 @@ _EMPTY_AND_SICK = _steps(
 )
 """All three are drained for their health and hold no job."""
 
+_MOUNTED = _steps(
+    # Pods with the volume for checks, one after the other; the kubelets have brought no files yet.
+    "hold_back:5 check:0 see_all pass see_all poll pass see_all poll pass kubelet_ends kubelet_ends kubelet_ends",
+    "kubelet_ends kubelet_ends kubelet_ends see_all poll pass time see_all poll pass time see_all poll pass",
+    "come_up see_all time poll pass see_all time poll pass see_all pass see_all pass",
+)
+
+_APPROVED = (*_MOUNTED, *_steps("checks_run:1 poll pass see_all poll pass checks_run:1 poll pass see_all"))
+"""All nodes run a check, which has passed on one of them."""
+
 BEGINNINGS: Mapping[str, Sequence[Step]] = {
+    "what cannot be run passes": (
+        *_APPROVED,
+        *_steps("check:4 see_all pass see_all poll pass checks_run:1 poll pass see_all poll pass"),
+    ),
+    "late reports count": (*_APPROVED, *_steps("check:2 see_all pass see_all poll pass see_all poll pass")),
+    "no trial": (*_APPROVED, *_steps("check:2 see_all pass see_all poll pass see_all poll pass")),
+    "unknown is passed": (
+        *_APPROVED,
+        *_steps("break checks_run:1 poll pass see_all poll pass see_all break:4 checks_run:1 time:3 see_all poll pass"),
+        *_steps("see_all poll pass"),
+    ),
+    "silence is passed": (
+        *_APPROVED,
+        *_steps("break checks_run:1 poll pass see_all poll pass see_all comment_lost time:3 see_all poll pass"),
+        *_steps("see_all poll pass"),
+    ),
+    "trials drain": (
+        *_APPROVED,
+        *_steps("check:2 see_all pass see_all poll pass checks_run:1 poll pass see_all poll pass"),
+    ),
     "boots for ever": _steps(
         # The machine starts while its Node is bad, and again when that is well.
         "health see_all sicken see_all time:3 pass poll pass see_all time boot see_all pass see_all time:1 recover",
@@ -439,6 +480,16 @@ OF_HEALTH: Collection[str] = {
     "windows for ever",
 }
 """Those whose mistake shows only where conditions of Nodes come and go."""
+
+OF_CHECKS: Collection[str] = {
+    "what cannot be run passes",
+    "late reports count",
+    "no trial",
+    "unknown is passed",
+    "silence is passed",
+    "trials drain",
+}
+"""Those whose mistake shows only where nodes run health checks."""
 
 ON_HOSTS: Collection[str] = {
     "mismatch overlooked",

@@ -67,6 +67,9 @@ class KubeDoor:
             return {self.world.nodeset["metadata"]["name"]: self.world.nodeset}
         return {}
 
+    def _is_checks(self, resource: Resource, name: str) -> bool:
+        return resource == CONFIGMAPS and name.startswith("nodeset-checks-")
+
     def _find(self, target: Target, resource: Resource, name: str) -> Object:
         found = self._all(resource).get(name)
         if found is None:
@@ -74,6 +77,12 @@ class KubeDoor:
         return found
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        if self._is_checks(resource, name):
+            target = Target("get", str(resource), namespace, name)
+            self._fail(target)
+            if self.world.checks is None:
+                raise errors.NotFound(target, "not found", status=404)
+            return clone(self.world.checks)
         return clone(self._find(Target("get", str(resource), namespace, name), resource, name))
 
     async def list(
@@ -91,6 +100,8 @@ class KubeDoor:
         name = body["metadata"]["name"]
         target = Target("create", str(resource), namespace, name)
         self._fail(target)
+        if self._is_checks(resource, name):
+            return self._keep_checks(target, body)
         if name in self._all(resource):
             raise errors.AlreadyExists(target, "exists", status=409)
         obj = clone(body)
@@ -147,6 +158,8 @@ class KubeDoor:
     ) -> Object:
         target = Target("patch", str(resource), namespace, name)
         self._fail(target)
+        if self._is_checks(resource, name):
+            return self._keep_checks(target, patch, uid, resource_version)
         obj = self._find(target, resource, name)
         if resource_version is not None and obj["metadata"]["resourceVersion"] != resource_version:
             raise errors.Conflict(target, "another version", status=409)
@@ -172,6 +185,29 @@ class KubeDoor:
         self.world.release()
         self._lose(target)
         return self.world.told(obj)
+
+    def _keep_checks(
+        self, target: Target, body: Object, uid: str | None = None, resource_version: str | None = None
+    ) -> Object:
+        """Create or change the ConfigMap with checks."""
+        known = self.world.checks
+        if known is not None and uid is None:
+            raise errors.AlreadyExists(target, "exists", status=409)
+        if known is None and uid is not None:
+            raise errors.NotFound(target, "not found", status=404)
+        if known is not None and (known["metadata"]["uid"], known["metadata"]["resourceVersion"]) != (
+            uid,
+            resource_version,
+        ):
+            raise errors.Conflict(target, "another version", status=409)
+        data = {**(known["data"] if known is not None else {}), **body["data"]}
+        data = {key: text for key, text in data.items() if text is not None}
+        self.world.order_checks(data)
+        number = self.world.next()
+        metadata = known["metadata"] if known is not None else {**body["metadata"], "uid": f"checks-{number}"}
+        self.world.checks = {**clone(body), "metadata": {**metadata, "resourceVersion": str(number)}, "data": data}
+        self._lose(target)
+        return clone(self.world.checks)
 
     async def apply(
         self,

@@ -208,7 +208,7 @@ class KubeOrders(Machines):
             return
         if self.nodeset is None or "deletionTimestamp" in self.nodeset["metadata"]:
             return
-        if len(self.live()) > self.seen_replicas or self.image_of(name) != self.seen_image:
+        if len(self.live()) > self.seen_replicas or self.is_outdated(name):
             return
         if self.on_hosts and pod["spec"].get("nodeName") not in self.seen_selected:
             return
@@ -270,7 +270,7 @@ class KubeOrders(Machines):
         """Whether nothing but the health of its Node can be why a pod is deleted."""
         if self.uid_of(name) not in self.known or not causes <= {"health", "node-cordon", "cordon"}:
             return False
-        if max(len(self.live()), len(self.seen_live)) > self.seen_replicas or self.image_of(name) != self.seen_image:
+        if max(len(self.live()), len(self.seen_live)) > self.seen_replicas or self.is_outdated(name):
             return False
         host = self.pods[name]["spec"].get("nodeName")
         return host in self.hosts and (not self.on_hosts or host in self.seen_selected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.unit.nodeset.simulation.checks import check, mounts_checks
 from tests.unit.nodeset.simulation.harness import Run, Violated
 from tests.unit.nodeset.simulation.kube_orders import says_empty
 from tests.unit.nodeset.simulation.objects import BAD, HOSTS, LOW, MISFIT, OURS, REGISTERED, TAG, Object
@@ -46,6 +47,7 @@ async def settle(run: Run) -> None:
         world.do_pods_collected(0)
         world.do_collect(0)
         world.do_claims_go(0)
+        world.do_checks_run(1)
         world.do_time(3)
         world.do_poll(0)
         run.see(len(world.log))
@@ -101,6 +103,10 @@ def calm_users(world: World) -> None:
         world.do_retain(0)
     if spec["image"] in {BAD, MISFIT}:
         world.do_edit(0)
+    world.broken.clear()
+    world.hung.clear()
+    if world.wants_checks() and spec["health"]["checks"] != [check("")]:
+        world.do_check(0)
 
 
 def give_back_lost_words(world: World) -> None:
@@ -118,7 +124,9 @@ def give_back_hosts(world: World) -> bool:
     """
     image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
     images = {pod["spec"].get("containers", [{}])[0].get("image") for pod in world.pods.values()}
-    if images <= {image} and not any(world.uid_of(name) in world.stuck for name in world.pods):
+    ours = [pod for pod in world.pods.values() if world.is_ours(pod)]
+    is_fit = all(mounts_checks(pod) == world.wants_checks() for pod in ours)
+    if is_fit and images <= {image} and not any(world.uid_of(name) in world.stuck for name in world.pods):
         return False
     had, world.requests = bool(world.requests), set()
     for index, name in enumerate(HOSTS):
@@ -137,7 +145,7 @@ async def settled(run: Run) -> bool:
         return not any(world.is_ours(pod) for pod in world.pods.values())
     if not (records_are_settled(world) and pods_are_settled(world) and claims_are_settled(world)):
         return False
-    if not health_is_settled(world) or not states_are_settled(world):
+    if not checks_are_settled(world) or not health_is_settled(world) or not states_are_settled(world):
         return False
     before, slept = world.counter, not run.awake
     await run.one_pass()
@@ -193,6 +201,16 @@ def health_is_settled(world: World) -> bool:
         and node not in world.foreign
     ]
     return not waiting or held >= world.health_budget(health, world.wanted())
+
+
+def checks_are_settled(world: World) -> bool:
+    """Whether all nodes run the checks of the spec, if one could try them."""
+    assert world.nodeset is not None
+    able = [one for one in world.records.values() if one.extra == TAG and not one.drain and world.pod_of(one.name)]
+    if not world.wants_checks() or not able:
+        return True
+    data = (world.checks or {"data": {}})["data"]
+    return "trial" not in data and world.checks_of(data, "")[1] == ""
 
 
 def states_are_settled(world: World) -> bool:

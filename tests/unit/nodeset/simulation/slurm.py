@@ -25,6 +25,7 @@ def shown(
     features: tuple[str, ...],
     topology: str,
     slurmd_start: datetime | None,
+    comment: str,
 ) -> Node:
     """A record as Slurm shows it. Nodes are frozen, and most are shown again as they were."""
     return Node(
@@ -38,6 +39,7 @@ def shown(
         active_features=features,
         topology=topology,
         slurmd_start_time=slurmd_start,
+        comment=comment,
     )
 
 
@@ -244,6 +246,7 @@ class Slurm(State):
             record.features,
             record.topology,
             record.slurmd_start,
+            record.comment,
         )
 
     def show_job(self, job: WorldJob) -> Job:

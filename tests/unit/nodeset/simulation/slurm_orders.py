@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job
+from tests.unit.nodeset.simulation.checks import Checks
 from tests.unit.nodeset.simulation.objects import BAD, OURS, PATIENCE, TAG
 from tests.unit.nodeset.simulation.slurm import Slurm
 
 
-class SlurmOrders(Slurm):
+class SlurmOrders(Slurm, Checks):
     """Drains, nodes marked down, records deleted."""
 
     def order_drain(self, names: list[str], reason: str) -> None:
@@ -43,15 +44,20 @@ class SlurmOrders(Slurm):
             return
         health = self.seen_health
         rule = next(iter((health or {}).get("nodeConditions") or ()), None)
-        if health is None or rule is None:
+        checked = {node for node in new if self.is_held_for_a_check(node)}
+        for node in checked:
+            self.watch_checked(node)
+        if health is None or (rule is None and new - checked):
             self.violations.append(f"{sorted(new)} were drained for their health although no rule says so")
             return
-        for node in new:
+        patience = rule.get("forSeconds", 30) if rule is not None else 0
+        for node in new - checked:
             status, since = self.seen_conditions.get(self.seen_hosts.get(node, ""), ("", self.now))
-            if status != "True" or (self.now - since).total_seconds() < rule.get("forSeconds", 30):
+            if status != "True" or (self.now - since).total_seconds() < patience:
                 self.violations.append(
                     f"{node} was drained for its health although its Node is {status!r} since {since}"
                 )
+        for node in new:
             if node in self.foreign:
                 self.violations.append(f"{node} was drained for its health although somebody else had drained it")
         held = {self.node_of(name) for name in self.pods if name in self.seen_pods and self.is_held(self.node_of(name))}
@@ -63,6 +69,7 @@ class SlurmOrders(Slurm):
         """Watch over what is given back after it was drained for its health: a Node that is well."""
         if name in self.seen_requested:
             self.violations.append(f"{name} was given back although NVSentinel asks for its Node")
+        self.watch_given_back(name)
         health = self.seen_health
         rule = next(iter((health or {}).get("nodeConditions") or ()), None)
         if health is None or rule is None or not self.is_held(name):
@@ -125,7 +132,7 @@ class SlurmOrders(Slurm):
     def is_fresh(self, name: str) -> bool:
         """Whether a pod is what the spec asks for, and made a short while ago."""
         age = self.now - datetime.fromisoformat(self.pods[name]["metadata"]["creationTimestamp"])
-        return self.image_of(name) == self.seen_image and age.total_seconds() < PATIENCE
+        return not self.is_outdated(name) and age.total_seconds() < PATIENCE
 
     def order_undrain(self, names: list[str]) -> None:
         self.check_slurm()

@@ -39,6 +39,7 @@ class Record:
     """Whether Slurm does not take what the slurmd registered with last."""
     reason: str = ""
     changed: datetime | None = None
+    comment: str = ""
 
 
 @dataclass
@@ -168,6 +169,16 @@ class State:
     """By Node the uids of pods that were deleted for its health, as long as the status remembers tries there."""
     requests: set[str] = field(default_factory=set)
     """Kubernetes Nodes that NVSentinel asks for."""
+    checks: Object | None = None
+    """The ConfigMap with health checks."""
+    delivered: Object = field(default_factory=dict)
+    """What the kubelets have brought of it."""
+    broken: set[str] = field(default_factory=set)
+    """Nodes in which checks find something wrong."""
+    hung: set[str] = field(default_factory=set)
+    """Nodes on which no check can be run."""
+    results: dict[str, tuple[str, str, float]] = field(default_factory=dict)
+    """By node revision and result of its last report, and since when it is so."""
     windows: list[Object] = field(default_factory=list)
     """Maintenance windows of the Cluster."""
     seen_outside: bool = False
@@ -240,6 +251,12 @@ class State:
 
     def image_of(self, name: str) -> str:
         return str(self.pods[name]["spec"]["containers"][0]["image"])
+
+    def is_outdated(self, name: str) -> bool:
+        """Whether a pod is not what the spec asks for that the controller sees."""
+        volumes = self.pods[name]["spec"].get("volumes") or ()
+        has_checks = any(one["name"] == "health-checks" for one in volumes)
+        return self.image_of(name) != self.seen_image or has_checks != bool((self.seen_health or {}).get("checks"))
 
     def is_ours(self, pod: Object) -> bool:
         return (pod["metadata"].get("labels") or {}).get(UID_LABEL) == "set-uid"
@@ -373,6 +390,12 @@ class State:
         there = {pod["spec"].get("nodeName") for pod in self.pods.values()}
         selected = [host for host in self.hosts if self.is_selected(host)]
         return min(replicas, sum(1 for host in selected if host in there or not self.is_cordoned(host)))
+
+    def edited(self) -> None:
+        """The spec has changed."""
+        assert self.nodeset is not None
+        self.nodeset["metadata"]["generation"] += 1
+        self.tell("nodesets", "MODIFIED", self.nodeset)
 
     def jobs_on(self, node: str) -> list[WorldJob]:
         return [job for job in self.jobs if node in job.nodes and job.holds]

@@ -104,3 +104,13 @@ STEPS_OF_HEALTH = (
 )
 """What else happens where nodes are drained for the conditions of their Kubernetes Nodes, are placed by labels of
 these, and updates wait for maintenance windows."""
+
+STEPS_OF_CHECKS = (
+    *("check",) * 3,
+    *("break",) * 3,
+    "comment_lost",
+    *("checks_run",) * 8,
+    *("see_all",) * 2,
+    *("come_up",) * 2,
+)
+"""What happens besides where nodes run health checks."""

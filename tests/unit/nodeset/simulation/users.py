@@ -232,11 +232,6 @@ class Users(Machines):
             self.nodeset["metadata"]["finalizers"] = []
             self.tell("nodesets", "MODIFIED", self.nodeset)
 
-    def edited(self) -> None:
-        assert self.nodeset is not None
-        self.nodeset["metadata"]["generation"] += 1
-        self.tell("nodesets", "MODIFIED", self.nodeset)
-
     # Pods and claims
 
     def do_user_deletes_pod(self, index: int) -> None:

@@ -183,7 +183,8 @@ def _get(api: _Api, command: Command) -> str:
     except Refused as error:
         if command.is_set("--ignore-not-found") and "(NotFound)" in str(error):
             return ""
-        raise LeftToKubectl from error
+        # In the words of kubectl, as for all that is read: it may be asked for again and again.
+        raise
     if output == "json":
         return json.dumps(found)
     return "".join(f"{_called(one)}\n" for one in (found["items"] if found["kind"] == "List" else [found]))

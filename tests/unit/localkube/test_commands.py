@@ -11,7 +11,7 @@ import pytest
 from typing_extensions import override
 
 from hack.localkube import commands
-from hack.localkube.api_server import ApiServer
+from hack.localkube.api_server import ApiServer, Refused
 from hack.localkube.objects import Objects, Resource
 
 KINDS = {"pod": "pods", "secret": "secrets", "node": "nodes", "thing.example.com": "things"}
@@ -148,6 +148,14 @@ def test_a_deletion_waits_until_the_object_is_gone_or_is_another_one() -> None:
 def test_what_is_not_there_may_be_ignored() -> None:
     server = Server(lambda *_: (HTTPStatus.NOT_FOUND, {"kind": "Status"}))
     assert run(server, "delete", "pod", "p", "--ignore-not-found") == "pod/p deleted\n"
+
+
+def test_what_is_asked_for_again_and_again_costs_no_kubectl_before_it_is_there() -> None:
+    answer = {"reason": "NotFound", "message": 'pods "p" not found'}
+    server = Server(lambda *_: (HTTPStatus.NOT_FOUND, answer))
+    with pytest.raises(Refused, match=r'Error from server \(NotFound\): pods "p" not found'):
+        run(server, "get", "pod", "p", "--output=name")
+    assert run(server, "get", "pod", "p", "--output=name", "--ignore-not-found") == ""
 
 
 def test_each_object_of_a_list_is_applied_in_its_own_version() -> None:

@@ -332,11 +332,13 @@ class SlurmDoor:
         """A slurmd shows what really runs there, whatever slurmctld knows; its pod's uid is its address."""
         self.meanwhile()
         started = self.world.running.get(address)
-        if started is None:
+        # A slurmd whose pod is gone from the API server runs on until its kubelet has heard of that.
+        nodes = {self.world.uid_of(name): self.world.node_of(name) for name in self.world.pods}
+        nodes |= {one.slurmd: one.name for one in self.world.records.values()}
+        if started is None or address not in nodes:
             raise NoStatus("nobody listens")
-        name = next(name for name in self.world.pods if self.world.uid_of(name) == address)
         jobs = frozenset(job.id for job in self.world.jobs if address in job.alive)
-        return SlurmdStatus(self.world.node_of(name), started, None, jobs)
+        return SlurmdStatus(nodes[address], started, None, jobs)
 
     async def reservations(self) -> Iterable[Reservation]:
         self.world.check_slurm()

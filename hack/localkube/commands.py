@@ -18,7 +18,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from hack.localkube.api_server import Refused
-from hack.localkube.objects import Objects, query
+from hack.localkube.objects import Objects, UnknownKind, query
 
 JSON: Final = "application/json"
 MERGE: Final = "application/merge-patch+json"
@@ -126,8 +126,8 @@ def run(objects: Objects, arguments: Sequence[str], stdin: str | None, timeout: 
         raise LeftToKubectl
     try:
         return DOES[command.verb](_Api(objects, time.monotonic() + timeout), command)
-    except (LookupError, ValueError) as error:
-        # An option that it needs, or that it cannot read.
+    except (LookupError, ValueError, UnknownKind) as error:
+        # An option that it needs, or that it cannot read, or a category.
         raise LeftToKubectl from error
 
 

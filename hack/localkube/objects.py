@@ -20,6 +20,10 @@ from hack.localkube.api_server import ApiServer, Refused
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
+class UnknownKind(Refused):
+    """The API server has no such kind; the word may still be a category, such as ``all``, which kubectl knows."""
+
+
 class _KindGone(Refused):
     """The kind has no path any more where it was found."""
 
@@ -136,7 +140,7 @@ class Objects:
             # It may have come with a CRD since.
             self._resources = dict(self._discover())
         if kind not in self._resources:
-            raise Refused(f'error: the server doesn\'t have a resource type "{kind}"')
+            raise UnknownKind(f'error: the server doesn\'t have a resource type "{kind}"')
         return self._resources[kind]
 
     def _discover(self) -> Iterator[tuple[str, Resource]]:

@@ -30,7 +30,7 @@ from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import slurm_queries, survey_queries
 from slinky_operator.nodeset.execute.context import PassContext, PassOutcome
 from slinky_operator.nodeset.execute.executor import Executor
-from slinky_operator.nodeset.execute.machines import Machines
+from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import RemoveFinalizer, ShowStates
 from slinky_operator.nodeset.model.drain_requests import DrainRequest

@@ -21,9 +21,9 @@ from slinky_operator.kube.resources import (
     PODS,
 )
 from slinky_operator.nodeset.controller import NodeSetReconciler
-from slinky_operator.nodeset.execute.drain_requests import DrainRequests, bridged, clients
-from slinky_operator.nodeset.execute.host_proof import Bridged, SlurmOf
-from slinky_operator.nodeset.execute.machines import Machines
+from slinky_operator.nodeset.execute.hosts.drain_requests import DrainRequests, bridged, clients
+from slinky_operator.nodeset.execute.hosts.machines import Machines
+from slinky_operator.nodeset.execute.hosts.proof import Bridged, SlurmOf
 from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults

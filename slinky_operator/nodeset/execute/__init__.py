@@ -7,12 +7,10 @@ module           concern
 `context`        what a pass acts with, and the outcome of its plan
 `create_pods`    creates pods with their claims: a part of `executor`
 `delete_pods`    deletes pods and allows their eviction: the part of `executor` that may end what runs in them
-`drain_requests` lists NVSentinel's requests to drain beside the passes, and says when they are complete
 `end_jobs`       ends the jobs that delay a drain for longer than the spec allows: cancels or requeues them
 `executor`       carries out a plan: in order, concurrently where that is safe, and without a rule of its own
 `finalizer`      keeps a NodeSet until its pods are gone: finalizer and guard
-`host_proof`     proves that a Kubernetes Node holds no job, for all slurmd pods there
-`machines`       has machines of bad Nodes rebooted or deleted: the part of `executor` that concerns whole Nodes
+`hosts`          what concerns whole Kubernetes Nodes: requests to drain, machines, the proof that no job is there
 `owned_objects`  records revisions; creates, annotates and deletes claims
 `patch_pods`     patches pods: that Slurm knows their nodes, whether they may be evicted
 `pod_queries`    asks slurmds for steps and job log servers for room, several at a time

@@ -15,7 +15,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.nodeset.execute.machines import Machines
+from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.claims import VolumeClaim
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen

@@ -7,7 +7,7 @@ know to be harmless makes a whole pass. The plan's own time stands: a pass that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -150,7 +150,7 @@ def _slurm_is_like(then: Snapshot, now: SlurmFacts) -> bool:
     return not changed or _is_load(changed, {pod.node_name: pod.registered for pod in then.pods})
 
 
-def _is_load(changed: list[tuple[Node, Node]], registered: Mapping[str, bool]) -> bool:
+def _is_load(changed: Sequence[tuple[Node, Node]], registered: Mapping[str, bool]) -> bool:
     """Whether records differ by load alone, and all are those of pods that have registered."""
     return all(
         registered.get(new.name, False)

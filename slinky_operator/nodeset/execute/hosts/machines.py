@@ -23,8 +23,8 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.ports import Creator, Getter, Patcher
 from slinky_operator.kube.resources import MACHINES, NODES, PODS, REBOOTNODES, Resource
-from slinky_operator.nodeset.execute import host_proof
-from slinky_operator.nodeset.execute.host_proof import PROOF_HOLDS, Bridged, SlurmOf
+from slinky_operator.nodeset.execute.hosts import proof
+from slinky_operator.nodeset.execute.hosts.proof import PROOF_HOLDS, Bridged, SlurmOf
 from slinky_operator.nodeset.model import machines
 from slinky_operator.nodeset.model.machines import REBOOT_NODE, MachineRules, Mark
 from slinky_operator.reconcile.text import cut, joined, named
@@ -158,7 +158,7 @@ class Machines:
             raise Refused(f"waits for pods that are not evicted: {named(others, PODS_TOLD)}")
         try:
             async with asyncio.timeout(ANSWERS_WITHIN):
-                held = await host_proof.why_held(name, ours, self._slurm_of, self._bridged, self._clock, self._now())
+                held = await proof.why_held(name, ours, self._slurm_of, self._bridged, self._clock, self._now())
         except TimeoutError:
             raise Refused("waits for the Slurms of its slurmd pods, which do not answer") from None
         if held:
@@ -184,7 +184,7 @@ class Machines:
 
     def _check_owners(self, pods: list[Object]) -> None:
         """Raise if a Node has pods of NodeSets that may not act on machines: their jobs would be kept out by others."""
-        others = sorted({key[0] for one in pods if not self.rules.allow((key := host_proof.nodeset_of(one))[0])})
+        others = sorted({key[0] for one in pods if not self.rules.allow((key := proof.nodeset_of(one))[0])})
         if others:
             raise Refused(f"has slurmd pods of namespaces that nodeLife.namespaces does not name: {named(others, 3)}")
 

@@ -22,8 +22,8 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import DRAIN_REQUESTS, Resource
-from slinky_operator.nodeset.execute import host_proof
-from slinky_operator.nodeset.execute.host_proof import Bridged, SlurmOf
+from slinky_operator.nodeset.execute.hosts import proof
+from slinky_operator.nodeset.execute.hosts.proof import Bridged, SlurmOf
 from slinky_operator.nodeset.model import drain_requests
 from slinky_operator.nodeset.model.drain_requests import COMPLETE, DrainRequest
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
@@ -144,13 +144,13 @@ class DrainRequests:
             if before is None
             else [host for host in before.keys() | now.keys() if before.get(host) != now.get(host)]
         )
-        return frozenset(host_proof.nodeset_of(obj) for host in hosts for obj in self._pods.find(HOST_INDEX, host))
+        return frozenset(proof.nodeset_of(obj) for host in hosts for obj in self._pods.find(HOST_INDEX, host))
 
     async def _serve(self, requests: Sequence[DrainRequest]) -> None:
         """Write which requests are complete, of those that are proven to be."""
         pods = {one.host: list(self._pods.find(HOST_INDEX, one.host)) for one in requests}
         proven = await self._empty([obj for some in pods.values() for obj in some])
-        held = await host_proof.held(pods, self._bridged, self._clock)
+        held = await proof.held(pods, self._bridged, self._clock)
         ready = [
             one
             for one in requests
@@ -186,9 +186,9 @@ class DrainRequests:
 
     async def _empty(self, pods: Iterable[Object]) -> frozenset[str]:
         """Uids of slurmd pods that may be deleted, by a fresh answer of each Slurm concerned."""
-        by_cluster = host_proof.by_cluster(pods)
+        by_cluster = proof.by_cluster(pods)
         calls = (
-            host_proof.reasons(self._slurm_of, cluster, some, self._clock, self._now())
+            proof.reasons(self._slurm_of, cluster, some, self._clock, self._now())
             for cluster, some in by_cluster.items()
         )
         answers = await gather_limited(calls)

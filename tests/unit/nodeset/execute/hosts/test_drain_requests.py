@@ -16,7 +16,7 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object
-from slinky_operator.nodeset.execute.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, bridged, clients
+from slinky_operator.nodeset.execute.hosts.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, bridged, clients
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.slurm.connection.contact import ContactState
@@ -265,7 +265,7 @@ def test_a_request_that_cannot_be_written_keeps_no_other_from_being() -> None:
 
 
 def test_requests_that_are_complete_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slinky_operator.nodeset.execute.drain_requests.MOST", 1)
+    monkeypatch.setattr("slinky_operator.nodeset.execute.hosts.drain_requests.MOST", 1)
     served = Served(Kube([request(name="one", status=done()), request(name="two", nodeName="m-2")]))
 
     assert served.rounds().keys() == {"two"}

@@ -16,14 +16,14 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import MACHINES, NODES, PODS, REBOOTNODES, Resource
-from slinky_operator.nodeset.execute.drain_requests import clients
-from slinky_operator.nodeset.execute.machines import Machines
+from slinky_operator.nodeset.execute.hosts.drain_requests import clients
+from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.model.kubernetes_nodes import read
 from slinky_operator.nodeset.model.machines import MachineRules, Mark
 from slinky_operator.nodeset.ports import Slurm
 from slurm_client import errors as slurm_errors
 from tests.unit.nodeset.builders import NOW, job
-from tests.unit.nodeset.execute.test_drain_requests import pod, record, slurm
+from tests.unit.nodeset.execute.hosts.test_drain_requests import pod, record, slurm
 
 HOST, BOOT, KEY = "m-1", "boot-1", "example.com/reboot"
 WANTED = Mark("ns/a", "Reboot", BOOT, "2026-01-01T12:00:00Z")

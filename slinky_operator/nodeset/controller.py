@@ -262,6 +262,9 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         if seen.suspects:
             snapshot = await survey_queries.find_pods(self._kube, snapshot, seen.suspects)
             seen = await self._pure(snapshot, survey, snapshot, self._now())
+        if seen.unheard and slurm is not None and memory.may_ask_for_nodes(self._clock()):
+            snapshot = await survey_queries.ask_for_nodes(slurm, snapshot, seen.unheard)
+            seen = await self._pure(snapshot, survey, snapshot, self._now())
         if seen.needs_jobs and slurm is not None:
             since = memory.orphaned_since(seen.reusable_names, self._clock())
             snapshot = await survey_queries.query_jobs(slurm, snapshot, since=since)

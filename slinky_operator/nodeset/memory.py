@@ -29,6 +29,9 @@ STATE_WRITES_A_SECOND: Final = 20
 STATE_WRITES_AT_ONCE: Final = 100
 """The same in one pass."""
 
+NODES_AGAIN: Final = 10.0
+"""Seconds between two questions for nodes whose slurmds are late to register."""
+
 _UNSETTLED: Final = frozenset({Reason.CONNECTING, Reason.CLUSTER_NOT_READY})
 
 
@@ -70,6 +73,9 @@ class Memory:
     states_shown: int = 0
     """Writes of states of nodes that are not made up for by time yet, at `states_shown_at`."""
     states_shown_at: float = -math.inf
+
+    asked_for_nodes_at: float = -math.inf
+    """When nodes were last asked for singly, in monotonic seconds."""
 
     hurried_for_gone: float = -math.inf
     """The latest of these times for which a list was requested already."""
@@ -114,6 +120,13 @@ class Memory:
         known = {**self.rooms, **seen}
         mounted = {output_room.volume_of(pod) for pod in pods}
         self.rooms = {volume: one for volume, one in known.items() if volume in mounted}
+
+    def may_ask_for_nodes(self, now: float) -> bool:
+        """Whether nodes may be asked for singly now, by a monotonic clock; notes that they are."""
+        if now - self.asked_for_nodes_at < NODES_AGAIN:
+            return False
+        self.asked_for_nodes_at = now
+        return True
 
     def needs_list(self, awaited: Collection[str]) -> bool:
         """Whether to request a list of nodes for these names now: once for each pod that has gone."""

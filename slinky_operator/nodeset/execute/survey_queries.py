@@ -1,4 +1,4 @@
-"""Asks what a survey needs to know before anything is decided: pods that seem to be gone, and jobs.
+"""Asks what a survey needs to know before anything is decided: pods that seem to be gone, jobs, and late nodes.
 
 Each answer is a new snapshot, which is surveyed again. Whatever is not answered here is checked again before anything
 is deleted.
@@ -6,6 +6,7 @@ is deleted.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.reconcile.batches import gather_limited
 from slurm_client import errors as slurm_errors
+
+logger = logging.getLogger(__name__)
 
 
 async def find_pods(kube: Kube, snapshot: Snapshot, nodes: Collection[str]) -> Snapshot:
@@ -36,6 +39,17 @@ async def find_pods(kube: Kube, snapshot: Snapshot, nodes: Collection[str]) -> S
         if lost is not None and pod_facts.read(answer, nodeset.name).slurmd is not Slurmd.ENDED:
             found[name] = lost
     return replace(snapshot, stripped=found) if found else snapshot
+
+
+async def ask_for_nodes(slurm: Slurm, snapshot: Snapshot, names: Collection[str]) -> Snapshot:
+    """The snapshot with fresh records of nodes; without an answer, with those that are cached."""
+    try:
+        found = await slurm_queries.nodes(slurm, names)
+    except slurm_errors.SlurmError as error:
+        logger.debug("nodes %s are not read again: %s", ", ".join(names), error)
+        return snapshot
+    fresh = {name: node for name, node in found.items() if node is not None}
+    return replace(snapshot, slurm=replace(snapshot.slurm, nodes={**snapshot.slurm.nodes, **fresh}))
 
 
 async def query_jobs(slurm: Slurm, snapshot: Snapshot, *, since: float) -> Snapshot:

@@ -23,10 +23,14 @@ from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout, lay_out
 from slinky_operator.nodeset.slurm_nodes import drains, identity
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slurm_client.models import Node
 
 MOST: Final = 8
-"""Pods looked up in one pass."""
+"""Pods or nodes looked up in one pass."""
+
+UNHEARD_S: Final = 10.0
+"""Seconds for which a slurmd has run without its registration having been seen, after which its node is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,9 @@ class Survey:
     """Nodes that answer Slurm and have no pod in the caches: the API server is asked for their pods."""
     needs_jobs: bool
     """Whether the jobs must be queried before anything is decided."""
+    unheard: tuple[str, ...] = ()
+    """Nodes whose cached records are those of an earlier pod although a slurmd runs. A list of what has changed may
+    lack a registration after which all else of the node is as before: seen for three minutes with 24.11 and 26.05."""
 
     @property
     def reusable_names(self) -> frozenset[str]:
@@ -79,7 +86,8 @@ def survey(snapshot: Snapshot, now: datetime) -> Survey:
     needs_jobs = may_ask and (
         _needs_jobs(snapshot, live, layout, orphans) or repairs.needs_jobs(snapshot, unregistered.values(), now)
     )
-    return Survey(snapshot, now, live, layout, orphans, unregistered, _suspects(snapshot), needs_jobs)
+    suspects, unheard = _suspects(snapshot), _unheard(live, now)
+    return Survey(snapshot, now, live, layout, orphans, unregistered, suspects, needs_jobs, unheard)
 
 
 def has_finalizer(snapshot: Snapshot) -> bool:
@@ -109,6 +117,18 @@ def _suspects(snapshot: Snapshot) -> tuple[str, ...]:
         and not node.is_not_responding
         and identity.is_tagged(node, snapshot.owner)
         and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.foreign_pods
+    ]
+    return tuple(sorted(found)[:MOST])
+
+
+def _unheard(live: Iterable[Member], now: datetime) -> tuple[str, ...]:
+    found = [
+        member.pod.node_name
+        for member in live
+        if member.ownership is RecordOwnership.PREDECESSOR
+        and member.pod.slurmd is Slurmd.RUNNING
+        and member.pod.slurmd_started_at is not None
+        and (now - member.pod.slurmd_started_at).total_seconds() >= UNHEARD_S
     ]
     return tuple(sorted(found)[:MOST])
 

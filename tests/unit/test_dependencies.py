@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("slinky_operator", "slurm_client", "slurm_exporter", "api/slinky_api")
-MODULES = {"cryptography": "jwt", "pyjwt": "jwt", "pyyaml": "yaml"}
-"""Where the name to import is another one; PyJWT uses cryptography for RS256."""
+MODULES = {"cryptography": "jwt", "pyjwt": "jwt", "pyyaml": "yaml", "sniffio": "httpx"}
+"""Where the name to import is another one; PyJWT uses cryptography for RS256, and httpx looks for sniffio."""
 
 DEPENDENCIES = tuple(
     re.split(r"[<>=!~\[; ]", one)[0]

@@ -152,6 +152,7 @@ def _messages(stream: socket.socket, deadline: float) -> Iterator[tuple[int, byt
             try:
                 piece = stream.recv(PIECE)
             except ConnectionError:
+                # Without a status before it, the command counts as failed.
                 return
             if not piece:
                 return

@@ -218,7 +218,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         return Result(await self._whole_pass(obj, nodeset, snapshot, slurm, memory), rest=rest)
 
     def _is_left_out(self, before: Steady, snapshot: Snapshot) -> bool:
-        """Whether a pass has nothing to do but to count nodes anew."""
+        """Whether a pass only has to count nodes again."""
         return goes_on(before, snapshot, self._now())
 
     async def _whole_pass(

@@ -1,6 +1,6 @@
 """Texts of others as a terminal, a log and a list of Events show them.
 
-Whoever writes a text of users, Slurm or pods somewhere where people read it makes it printable: an escape sequence is
+Code that shows a text of users, Slurm or pods to people makes it printable: an escape sequence is
 obeyed by terminals, and in a log a line break would begin a record. Conditions and Events may have lines: some show a
 manifest.
 """

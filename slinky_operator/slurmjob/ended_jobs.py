@@ -51,6 +51,17 @@ class _Noted:
     until: datetime
 
 
+def _kept(obj: Object) -> Object:
+    """What is read of a SlurmJob here, and what an Event needs: the cache does not count its long texts any more."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    read = ("user", "jobId", "submission", "failedAttempts", "conditions")
+    return {
+        **{key: obj[key] for key in ("apiVersion", "kind", "metadata") if key in obj},
+        "spec": {key: spec[key] for key in ("external", "cancelPolicy") if key in spec},
+        "status": {key: status[key] for key in read if key in status},
+    }
+
+
 class EndedJobs:
     """SlurmJobs of all Clusters whose jobs have ended.
 
@@ -77,7 +88,7 @@ class EndedJobs:
         if not returned.is_unwanted(obj) or (looked_at is not None and looked_at >= until):
             return False
         noted = self._noted.setdefault(cluster_uid, {})
-        noted[str(obj["metadata"].get("uid"))] = _Noted(obj, until)
+        noted[str(obj["metadata"].get("uid"))] = _Noted(_kept(obj), until)
         if len(noted) > MOST:
             del noted[next(iter(noted))]
         return True

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     # An upgrade needs a release to begin with.
     site = Site.of(options.name, OLDER if any(has_upgrade(plan) for plan in plans) else NEWEST)
-    # Whoever ends it leaves no Kubernetes behind.
+    # Anybody who ends it leaves no Kubernetes behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         site.up(BOUND)

@@ -21,7 +21,7 @@ from slinky_operator.nodeset.planning.survey import Survey
 from slurm_client.models import Node
 
 LONGEST: Final = 30.0
-"""Seconds after which a pass is a whole one: texts that grow old with time are written anew."""
+"""Seconds after which a pass is a whole one: texts that grow old with time are written again."""
 
 LOADED: Final = frozenset({"IDLE", "MIXED", "ALLOCATED"})
 """Base states that differ by the load of a node."""

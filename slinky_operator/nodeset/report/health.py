@@ -32,7 +32,7 @@ REASONS: Final = frozenset(
 """Troubles with which a NodeSet is Ready: its nodes serve."""
 
 MACHINES_TOLD: Final = 5
-"""Kubernetes Nodes of which is told what they wait for."""
+"""Kubernetes Nodes for which the condition says what they wait for."""
 
 _FULL: Final = f"status.replacements has {MAX_REPLACEMENTS} Nodes"
 

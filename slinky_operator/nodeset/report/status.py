@@ -144,7 +144,7 @@ def report(
 
 
 def with_loads(snapshot: Snapshot) -> NodeSetStatus:
-    """Return the stored status with the nodes counted anew: the report of a pass that `planning.steady` leaves out."""
+    """Return the stored status with the nodes counted again: the report of a pass that `planning.steady` leaves out."""
     members = [member for member in snapshot.members if not member.pod.deleting]
     nodes = [member.record for member in members if member.record is not None]
     idle, allocated = _idle(nodes), _allocated(nodes)

@@ -116,7 +116,7 @@ def _delete_operator(slurm: SlurmInKubernetes, values: Mapping[str, Any]) -> str
 
 
 def _take_lease(slurm: SlurmInKubernetes, values: Mapping[str, Any]) -> str:
-    """The Lease of whoever leads names somebody else, who never renews it."""
+    """The Lease of the leader names somebody else, who never renews it."""
     body = '{"spec":{"holderIdentity":"campaign"}}'
     lease = ("patch", "lease", RELEASE, f"--namespace={NAMESPACE}", "--type=merge", f"--patch={body}")
     return slurm.kubectl(*lease, timeout=SOON)

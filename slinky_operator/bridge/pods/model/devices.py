@@ -154,7 +154,9 @@ def _indices(job: GroupJob, node: str) -> dict[str, tuple[int, ...]]:
         for text in one.gres if one.node == node else ():
             try:
                 parsed = gres.parse(text)
-            except ValueError:  # its devices count as not named, and the pod shows that
+            except ValueError:
+                # Its devices count as not named: the claim is not written, and the pod shows that Slurm does not say
+                # which it has.
                 continue
             for entry in parsed:
                 if entry.indices is not None:

@@ -212,6 +212,7 @@ class Machines:
         try:
             await self._kube.create(REBOOTNODES, body)
         except kube_errors.AlreadyExists:
+            # Its name is that of this try, which has asked before: an operator that was killed then, or a lost answer.
             pass
         except kube_errors.Unavailable:
             # It may have been created: it counts as sent.
@@ -246,6 +247,7 @@ class Machines:
             try:
                 return resource, await self._kube.get(resource, name, namespace)
             except kube_errors.NotFound:
+                # No such object, or no such version with this release of Cluster API: the next one is asked.
                 continue
         raise Refused(f"its Machine {namespace}/{name} does not exist")
 

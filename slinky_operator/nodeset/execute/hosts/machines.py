@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -45,6 +46,9 @@ NOT_ALLOWED: Final = (kube_errors.Forbidden, kube_errors.Invalid, kube_errors.Ba
 
 LONGEST: Final = 300
 """Characters of why a Node waits."""
+
+TRIES: Final = 5
+"""How often a mark is taken back while others, such as the kubelet, write the Node."""
 
 
 class MachineKube(Getter, Creator, Patcher, Protocol):
@@ -122,7 +126,7 @@ class Machines:
         try:
             node = await self._kube.get(NODES, name)
             mark = _mark(node)
-            if mark is None or mark.owner != owner or (mark.is_sent and _boot_id(node) == mark.boot_id):
+            if mark is None or mark.owner != owner or (mark.is_sent and _boot_id(node) in {"", mark.boot_id}):
                 return "", ""
             if mark.is_sent and not await self._is_over(mark, name):
                 return "", f"Node {name} stays cordoned until RebootNode {_request(mark, name)} is complete"
@@ -202,52 +206,89 @@ class Machines:
             await self._patch(node, _marked(sent, {by: wanted.began}))
             return f"asked for a reboot of Node {name}, by the annotation {by}"
         request = _request(wanted, name)
-        marked = await self._patch(node, _marked(sent))
         body = {
             "apiVersion": REBOOTNODES.api_version,
             "kind": REBOOTNODES.kind,
             "metadata": {"name": request, "labels": {labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY}},
             "spec": {"nodeName": name, "force": False},
         }
+
+        async def create() -> None:
+            # One that exists has the name of this try, which has asked before: an operator that was killed then, or a
+            # lost answer.
+            with suppress(kube_errors.AlreadyExists):
+                await self._kube.create(REBOOTNODES, body)
+
+        await self._ask(node, wanted, create, f"RebootNode {request} has not been created")
+        return f"asked for a reboot of Node {name}, by RebootNode {request}"
+
+    async def _ask(self, node: Object, wanted: Mark, request: Callable[[], Awaitable[None]], failed: str) -> None:
+        """Mark a request as sent, and send it; the mark of one that is refused is taken back.
+
+        Parameters
+        ----------
+        failed
+            What has not been done, if it is refused.
+        """
+        _ = await self._patch(node, _marked(replace(wanted, is_sent=True)))
         try:
-            await self._kube.create(REBOOTNODES, body)
-        except kube_errors.AlreadyExists:
-            # Its name is that of this try, which has asked before: an operator that was killed then, or a lost answer.
-            pass
-        except kube_errors.Unavailable:
-            # It may have been created: it counts as sent.
+            await request()
+        except kube_errors.Fenced:
             raise
         except kube_errors.KubeError as error:
-            await self._patch(marked, _marked(wanted))
-            raise Refused(f"RebootNode {request} has not been created: {error}") from error
-        return f"asked for a reboot of Node {name}, by RebootNode {request}"
+            if isinstance(error, kube_errors.Unavailable) and error.maybe_done:
+                # It counts as sent.
+                raise
+            await self._take_back(node["metadata"]["name"], wanted)
+            if isinstance(error, NOT_ALLOWED):
+                raise
+            raise Refused(f"{failed}: {error}") from error
+
+    async def _take_back(self, name: str, wanted: Mark) -> None:
+        """Mark a request as not sent: otherwise its Node would stay cordoned until somebody removes the mark."""
+        for _ in range(TRIES):
+            node = await self._kube.get(NODES, name)
+            if _mark(node) != replace(wanted, is_sent=True):
+                return
+            with suppress(kube_errors.Conflict):
+                _ = await self._patch(node, _marked(wanted))
+                return
 
     async def _delete(self, node: Object, name: str, wanted: Mark) -> str:
         annotations = node["metadata"].get("annotations") or {}
         machine, namespace = annotations.get(MACHINE), annotations.get(MACHINE_NAMESPACE)
-        sent = _marked(replace(wanted, is_sent=True))
         if not machine or not namespace:
             if not self.rules.delete_nodes:
                 raise Refused(
                     f"has no Machine of Cluster API ({MACHINE}), and Nodes themselves are not deleted "
                     "(nodeLife.deleteNodes of the operator's chart)"
                 )
-            await self._patch(node, sent)
-            await self._kube.delete(NODES, name, uid=node["metadata"]["uid"])
+            await self._ask(node, wanted, self._deletion(NODES, node, name), "it has not been deleted")
             return f"deleted Node {name}"
         resource, found = await self._machine(machine, namespace)
         if ((found.get("status") or {}).get("nodeRef") or {}).get("name") != name:
             raise Refused(f"its Machine {namespace}/{machine} is that of another Node")
-        await self._patch(node, sent)
-        await self._kube.delete(resource, machine, namespace, uid=found["metadata"]["uid"])
+        deletion = self._deletion(resource, found, machine, namespace)
+        await self._ask(node, wanted, deletion, f"Machine {namespace}/{machine} has not been deleted")
         return f"deleted Machine {namespace}/{machine} of Node {name}"
+
+    def _deletion(
+        self, resource: Resource, obj: Object, name: str, namespace: str | None = None
+    ) -> Callable[[], Awaitable[None]]:
+        async def delete() -> None:
+            # Another one of its name is refused.
+            with suppress(kube_errors.NotFound):
+                _ = await self._kube.delete(resource, name, namespace, uid=obj["metadata"]["uid"])
+
+        return delete
 
     async def _machine(self, name: str, namespace: str) -> tuple[Resource, Object]:
         for resource in MACHINES:
             try:
                 return resource, await self._kube.get(resource, name, namespace)
-            except kube_errors.NotFound:
-                # No such object, or no such version with this release of Cluster API: the next one is asked.
+            except (kube_errors.NotFound, ValueError):
+                # No such object, or no such version with this release of Cluster API: the next one is asked. What a
+                # kubelet has written may be no name at all.
                 continue
         raise Refused(f"its Machine {namespace}/{name} does not exist")
 

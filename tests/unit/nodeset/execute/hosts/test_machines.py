@@ -65,6 +65,7 @@ class Kube:
         self.error: Exception | None = None
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        _ = resource.path(namespace, name)
         if resource is NODES:
             return self.node
         try:
@@ -315,6 +316,14 @@ def test_a_refused_request_is_not_taken_for_one() -> None:
     assert go(kube).startswith("asked")
 
 
+def test_what_has_not_left_the_operator_is_not_sent() -> None:
+    kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
+    kube.error = kube_errors.Unavailable(TARGET, "no connection", maybe_done=False)
+
+    assert "has not been created: create rebootnodes: no connection" in go(kube)
+    assert kube.mark == WANTED
+
+
 def test_an_unclear_answer_counts_as_sent() -> None:
     kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
     kube.error = kube_errors.Unavailable(TARGET, "no answer", maybe_done=True)
@@ -392,6 +401,74 @@ def test_a_machine_that_is_not_certain_is_not_deleted(kube: Kube, prepare: Calla
 
     assert words in go(kube, DELETE)
     assert (kube.mark, kube.sent) == (DELETE, [])
+
+
+@pytest.mark.parametrize("machine", ["../pods", "a b", "md-0?x=y", "."])
+def test_a_machine_whose_name_is_none_is_refused_like_one_that_does_not_exist(machine: str) -> None:
+    """The annotation is the kubelet's: an error there would end each pass over the NodeSet."""
+    kube = annotated(**OF_CLUSTER_API | {"cluster.x-k8s.io/machine": machine})
+
+    assert "does not exist" in go(kube, DELETE)
+    assert (kube.mark, kube.sent) == (DELETE, [])
+
+
+class Refusing(Kube):
+    """An API server that refuses one request, while the kubelet writes the Node's status."""
+
+    refusal: kube_errors.KubeError = kube_errors.Forbidden(TARGET, "no", status=403)
+    beats = 0
+    """Writes of the kubelet right before the refusal."""
+
+    def _refuse(self) -> None:
+        about = self.node["metadata"]
+        version = str(int(about["resourceVersion"]) + self.beats)
+        self.node = {**self.node, "metadata": {**about, "resourceVersion": version}}
+        raise self.refusal
+
+    @override
+    async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
+        self._refuse()
+        return body
+
+    @override
+    async def delete(self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None) -> Object:
+        self._refuse()
+        return {}
+
+
+@pytest.mark.parametrize("beats", [0, 1])
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (kube_errors.Forbidden(TARGET, "no", status=403), "the chart slurm-node-life gives the operator the rights"),
+        (kube_errors.Invalid(TARGET, "a webhook says no", status=422), "a webhook says no"),
+        (kube_errors.TooManyRequests(TARGET, "later", status=429), "later"),
+    ],
+    ids=["rights", "admission", "busy"],
+)
+@pytest.mark.parametrize(
+    ("wanted", "annotations"),
+    [(WANTED, {}), (DELETE, OF_CLUSTER_API), (DELETE, {})],
+    ids=["RebootNode", "Machine", "Node"],
+)
+def test_whatever_is_refused_is_not_taken_for_sent(
+    wanted: Mark, annotations: dict[str, str], refusal: kube_errors.KubeError, words: str, beats: int
+) -> None:
+    kube = Refusing(pod("a-0"), mark=wanted, cordoned=True, **annotations)
+    kube.refusal, kube.beats = refusal, beats
+    body = {"metadata": {"name": "md-0", "uid": "md-uid"}, "status": {"nodeRef": {"name": HOST}}}
+    kube.others[MACHINES[0].api_version, "md-0"] = body
+
+    assert words in go(kube, wanted, replace(ALLOWED, delete_nodes=True))
+    assert kube.mark == wanted
+
+
+def test_a_node_is_not_given_back_while_it_shows_no_boot_at_all() -> None:
+    kube = Kube(pod("a-0"), mark=SENT, cordoned=True)
+    kube.node["status"]["nodeInfo"] = {}
+
+    assert back(kube) == ""
+    assert kube.is_cordoned
 
 
 def test_a_node_without_a_machine_is_deleted_if_the_settings_say_so() -> None:

@@ -14,7 +14,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS, PERSISTENTVOLUMECLAIMS, PODS
 from slinky_operator.nodeset.health import rules
 from slinky_operator.nodeset.memory import Memory
-from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, HOST_INDEX, NODE_INDEX
 from slinky_operator.reconcile.triggers import Triggers, is_same
@@ -156,7 +156,7 @@ class NodeSetTriggers:
         yield from found
 
     def host(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of Kubernetes Nodes: NodeSets with pods there, and those that may want one there.
+        """Handler of Kubernetes Nodes: NodeSets with pods there, those that may want one there, and that of its mark.
 
         None if nothing relevant has changed; of a condition only NodeSets with pods there and a rule for it.
         """
@@ -168,7 +168,15 @@ class NodeSetTriggers:
             found = {key for key in found if not change.conditions.isdisjoint(self._conditions_read(key))}
         else:
             found.update(key_of(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset))
+            found.update(self._of_mark(change.host))
         yield from found
+
+    def _of_mark(self, host: KubernetesNode) -> Iterable[Key]:
+        """The NodeSet that has a Node cordoned for its machine; its pods may be on other Nodes by now."""
+        namespace, _, name = (host.mark.owner if host.mark is not None else "").partition("/")
+        nodeset = self._nodesets.get(namespace, name)
+        if nodeset is not None:
+            yield key_of(nodeset)
 
     def _conditions_read(self, key: Key) -> frozenset[str]:
         """Types of conditions of Kubernetes Nodes for which a NodeSet has rules."""

@@ -66,6 +66,12 @@ def is_waiting(record: Replacement, host: KubernetesNode | None, mark_owner: str
     return host.mark.owner == mark_owner and not host.mark.is_sent and host.boot_id == record.boot_id
 
 
+def is_marked(record: Replacement, snapshot: Snapshot) -> bool:
+    """Whether the Node of a try is in the hands of this NodeSet still: the try is what it is found by."""
+    host = snapshot.hosts.get(record.host) if snapshot.hosts is not None else None
+    return host is not None and host.mark is not None and host.mark.owner == owner(snapshot)
+
+
 def why_not(host: KubernetesNode | None, mark_owner: str, rules: MachineRules) -> str:
     """Why no try may begin on a Node; empty if one may."""
     if host is None:

@@ -104,10 +104,14 @@ def choose(
     """
     spec = snapshot.nodeset.spec.health
     policy = spec.replaces if spec is not None else None
-    if policy is None:
-        return ReplacementChoice(machines=_ends(snapshot, live))
     stored = snapshot.nodeset.status.replacements or ()
-    known = {one.host: one for one in stored if not _is_over(one, policy, now)}
+    known = {
+        one.host: one
+        for one in stored
+        if machines.is_marked(one, snapshot) or (policy is not None and not _is_over(one, policy, now))
+    }
+    if policy is None:
+        return ReplacementChoice(_listed(known), machines=_ends(snapshot, live))
     is_machine, nodeset, readable = policy.policy.is_for_machine, snapshot.nodeset, snapshot.slurm.readable
     refused = machine_policy.refusal(policy.policy, snapshot.machine_rules, nodeset.namespace) if is_machine else ""
     if nodeset.deleting or snapshot.cluster.deleting or not readable or refused:

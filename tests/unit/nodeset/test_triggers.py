@@ -9,6 +9,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.loginset.triggers import LoginSetTriggers
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slinky_operator.nodeset.model.machines import Mark
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.triggers import NodeSetTriggers
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
@@ -75,6 +76,24 @@ def test_a_condition_of_a_host_wakes_those_with_pods_there_and_a_rule_for_it(
 
     assert list(waking.host(well, beating)) == []
     assert list(waking.host(beating, bad)) == ([("team", "a")] if woken else [])
+
+
+@pytest.mark.parametrize("namespace", ["team", "others"])
+def test_a_machine_that_is_back_wakes_the_nodeset_that_has_it_cordoned_wherever_its_pods_are(namespace: str) -> None:
+    nodesets = Store(INDEXES_OF_NODESETS)
+    about = {"namespace": "team", "name": "a", "uid": "1", "resourceVersion": "1"}
+    nodesets.put({"metadata": about, "spec": {"clusterName": "c", "replicas": 1}})
+    waking = NodeSetTriggers(
+        nodesets, Store(), Store(indexes.INDEXES_OF_PODS), Hosts(), {}, lambda uid: None, lambda: 0.0
+    )
+    mark = Mark(f"{namespace}/a", "Reboot", "boot-1", "2026-01-01T12:00:00Z", is_sent=True)
+    marked = {**HOST["metadata"], "annotations": {labels.ANNOTATION_NODE_MACHINE: mark.text()}}
+    away, back = (
+        {**HOST, "metadata": marked, "status": {"nodeInfo": {"bootID": boot}}} for boot in ("boot-1", "boot-2")
+    )
+    _ = list(waking.host(None, away))
+
+    assert list(waking.host(away, back)) == ([("team", "a")] if namespace == "team" else [])
 
 
 @pytest.mark.parametrize(("field", "woken"), [("slurmKeyFile", True), ("summary", False)])

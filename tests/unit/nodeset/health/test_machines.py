@@ -157,6 +157,38 @@ def test_what_has_been_asked_for_stays_cordoned_until_it_has_started_again_even_
     assert told(chosen(seen(replace(well, boot_id="boot-2"), records=[record]))) == ([], ["host-0"], {"host-0": 1})
 
 
+@pytest.mark.parametrize(
+    ("policy", "within"),
+    [("Reboot", 3600), ("Reboot", 60), ("RecreatePod", 3600), ("Nothing", 86_400)],
+    ids=["later than its tries count", "tries that count for a minute", "policy for pods", "no policy"],
+)
+def test_a_node_is_given_back_whenever_its_machine_starts_and_wherever_its_pods_are_then(
+    policy: str, within: int
+) -> None:
+    """A machine may be away for days, and its pods on other Nodes by then; nobody else knows whose cordon it is."""
+    record = tried(ago=within + 3600)
+    sent = machine(0, cordoned=True, mark=mark(record, sent=True))
+    away = replace(seen(sent, records=[record], policy=policy, withinSeconds=within), pods=())
+    kept = chosen(away).records
+    assert [one.host for one in kept] == ["host-0"]
+
+    back = replace(sent, boot_id="boot-2")
+    returned = replace(seen(back, records=kept, policy=policy, withinSeconds=within), pods=())
+    assert chosen(returned).machines.given_back == ("host-0",)
+    over = replace(back, cordoned=False, mark=None)
+    assert chosen(replace(seen(over, records=kept, policy=policy, withinSeconds=within), pods=())).records == ()
+
+
+def test_a_request_that_is_on_its_way_is_not_repeated_because_its_try_counts_no_more() -> None:
+    record = tried(ago=100)
+    sent = machine(0, cordoned=True, mark=mark(record, sent=True))
+
+    found = chosen(seen(sent, records=[record], withinSeconds=60), **{"a-0": HELD | {Cause.NODE_CORDON}})
+
+    assert found.records == (record,)
+    assert [one.began for _, one in found.machines.tries] == [record.last]
+
+
 def test_what_has_not_been_asked_for_is_given_back_if_it_is_well_or_not_wanted() -> None:
     record = tried()
     held = machine(0, cordoned=True, mark=mark(record))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from hack import neutral_start
-from hack.localkube.kubectl import KubectlFailed
+from hack.localkube.errors import LocalKubeError
 from hack.progress import say
 from tests.campaign import costs
 from tests.campaign.plan import Plan, has_upgrade, make
@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shrink", action="store_true", help="look for fewer steps that fail, too")
     parser.add_argument("--plan", action="store_true", help="print the steps, and play nothing")
     parser.add_argument("--name", default=NAME, help="of the local Kubernetes")
+    parser.add_argument("--fresh", type=int, default=10, help="rounds that one local Kubernetes lasts at most")
     parser.add_argument("--keep", action="store_true", help="leave it up")
     parser.add_argument(
         "--stories", type=Path, help="folder for the story of every round, and the logs of those with findings"
@@ -56,25 +57,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for plan in plans:
             say("\n".join([f"Seed {plan.seed}", *map(str, plan.steps)]))
         return 0
-    # An upgrade needs a release to begin with.
-    site = Site.of(options.name, OLDER if any(has_upgrade(plan) for plan in plans) else NEWEST)
     # Anybody who ends it leaves no Kubernetes behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    player = Player(options.name, options.stories, options.fresh)
     try:
-        site.up(BOUND)
-        return _play(site, plans, options)
+        return _play(player, plans, options)
     finally:
         if not options.keep:
-            site.down()
+            player.down()
 
 
 def _numbers(text: str) -> frozenset[int]:
     return frozenset(int(word) for word in text.split(","))
 
 
-def _play(site: Site, plans: Sequence[Plan], options: argparse.Namespace) -> int:
+def _play(player: Player, plans: Sequence[Plan], options: argparse.Namespace) -> int:
     began, failed = time.monotonic(), 0
-    player = Player(site, options.stories)
     for plan in plans:
         if options.minutes and time.monotonic() - began > 60 * options.minutes:
             say(f"  ...  {options.minutes:.0f} minutes are over; seed {plan.seed} and later ones were not played")
@@ -90,13 +88,30 @@ def _play(site: Site, plans: Sequence[Plan], options: argparse.Namespace) -> int
 
 
 class Player:
-    """Plays rounds one after the other in one site."""
+    """Plays rounds one after the other.
 
-    def __init__(self, site: Site, stories: Path | None) -> None:
-        self._site = site
+    A site that was clean after a round is the next one's, too. It is made anew after a finding, after a number of
+    rounds, and for an upgrade of Slurm, which needs an older release to begin with.
+
+    Parameters
+    ----------
+    name
+        Of the local Kubernetes.
+    stories
+        Folder for stories and logs, if they are kept.
+    fresh
+        Rounds that a site lasts at most.
+    """
+
+    def __init__(self, name: str, stories: Path | None, fresh: int) -> None:
+        self._name = name
         self._stories = stories
+        self._fresh = fresh
         self._run = secrets.token_hex(2)
         self._rounds = 0
+        self._site: Site | None = None
+        self._left = 0
+        """Rounds that the site lasts."""
         self._before: costs.Cost | None = None
 
     def fails_alike(self, kinds: Collection[str], plan: Plan) -> bool:
@@ -105,10 +120,17 @@ class Player:
 
     def play(self, plan: Plan) -> list[Finding]:
         """Play one round, and say what was wrong."""
+        site = self._ready(plan)
         self._rounds += 1
+        self._left -= 1
         began = time.monotonic()
-        one = Round(self._site, plan, f"c{self._run}-{self._rounds}-", self._before)
-        seen = one.play()
+        one = Round(site, plan, f"c{self._run}-{self._rounds}-", self._before)
+        try:
+            seen = one.play()
+        except (LocalKubeError, OSError, ValueError, KeyError) as error:
+            self._left = 0
+            say(f"  FAIL seed {plan.seed}: nobody could look after the round: {error}")
+            return [Finding("no look", "site", str(error))]
         self._before = self._before or one.cost
         findings = judge(seen)
         story = told(plan, seen, findings)
@@ -116,16 +138,35 @@ class Player:
             self._stories.mkdir(parents=True, exist_ok=True)
             (self._stories / f"seed-{plan.seed}-{self._rounds}.txt").write_text(f"{story}\n")
             if findings:
-                (self._stories / f"seed-{plan.seed}-{self._rounds}.log").write_text(self._site.logs())
+                (self._stories / f"seed-{plan.seed}-{self._rounds}.log").write_text(site.logs())
         counts = f"{len(plan.steps)} steps, {len(seen.asked)} jobs, {time.monotonic() - began:.0f} s"
         say(f"  {'FAIL' if findings else 'ok  '} seed {plan.seed}: {counts}, {one.cost}")
         if findings:
+            self._left = 0
             say(story)
             try:
-                say(self._site.slurm.describe())
-            except (KubectlFailed, OSError) as error:
+                say(site.slurm.describe())
+            except (LocalKubeError, OSError) as error:
                 say(str(error))
         return findings
+
+    def down(self) -> None:
+        """Leave nothing behind."""
+        if self._site is not None:
+            self._site.down()
+            self._site = None
+
+    def _ready(self, plan: Plan) -> Site:
+        """A site that is at rest, and has a release of Slurm from which the plan can begin."""
+        if self._site is not None and self._left > 0 and not (has_upgrade(plan) and self._site.slurm.slurm == NEWEST):
+            return self._site
+        self.down()
+        began = time.monotonic()
+        site = self._site = Site.of(self._name, OLDER if has_upgrade(plan) else NEWEST)
+        site.up(BOUND)
+        self._left, self._before = self._fresh, None
+        say(f"  ok   a new site with Slurm {site.slurm.slurm} ({time.monotonic() - began:.0f} s)")
+        return site
 
 
 if __name__ == "__main__":

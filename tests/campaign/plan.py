@@ -1,8 +1,8 @@
 """What happens in a round, and when: drawn from a seed, so that the same seed is the same plan.
 
 Each lane draws from numbers of its own: a new kind of fault changes no job of any seed. Steps of one lane follow each
-other; those of different lanes overlap. What a step does is left to :mod:`tests.campaign.lanes` and
-:mod:`tests.campaign.faults`.
+other; those of different lanes overlap. Among what is drawn by weight are the cards that the seed was dealt
+(:mod:`tests.campaign.deck`). What a step does is left to :mod:`tests.campaign.lanes` and :mod:`tests.campaign.faults`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import Any, Final, Protocol
 
 from typing_extensions import override
 
+from tests.campaign.deck import Card, hand
 from tests.campaign.faults.answers import ANSWERS
 from tests.campaign.faults.claims import FULL_DISKS
 from tests.campaign.faults.machines import MACHINES
 from tests.campaign.faults.processes import PROCESSES
 from tests.campaign.lanes.actions import ACTIONS
-from tests.campaign.lanes.jobs import KINDS
+from tests.campaign.lanes.jobs import KINDS, JobKind
 from tests.campaign.lanes.pods import POD_KINDS
-from tests.campaign.lanes.upkeep import UPGRADE, UPKEEP
+from tests.campaign.lanes.upkeep import EACH, UPGRADE, UPKEEP
 
 JOBS, PLACED, ACTION, ADMIN, PODS, HOSTS, WIRE, DISKS = LANES = (
     "jobs", "pods", "actions", "upkeep", "faults of pods", "faults of machines", "faults of answers",
@@ -42,6 +43,12 @@ PAUSES: Final[Mapping[str, tuple[float, float]]] = {
     DISKS: (20.0, 60.0),
 }
 """Seconds between the end of a step and the beginning of the next one of its lane: least and most."""
+
+LASTING: Final = 10.0
+"""Seconds that a fault lasts, more or less: so many more steps of its lane a round has no room for."""
+
+LATE: Final = 15.0
+"""Seconds after the last step in which jobs end that are submitted late: others would only lengthen the end."""
 
 
 class Kind(Protocol):
@@ -144,16 +151,38 @@ def has_upgrade(plan: Plan) -> bool:
     return any(step.name == UPGRADE for step in plan.steps)
 
 
+def cards() -> dict[str, tuple[Card, ...]]:
+    """The deck of each lane."""
+    return {
+        lane: tuple(Card(name, values) for name in sorted(table) for values in EACH.get(name, ({},)))
+        for lane, table in tables().items()
+    }
+
+
 def _lane(seed: int, seconds: float, lane: str, table: Mapping[str, Kind]) -> Iterator[Step]:
     random = Random(f"{seed}/{lane}")  # noqa: S311 to be drawn again is what it is for
     names = sorted(table)
+    dealt = hand(seed, lane, cards()[lane])
     least, most = PAUSES[lane]
+    usual = (least + most) / 2 + LASTING * (lane in BROKEN)
     at = random.uniform(0, least)
-    while at < seconds:
-        (name,) = random.choices(names, [table[name].weight for name in names])
-        step = Step(0, lane, round(at, 1), name, table[name].draw(random))
-        if step.at + step.lasts > seconds:
-            return
+    while dealt or at < seconds:
+        # As likely early as late.
+        is_dealt = bool(dealt) and random.random() * max((seconds - at) / usual, 1) < len(dealt)
+        if is_dealt:
+            card = dealt.pop()
+        else:
+            (name,) = random.choices(names, [table[name].weight for name in names])
+            card = Card(name)
+        kind = table[card.name]
+        values = {**kind.draw(random), **card.values}
+        if isinstance(kind, JobKind) and not kind.then:
+            values["seconds"] = min(values["seconds"], max(5, int(seconds + LATE - at)))
+        step = Step(0, lane, round(at, 1), card.name, values)
+        if not is_dealt and step.at + step.lasts > seconds:
+            if not dealt:
+                return
+            continue
         yield step
         # A job that waits for its end would be no stream: only faults are undone before the next.
         at += step.lasts * (lane in BROKEN) + random.uniform(least, most)

@@ -7,13 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import KubectlFailed
 from hack.progress import say
 from tests.campaign import costs, witness
+from tests.campaign.faults.kind import MetNothing
 from tests.campaign.faults.machines import NODE_LOST, lost_with
 from tests.campaign.faults.table import FAULTS, mend_all
 from tests.campaign.lanes import jobs, pods
@@ -68,22 +71,30 @@ class Round:
                 one.result()
         began = moment()
         mend_all(self.site)
+        self._cancel_again()
         lost = [(lost_with(one.said), one.at) for one in self._happened if one.what == NODE_LOST]
         left = self.site.settle(BOUND, self._note, lost)
+        lines, records = witness.read(self.site.folder, self.prefix), tuple(self._records())
+        left += [] if left else self.site.clear(BOUND)
         self._happened.append(Happened(began, moment(), "settle", "; ".join(left) or "all is at rest"))
         self.cost = costs.measure(self.site)
-        seen = Seen(
+        return Seen(
             asked=tuple(self._asked),
-            lines=witness.read(self.site.folder, self.prefix),
-            records=tuple(self._records()),
+            lines=lines,
+            records=records,
             happened=tuple(sorted(self._happened, key=lambda one: one.at)),
             unsettled=tuple(left),
             orphans=tuple(self._orphans()),
             costs=tuple(self.cost.complaints(self.before)),
             leaks=tuple(costs.leaks(self.site)),
         )
-        self.site.tidy()
-        return seen
+
+    def _cancel_again(self) -> None:
+        """Cancel jobs that are to be cancelled: the command may have met a fault, and they would only take time."""
+        meant = [one.job for one in self._asked if one.job and jobs.is_cancelled(one.kind)]
+        if meant:
+            with suppress(LocalKubeError):
+                in_slurm(self.site.slurm, "scancel", *meant)
 
     def _note(self, said: str) -> None:
         now = moment()
@@ -165,10 +176,12 @@ class Round:
         self._try(step, f"{step.name} {drawn}", lambda: UPKEEP[step.name].do(self.site, step.values))
 
     def _break(self, step: Step) -> None:
-        began = moment()
-        with FAULTS[step.name].during(self.site, step.values) as said:
-            time.sleep(step.lasts)
-        self._happened.append(Happened(began, moment(), step.name, said, step.number))
+        began, met = moment(), True
+        try:
+            said = FAULTS[step.name].play(self.site, step.values)
+        except MetNothing as error:
+            said, met = f"met nothing: {error}", False
+        self._happened.append(Happened(began, moment(), step.name, said, step.number, met))
 
     def _records(self) -> Iterator[witness.Record]:
         """Records of slurmdbd, once it has the end of all jobs that wrote theirs, or after a while without."""

@@ -30,6 +30,9 @@ AROUND: Final = 5.0
 MISSED: Final = 60.0
 """Seconds after which Slurm misses a node: `SlurmdTimeout` of the site."""
 
+AWAY: Final = 120.0
+"""Seconds after a lost Node is back in which what was there may still be away."""
+
 ENDLESS: Final = float("inf")
 POD: Final = "pod"
 """What a pod writes in the place of the number of its job, which it does not know."""
@@ -76,7 +79,7 @@ def judge(seen: Seen) -> list[Finding]:
         ("secret told", seen.leaks),
     ):
         found += [Finding(what, *one.partition(": ")[::2]) for one in all_of_it]
-    return found
+    return [*found, *_without_effect(seen.happened)]
 
 
 def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
@@ -107,6 +110,14 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
         kept = [one for one in records if not _was_sent_to_lost_node(one, seen.happened)]
         if kept or not records:
             yield from _of_records(kept, about, cancelled=kind.cancelled or is_held)
+
+
+def _without_effect(happened: tuple[Happened, ...]) -> Iterator[Finding]:
+    """Faults that broke nothing: the campaign fails there, unless what they are about was on a Node that was lost."""
+    lost = [(one.at - AROUND, one.until + AWAY) for one in happened if one.what == NODE_LOST]
+    for one in happened:
+        if not one.has_met and not any(begun <= one.at <= until for begun, until in lost):
+            yield Finding("met nothing", one.what, one.said, one.at)
 
 
 def _forgetful(happened: tuple[Happened, ...]) -> Times:

@@ -80,6 +80,8 @@ class Happened:
         What was seen: output, or why it failed.
     number
         Of the step; 0 for what is no step.
+    has_met
+        Whether it broke something, where it is a fault.
     """
 
     at: float
@@ -87,6 +89,7 @@ class Happened:
     what: str
     said: str
     number: int = 0
+    has_met: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,8 +137,9 @@ class ApiProxy(ThreadingHTTPServer):
         with self._lock:
             self.counts = {}
         self.trouble = trouble
-        if trouble.drops:
-            self.drop_watches()
+        if trouble.drops and (dropped := self.drop_watches()):
+            with self._lock:
+                self.counts[Treatment.DROP.value] = self.counts.get(Treatment.DROP.value, 0) + dropped
 
     def drop_watches(self) -> int:
         """End every watch that is there; how many."""

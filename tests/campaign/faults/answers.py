@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tests.campaign.faults.kind import Doing, Fault, Place
-from tests.support.api_proxy import NONE, Trouble
+from tests.campaign.faults.kind import Doing, Fault, MetNothing, Place, soon
+from tests.support.api_proxy import NONE, Treatment, Trouble
 
 SHARES: Final = (0.2, 0.5, 1.0)
 """Of the requests that meet it."""
+
+MEETS: Final = 20.0
+"""Seconds in which a request must meet it, beyond those that were drawn: the operator may have been at rest."""
 
 
 def _begin(trouble: Trouble) -> Doing:
@@ -28,8 +31,20 @@ def _end(place: Place, values: Mapping[str, Any]) -> None:
     place.proxy.begin(NONE)
 
 
+def _met(place: Place) -> str:
+    """How many requests have met it."""
+
+    def met() -> dict[str, int]:
+        return {name: count for name, count in place.proxy.counts.items() if name != Treatment.PASS.value}
+
+    found = soon(met, MEETS)
+    if not found:
+        raise MetNothing("no request met it")
+    return ", ".join(f"{count} {name}" for name, count in found.items())
+
+
 def _of(trouble: Trouble, lasts: tuple[float, float] = (4, 20), **choices: tuple[Any, ...]) -> Fault:
-    return Fault(_begin(trouble), _end, lasts, choices={"share": SHARES, **choices})
+    return Fault(_begin(trouble), _end, lasts, choices={"share": SHARES, **choices}, met=_met)
 
 
 ANSWERS: Final[Mapping[str, Fault]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tests.campaign.faults.kind import Fault, Place
+from tests.campaign.faults.kind import Fault, MetNothing, Place
 from tests.campaign.site.disks import DATABASE, STATE
 
 STATE_FULL: Final = "slurmctld's disk full"
@@ -14,7 +14,10 @@ DATABASE_FULL: Final = "MariaDB's disk full"
 
 def _full(disk: str, lasts: tuple[float, float]) -> Fault:
     def begin(place: Place, values: Mapping[str, Any]) -> str:
-        return f"{place.disks.fill(disk)} of {disk} taken"
+        said = f"{place.disks.fill(disk)} of {disk} taken"
+        if left := place.disks.free_room(disk):
+            raise MetNothing(f"{said}, and {left} bytes are free")
+        return said
 
     def end(place: Place, values: Mapping[str, Any]) -> None:
         place.disks.free(disk)

@@ -1,16 +1,20 @@
-"""What a fault is: how it begins, how it ends, how long it lasts, and where."""
+"""What a fault is: how it begins and ends, how long it lasts, what shows that it has met something, and where."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from hack.localkube.cluster import Cluster
 from tests.campaign.site.disks import Disks
 from tests.support.api_proxy import ApiProxy
+
+
+class MetNothing(Exception):
+    """A fault that broke nothing: what was to be broken is not there, or goes on as before."""
 
 
 class Place(Protocol):
@@ -29,10 +33,15 @@ class Place(Protocol):
 
 
 Doing = Callable[[Place, Mapping[str, Any]], str]
-"""Breaks something; returns what it did, in words."""
+"""Breaks something; returns what it did, in words, and raises `MetNothing` where it broke nothing."""
 
 Ending = Callable[[Place, Mapping[str, Any]], None]
 """Mends it."""
+
+Meeting = Callable[[Place], str]
+"""What has met a fault that waits for something; raises `MetNothing`, too."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,8 @@ class Fault:
         How often, compared with others.
     choices
         Further values to draw from, by name.
+    met
+        What it has met meanwhile, where that is not known when it begins.
     """
 
     begin: Doing
@@ -58,6 +69,7 @@ class Fault:
     lasts: tuple[float, float] = (0, 0)
     weight: int = 2
     choices: Mapping[str, tuple[Any, ...]] | None = None
+    met: Meeting | None = None
 
     def draw(self, random: Random) -> dict[str, Any]:
         values: dict[str, Any] = {"which": random.randrange(6)}
@@ -65,11 +77,31 @@ class Fault:
             values["lasts"] = round(random.uniform(*self.lasts), 1)
         return {**values, **{name: random.choice(choices) for name, choices in (self.choices or {}).items()}}
 
-    @contextmanager
-    def during(self, place: Place, values: Mapping[str, Any]) -> Iterator[str]:
-        """Break it, and mend it whatever happens."""
+    def play(self, place: Place, values: Mapping[str, Any], wait: Callable[[float], None] = time.sleep) -> str:
+        """Break it, and mend it whatever happens; returns what was done and met.
+
+        Parameters
+        ----------
+        wait
+            Lets seconds go by.
+
+        Raises
+        ------
+        MetNothing
+            It broke nothing.
+        """
         try:
-            yield self.begin(place, values)
+            said = self.begin(place, values)
+            wait(float(values.get("lasts", 0)))
+            return f"{said}, {self.met(place)}" if self.met else said
         finally:
             if self.end is not None:
                 self.end(place, values)
+
+
+def soon(look: Callable[[], T], patience: float) -> T:
+    """What a look finds as soon as it finds something, or in the end."""
+    deadline = time.monotonic() + patience
+    while not (found := look()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found

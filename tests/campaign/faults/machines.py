@@ -17,8 +17,8 @@ from typing import Any, Final
 from hack.localkube.cluster import CONTROL_PLANE, Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import wait_for
-from tests.campaign.faults.kind import Doing, Ending, Fault, Place
-from tests.campaign.faults.processes import processes
+from tests.campaign.faults.kind import Doing, Ending, Fault, MetNothing, Place, soon
+from tests.campaign.faults.processes import OBEYED, hit, processes, state
 from tests.support.slurm_in_kubernetes import PATIENCE
 
 API_SERVER: Final = "kube-apiserver"
@@ -38,22 +38,44 @@ def lost_with(said: str) -> tuple[str, ...]:
 def _machine_signal(service: str, number: signal.Signals) -> Doing:
     def begin(place: Place, values: Mapping[str, Any]) -> str:
         host = _host(place.cluster, service, values)
-        place.cluster.machine(host).send(service, number)
+        found = _service(place.cluster, service)
+        if not found:
+            raise MetNothing(f"no {service} is there")
+        hit(found, number)
         return f"{number.name} to {service} of {host}"
 
     return begin
 
 
+def _service(cluster: Cluster, service: str) -> list[int]:
+    """Processes of a service of the control plane, by the folder of its machine in their command lines."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            argv = [os.fsdecode(word) for word in (entry / "cmdline").read_bytes().split(b"\0")]
+            ours = any(str(cluster.paths.root) in word for word in argv)
+            if entry.name.isdigit() and Path(argv[0]).name == service and ours and state(int(entry.name)):
+                found.append(int(entry.name))
+    return sorted(found)
+
+
 def _stopped(service: str, lasts: tuple[float, float], weight: int = 2) -> Fault:
     def begin(place: Place, values: Mapping[str, Any]) -> str:
         host = _host(place.cluster, service, values)
-        place.cluster.machine(host).stop(service, signal.SIGKILL)
+        _stop(place.cluster, host, service)
         return f"{service} of {host} stopped"
 
     def end(place: Place, values: Mapping[str, Any]) -> None:
         place.cluster.machine(_host(place.cluster, service, values)).resume(service)
 
     return Fault(begin, end, lasts, weight)
+
+
+def _stop(cluster: Cluster, host: str, service: str) -> None:
+    machine = cluster.machine(host)
+    machine.stop(service, signal.SIGKILL)
+    if not soon(lambda: not machine.services()[service]["running"], OBEYED):
+        raise MetNothing(f"{service} of {host} goes on")
 
 
 def _host(cluster: Cluster, service: str, values: Mapping[str, Any]) -> str:
@@ -72,18 +94,26 @@ def _lose(place: Place, values: Mapping[str, Any]) -> str:
     """The machine is gone: its kubelet and all processes of its pods; and then its Node."""
     cluster = place.cluster
     host = _host(cluster, "kubelet", values)
-    cluster.machine(host).stop("kubelet", signal.SIGKILL)
+    _stop(cluster, host, "kubelet")
     gone = [host, *sorted(_nodes_of_slurm(cluster, host))]
     gone += [name for name in DAEMONS if processes(cluster, name, below=host)]
-    for pid in processes(cluster, "", below=host):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    if not soon(lambda: _has_none_left(cluster, host), OBEYED):
+        raise MetNothing(f"processes of pods of {host} go on")
     try:
         cluster.kubectl("delete", "node", host, "--wait=false", timeout=15)
     except LocalKubeError as error:
         # Kubernetes takes it for lost all the same, only later.
         return f"its Node stays ({error}); {host} is lost, with {', '.join(gone)}"
     return f"{host} is lost, with {', '.join(gone)}"
+
+
+def _has_none_left(cluster: Cluster, host: str) -> bool:
+    """Whether no process of a pod is left on a Node; those that are get killed."""
+    left = [pid for pid in processes(cluster, "", below=host) if state(pid)]
+    for pid in left:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return not left
 
 
 def _nodes_of_slurm(cluster: Cluster, host: str) -> set[str]:

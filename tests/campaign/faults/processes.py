@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from hack.localkube.cluster import Cluster
-from tests.campaign.faults.kind import Doing, Ending, Fault, Place
+from tests.campaign.faults.kind import Doing, Ending, Fault, MetNothing, Place, soon
 
 SLURMCTLD_KILLED: Final = "slurmctld killed"
 SLURMCTLD_ENDED: Final = "slurmctld ended"
 MARIADB_KILLED: Final = "MariaDB killed"
 OPERATOR: Final = "slurm-operator"
 AGENT: Final = "slinky_operator.agent"
+
+THERE: Final = 15.0
+"""Seconds in which a process must be there that is to be killed or frozen: it may just begin again."""
+
+OBEYED: Final = 30.0
+"""Seconds after which a signal must have had its effect: a daemon that is asked to end saves its state first."""
 
 
 def processes(cluster: Cluster, command: str, *, is_name: bool = True, below: str = "") -> list[int]:
@@ -57,17 +63,42 @@ def is_meant(command: str, name: str, argv: Sequence[str], *, is_name: bool) -> 
     return command in {name, Path(argv[0]).name} if is_name else command in " ".join(argv)
 
 
+def state(pid: int) -> str:
+    """Letter of the state of a process, as the kernel has it; empty if it has ended."""
+    try:
+        letter = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+    return "" if letter in {"Z", "X"} else letter
+
+
 def _send(command: str, number: signal.Signals, *, is_name: bool = True, all_of_them: bool = False) -> Doing:
     def begin(place: Place, values: Mapping[str, Any]) -> str:
-        found = processes(place.cluster, command, is_name=is_name)
-        if found and not all_of_them:
+        found = soon(lambda: processes(place.cluster, command, is_name=is_name), THERE)
+        if not found:
+            raise MetNothing(f"no process of {command} is there")
+        if not all_of_them:
             found = [found[values["which"] % len(found)]]
-        for pid in found:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-        return f"{number.name} to {command} {found}" if found else f"no process of {command} is there"
+        hit(found, number)
+        return f"{number.name} to {command} {found}"
 
     return begin
+
+
+def hit(pids: Sequence[int], number: signal.Signals) -> None:
+    """Send a signal to processes, and wait until each is stopped or has ended.
+
+    Raises
+    ------
+    MetNothing
+        One goes on.
+    """
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+    over = {"T", "t", ""} if number is signal.SIGSTOP else {""}
+    if not soon(lambda: all(state(pid) in over for pid in pids), OBEYED):
+        raise MetNothing(f"{number.name} changed nothing: {', '.join(f'{pid} is {state(pid)}' for pid in pids)}")
 
 
 def _thaw(command: str, *, is_name: bool = True) -> Ending:

@@ -108,6 +108,11 @@ def command(name: str, values: Mapping[str, Any], mark: str, previous: str = "")
     ]
 
 
+def is_cancelled(name: str) -> bool:
+    """Whether the campaign itself ends jobs of this kind; pods are of none of these."""
+    return name in KINDS and KINDS[name].cancelled
+
+
 def slurm_job(name: str, values: Mapping[str, Any], mark: str, cluster: Mapping[str, str]) -> dict[str, Any]:
     """The SlurmJob of a step.
 

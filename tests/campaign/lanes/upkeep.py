@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Protocol
@@ -27,6 +27,16 @@ TOKEN: Final = "portal"
 UPGRADE: Final = "upgrade Slurm"
 OPERATOR_IMAGE: Final = "localhost/slinky/slurm-operator"
 TAGS: Final = ("dev", "next")
+ROTATE: Final = "rotate the key of Slurm"
+LOSE: Final = "lose a Secret"
+LOST: Final = (TOKEN, "{cluster}-auth-jwt", "{cluster}-auth-accepted", "{cluster}-auth-copy")
+"""Secrets that are lost."""
+
+EACH: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
+    ROTATE: tuple({"step": one} for one in STEPS),
+    LOSE: tuple({"secret": one} for one in LOST),
+}
+"""Kinds that are several: what is different in each of them."""
 
 
 class Upkept(Protocol):
@@ -107,12 +117,10 @@ def write_secret(slurm: SlurmInKubernetes, name: str, key: str, text: str) -> st
 
 
 UPKEEP: Final[Mapping[str, Upkeep]] = {
-    "rotate the key of Slurm": Upkeep(_rotate_slurm, {"step": ("add", *STEPS)}, 4),
+    ROTATE: Upkeep(_rotate_slurm, {"step": ("add", *STEPS)}, 4),
     "rotate the key of JWTs": Upkeep(_rotate_jwt, {}, 3),
-    "lose a Secret": Upkeep(
-        _lose,
-        {"secret": (TOKEN, "{cluster}-auth-jwt", "{cluster}-auth-accepted", "{cluster}-auth-copy")},
-    ),
-    UPGRADE: Upkeep(_upgrade_slurm, {}),
+    LOSE: Upkeep(_lose, {"secret": LOST}),
+    # Only where it is dealt: it needs a site with the older release.
+    UPGRADE: Upkeep(_upgrade_slurm, {}, 0),
     "upgrade the operator": Upkeep(_upgrade_operator, {"tag": TAGS, "patience": (120, 300)}, 3),
 }

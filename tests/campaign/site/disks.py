@@ -29,6 +29,7 @@ CLAIMS: Final[Mapping[str, str]] = {STATE: "{cluster}-controller-0", DATABASE: "
 
 BALLAST: Final = "ballast"
 MIB: Final = 2**20
+PAGE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,11 @@ class Disks:
             except OSError:
                 return f"{free // MIB} MiB and less"
         return f"{free // MIB} MiB"
+
+    def free_room(self, disk: str) -> int:
+        """Bytes that are left on a disk, less than a page of them apart."""
+        left = room(self.folder / disk)["free"]
+        return left if left >= PAGE else 0
 
     def free(self, disk: str) -> None:
         """Give it back."""

@@ -47,6 +47,9 @@ DOMAIN: Final = "slurm.example"
 OWNED: Final = ("secrets", "configmaps", "services", "statefulsets", "poddisruptionbudgets", "persistentvolumeclaims")
 """What the operator makes under names that do not change."""
 
+OF_TEAM: Final = ("pods", "slurmjobs.slinky.slurm.net")
+"""What users make in their namespace."""
+
 HASH: Final = re.compile(r"-[0-9a-f]{8}$")
 """End of a name that is another one when its owner is made again."""
 
@@ -201,10 +204,27 @@ class Site:
                         found.append(f"== {name} {' '.join(when)}\n{kubectl('logs', *about)}")
         return "\n".join(found)
 
-    def tidy(self) -> None:
-        """Delete what users would delete after a look at it."""
-        for kind in ("pods", "slurmjobs.slinky.slurm.net"):
-            self.cluster.kubectl("delete", kind, "--all", f"--namespace={TEAM}", "--wait=false")
+    def clear(self, patience: float) -> list[str]:
+        """Delete what users would delete after a look at it, and wait until it has gone; returns what has not.
+
+        Jobs have ended before: what the next round sees is its own.
+        """
+        kubectl = self.cluster.kubectl
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                for kind in OF_TEAM:
+                    kubectl("delete", kind, "--all", f"--namespace={TEAM}", "--wait=false")
+                left = [f"{kind[:-1]} {one['metadata']['name']}: stays after its deletion" for kind in OF_TEAM
+                        for one in kubectl.get(kind, "--namespace", TEAM)["items"]]  # fmt: skip
+            except LocalKubeError as error:
+                left = [f"{TEAM}: cannot be cleared: {error}"]
+            if not left or time.monotonic() > deadline:
+                break
+            time.sleep(1)
+        for file in self.folder.iterdir():
+            file.unlink()
+        return left
 
     def _slurm_jobs(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.cluster.kubectl.get("slurmjobs.slinky.slurm.net", "--namespace", TEAM)[

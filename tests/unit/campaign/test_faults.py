@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, cast
@@ -11,11 +14,11 @@ import pytest
 from hack.localkube.cluster import Cluster
 from tests.campaign.faults.answers import ANSWERS, SHARES
 from tests.campaign.faults.claims import FULL_DISKS
-from tests.campaign.faults.kind import Place
+from tests.campaign.faults.kind import MetNothing, Place
 from tests.campaign.faults.machines import lost_with
-from tests.campaign.faults.processes import is_meant
+from tests.campaign.faults.processes import PROCESSES, hit, is_meant, state
 from tests.campaign.site.disks import CLAIMS, Disks
-from tests.support.api_proxy import NONE, Trouble
+from tests.support.api_proxy import NONE, Treatment, Trouble
 
 
 @dataclass
@@ -24,6 +27,8 @@ class Beside:
 
     cluster: Cluster = field(default_factory=lambda: Cluster("nosuch"))
     done: list[Any] = field(default_factory=list)
+    treated: dict[str, int] = field(default_factory=dict)
+    left: int = 0
 
     @property
     def proxy(self) -> Beside:
@@ -33,8 +38,15 @@ class Beside:
     def disks(self) -> Beside:
         return self
 
+    @property
+    def counts(self) -> dict[str, int]:
+        return {Treatment.PASS.value: 5, **self.treated}
+
     def begin(self, trouble: Trouble) -> None:
         self.done.append(trouble)
+
+    def free_room(self, disk: str) -> int:
+        return self.left
 
     def fill(self, disk: str) -> str:
         self.done.append(f"fill {disk}")
@@ -44,14 +56,18 @@ class Beside:
         self.done.append(f"free {disk}")
 
 
-def play(name: str, seed: int = 1) -> list[Any]:
+def drawn(name: str) -> dict[str, Any]:
+    return {**ANSWERS, **FULL_DISKS}[name].draw(Random(1))  # noqa: S311 the same each time
+
+
+def stop(seconds: float) -> None:
+    raise KeyboardInterrupt
+
+
+def play(name: str) -> list[Any]:
     place = Beside()
-    fault = {**ANSWERS, **FULL_DISKS}[name]
-    with (
-        pytest.raises(KeyboardInterrupt),
-        fault.during(cast("Place", place), fault.draw(Random(seed))),  # noqa: S311 the same each time
-    ):
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        {**ANSWERS, **FULL_DISKS}[name].play(cast("Place", place), drawn(name), stop)
     return place.done
 
 
@@ -75,6 +91,54 @@ def test_a_disk_is_filled_and_freed(name: str) -> None:
     filled, freed = play(name)
     assert filled.split() == ["fill", freed.split()[1]]
     assert freed.split()[1] in CLAIMS
+
+
+def test_a_fault_of_answers_says_what_has_met_it_and_fails_where_nothing_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.campaign.faults.answers.MEETS", 0.0)
+    fault, values = ANSWERS["API server says 409"], drawn("API server says 409")
+    place = Beside(treated={Treatment.REFUSE.value: 3})
+    assert fault.play(cast("Place", place), values, lambda _: None).endswith("requests, 3 refused")
+    idle = Beside()
+    with pytest.raises(MetNothing, match="no request met it"):
+        fault.play(cast("Place", idle), values, lambda _: None)
+    assert idle.done[-1] == NONE
+
+
+@pytest.mark.parametrize("name", FULL_DISKS)
+def test_a_disk_that_has_room_left_was_not_full(name: str) -> None:
+    place = Beside(left=4096)
+    with pytest.raises(MetNothing, match="4096 bytes are free"):
+        FULL_DISKS[name].play(cast("Place", place), drawn(name), lambda _: None)
+    assert place.done[-1].startswith("free ")
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process
+        process.kill()
+
+
+def test_a_signal_has_hit_when_the_process_is_stopped_or_has_ended(sleeper: subprocess.Popen[bytes]) -> None:
+    hit([sleeper.pid], signal.SIGSTOP)
+    assert state(sleeper.pid) == "T"
+    hit([sleeper.pid], signal.SIGKILL)
+    assert state(sleeper.pid) == ""
+
+
+def test_a_signal_that_changes_nothing_met_nothing(
+    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.campaign.faults.processes.OBEYED", 0.2)
+    with pytest.raises(MetNothing, match="SIGCHLD changed nothing"):
+        hit([sleeper.pid], signal.SIGCHLD)
+
+
+def test_a_program_that_is_not_there_was_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.campaign.faults.processes.THERE", 0.2)
+    fault = PROCESSES["slurmctld killed"]
+    with pytest.raises(MetNothing, match="no process of slurmctld is there"):
+        fault.play(cast("Place", Beside()), {"which": 0})
 
 
 def test_the_volume_of_each_claim_is_bound_to_it_beforehand() -> None:

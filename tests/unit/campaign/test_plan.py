@@ -7,9 +7,12 @@ from itertools import pairwise
 
 import pytest
 
+from tests.campaign.deck import hand
 from tests.campaign.faults.table import FAULTS
 from tests.campaign.lanes import actions, jobs
-from tests.campaign.plan import BROKEN, JOBS, LANES, make, tables
+from tests.campaign.lanes.keys import STEPS
+from tests.campaign.lanes.upkeep import LOST
+from tests.campaign.plan import ADMIN, BROKEN, JOBS, LANES, LATE, cards, has_upgrade, make, tables
 
 SEEDS = range(40)
 
@@ -19,9 +22,35 @@ def test_a_seed_is_the_same_plan_each_time_and_others_are_others() -> None:
     assert len({str([*map(str, make(seed, 90).steps)]) for seed in SEEDS}) == len(SEEDS)
 
 
-def test_forty_seeds_have_every_kind_of_every_lane() -> None:
-    drawn = {lane: {step.name for seed in SEEDS for step in make(seed, 120).lane(lane)} for lane in LANES}
-    assert drawn == {lane: set(table) for lane, table in tables().items()}
+@pytest.mark.parametrize("seconds", [30, 45, 90])
+@pytest.mark.parametrize("first", [0, 7, 113])
+def test_twenty_seeds_in_a_row_have_every_kind_of_every_lane(first: int, seconds: float) -> None:
+    steps = [step for seed in range(first, first + 20) for step in make(seed, seconds).steps]
+    for lane, deck in cards().items():
+        drawn = [step for step in steps if step.lane == lane]
+        assert {step.name for step in drawn} == set(tables()[lane])
+        for card in deck:
+            assert any(step.name == card.name and card.values.items() <= step.values.items() for step in drawn), card
+
+
+def test_every_mistake_in_a_rotation_and_every_lost_secret_is_a_card() -> None:
+    found = [{**one.values} for one in cards()[ADMIN] if one.values]
+    assert found == [*({"secret": one} for one in LOST), *({"step": one} for one in STEPS)]
+
+
+def test_ten_seeds_share_a_deck_and_each_card_is_dealt_once() -> None:
+    for deck in cards().values():
+        dealt = [card for seed in range(30, 40) for card in hand(seed, "lane", deck)]
+        assert sorted(map(str, dealt)) == sorted(map(str, deck))
+    assert hand(30, "lane", deck) != hand(40, "lane", deck)
+
+
+def test_slurm_is_upgraded_in_one_seed_of_ten() -> None:
+    assert [sum(has_upgrade(make(seed, 90)) for seed in range(first, first + 10)) for first in (0, 50, 120)] == [
+        1,
+        1,
+        1,
+    ]
 
 
 @pytest.mark.parametrize("lane", LANES)
@@ -33,11 +62,12 @@ def test_a_new_kind_in_one_lane_changes_no_step_of_the_others(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("lane", sorted(BROKEN))
-def test_faults_of_one_lane_follow_each_other_and_end_within_the_round(lane: str) -> None:
+def test_faults_of_one_lane_follow_each_other_and_end_within_the_round_unless_they_were_dealt(lane: str) -> None:
     for seed in SEEDS:
         steps = make(seed, 90).lane(lane)
         assert all(one.at + one.lasts < other.at for one, other in pairwise(steps))
-        assert all(one.at + one.lasts <= 90 for one in steps)
+        dealt = {card.name for card in hand(seed, lane, cards()[lane])}
+        assert all(one.at + one.lasts <= 90 for one in steps if one.name not in dealt)
 
 
 def test_steps_are_by_time_and_numbered_and_keep_their_numbers_when_others_are_left_out() -> None:
@@ -61,6 +91,11 @@ def test_every_job_is_in_a_partition_whose_nodes_suffice_and_names_a_node_that_i
             assert step.values["partition"] in {"both", *jobs.NODES}
             named = [one for one in argv if one.startswith(("--nodelist", "--exclude"))]
             assert not named or step.values["partition"] == "both"
+
+
+def test_jobs_that_are_submitted_late_do_not_lengthen_the_end() -> None:
+    for step in (one for seed in SEEDS for one in make(seed, 45).lane(JOBS) if not jobs.KINDS[one.name].then):
+        assert step.at + step.values["seconds"] <= max(45, step.at) + LATE
 
 
 def test_the_script_of_a_job_writes_start_and_end_into_the_file_of_its_mark() -> None:

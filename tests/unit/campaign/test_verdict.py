@@ -195,3 +195,10 @@ def test_the_job_of_a_pod_that_slurm_placed_is_cancelled_when_the_pod_has_ended_
     right = (Line("start", "pod", "-", 0, "node-2", START), Line("end", "pod", "-", 0, "node-2", END))
     found = {name: kinds(world(*right, kind=name, job=OBJECT, state="CANCELLED")) for name in POD_KINDS}
     assert found == {"pod that Slurm places": [], "pod on a virtual Node": ["recorded otherwise"]}
+
+
+@pytest.mark.parametrize(("at", "expected"), [(START, ["met nothing"]), (END + 30, [])])
+def test_a_fault_that_met_nothing_is_told_unless_a_node_with_all_on_it_was_lost(at: float, expected: list[str]) -> None:
+    missed = Happened(at, at + 15, SLURMCTLD_KILLED, "met nothing: no process of slurmctld is there", 7, has_met=False)
+    happened = (lost(END + 20, "node-1, a-1, slurmctld"), missed)
+    assert kinds(dataclasses.replace(RIGHT, happened=happened)) == expected

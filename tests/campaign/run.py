@@ -24,6 +24,7 @@ from tests.campaign.lanes.actions import ACTIONS, SOON, in_slurm
 from tests.campaign.lanes.upkeep import UPKEEP
 from tests.campaign.plan import ACTION, ADMIN, BROKEN, JOBS, PLACED, Plan, Step
 from tests.campaign.site.site import Site
+from tests.campaign.verdict import forgotten
 from tests.campaign.witness import OBJECT, Asked, Happened, Seen
 
 BOUND: Final = 300.0
@@ -73,7 +74,7 @@ class Round:
         mend_all(self.site)
         self._cancel_again()
         lost = [(lost_with(one.said), one.at) for one in self._happened if one.what == NODE_LOST]
-        left = self.site.settle(BOUND, self._note, lost)
+        left = self.site.settle(BOUND, self._note, lost, self._forgotten)
         lines, records = witness.read(self.site.folder, self.prefix), tuple(self._records())
         left += [] if left else self.site.clear(BOUND)
         self._happened.append(Happened(began, moment(), "settle", "; ".join(left) or "all is at rest"))
@@ -88,6 +89,11 @@ class Round:
             costs=tuple(self.cost.complaints(self.before)),
             leaks=tuple(costs.leaks(self.site)),
         )
+
+    def _forgotten(self) -> set[str]:
+        """Names in Slurm of jobs whose end slurmctld may have forgotten."""
+        found = forgotten(witness.read(self.site.folder, self.prefix), tuple(self._happened))
+        return {one.name or one.mark for one in self._asked if one.mark in found}
 
     def _cancel_again(self) -> None:
         """Cancel jobs that are to be cancelled: the command may have met a fault, and they would only take time."""

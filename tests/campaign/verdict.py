@@ -7,7 +7,7 @@ a job is launched again, fails, waits held, or stays RUNNING in the records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -110,6 +110,21 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
         kept = [one for one in records if not _was_sent_to_lost_node(one, seen.happened)]
         if kept or not records:
             yield from _of_records(kept, about, cancelled=kind.cancelled or is_held)
+
+
+def forgotten(lines: Mapping[str, tuple[Line, ...]], happened: tuple[Happened, ...]) -> set[str]:
+    """Marks of jobs whose end slurmctld may have forgotten: it shows them as running although all they began has ended.
+
+    slurmctld would see that when the node registers the next time, in minutes; an administrator cancels them before.
+    """
+    kills = _forgetful(happened)
+    return {
+        mark
+        for mark, mine in lines.items()
+        if len({(one.task, one.restarts) for one in mine if one.what == "start"})
+        == sum(one.what == "end" for one in mine)
+        and any(_is_near(one.at, kills) for one in mine if one.what == "end")
+    }
 
 
 def _without_effect(happened: tuple[Happened, ...]) -> Iterator[Finding]:

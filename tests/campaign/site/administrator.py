@@ -72,6 +72,14 @@ class Administrator:
             in_slurm(self.slurm, "scancel", *found)
         return [f"jobs {' '.join(found)} had ended with their node"] if found else []
 
+    def cancel_ended(self, names: Collection[str]) -> list[str]:
+        """Cancel jobs of these names that Slurm shows as running: they have ended, and slurmctld has forgotten it."""
+        text = self.slurm.control("squeue", "--noheader", "--states=RUNNING", "--format=%A|%j")
+        found = sorted({job for job, name in (line.split("|") for line in text.splitlines()) if name in names})
+        if found:
+            in_slurm(self.slurm, "scancel", *found)
+        return [f"slurmctld was killed, and has forgotten the end of jobs {' '.join(found)}"] if found else []
+
     def choose_node(self) -> None:
         """Label the Node on which Slurm places pods: one that was lost returns without it."""
         labelled = [f"{key}={value}" for key, value in CHOSEN.items()]

@@ -235,7 +235,11 @@ class Site:
     # What is looked at
 
     def settle(
-        self, patience: float, note: Callable[[str], None] = say, lost: Sequence[tuple[Collection[str], float]] = ()
+        self,
+        patience: float,
+        note: Callable[[str], None] = say,
+        lost: Sequence[tuple[Collection[str], float]] = (),
+        forgotten: Callable[[], Collection[str]] = tuple,
     ) -> list[str]:
         """Wait until all is at rest; returns what is not, when that takes too long.
 
@@ -245,6 +249,8 @@ class Site:
             Is told what an administrator had to do for it, beyond putting specs back.
         lost
             Nodes of Slurm that were lost, and when.
+        forgotten
+            Names of jobs whose end slurmctld may have forgotten, as far as they have ended.
         """
         deadline = time.monotonic() + patience
         while True:
@@ -258,6 +264,7 @@ class Site:
             try:
                 administrator = self.administrator
                 done = [one for nodes, at in lost for one in administrator.cancel_lost(nodes, at)]
+                done += administrator.cancel_ended(forgotten())
                 for one in (*done, *administrator.restore()):
                     note(one)
             except (LocalKubeError, ValueError, KeyError) as error:

@@ -47,6 +47,14 @@ def test_where_slurm_has_missed_them_itself_nothing_is_done() -> None:
     assert slurm.done == []
 
 
+def test_jobs_whose_end_slurmctld_has_forgotten_are_cancelled_and_no_others() -> None:
+    slurm = Answering("7|c1-7\n8|c1-8\n7|c1-7\n")
+    said = "slurmctld was killed, and has forgotten the end of jobs 7"
+    assert administrator(slurm).cancel_ended({"c1-7", "c1-9"}) == [said]
+    assert slurm.done == ["30 scancel 7"]
+    assert administrator(slurm).cancel_ended(set()) == []
+
+
 def test_an_older_slurm_places_no_pods() -> None:
     newest, older = (
         Specs(SlurmInKubernetes(cast("Any", None), "campaign", version), "/folder") for version in (NEWEST, OLDER)

@@ -11,7 +11,7 @@ from tests.campaign.faults.machines import NODE_LOST
 from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.pods import POD_KINDS
-from tests.campaign.verdict import AROUND, FORGOTTEN, judge
+from tests.campaign.verdict import AROUND, FORGOTTEN, forgotten, judge
 from tests.campaign.witness import OBJECT, Asked, Happened, Line, Record, Seen
 
 START, END = 1000.0, 1030.0
@@ -202,3 +202,19 @@ def test_a_fault_that_met_nothing_is_told_unless_a_node_with_all_on_it_was_lost(
     missed = Happened(at, at + 15, SLURMCTLD_KILLED, "met nothing: no process of slurmctld is there", 7, has_met=False)
     happened = (lost(END + 20, "node-1, a-1, slurmctld"), missed)
     assert kinds(dataclasses.replace(RIGHT, happened=happened)) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "at", "expected"),
+    [
+        ((line("start", START), line("end", END)), END + 5, {"m"}),
+        ((line("start", START), line("end", END)), END + FORGOTTEN + 2, set()),
+        # It runs.
+        ((line("start", START),), START + 5, set()),
+        ((line("start", START, "1"), line("end", END, "1"), line("start", START, "2")), END + 5, set()),
+    ],
+)
+def test_slurmctld_may_have_forgotten_ends_shortly_before_it_was_killed(
+    lines: tuple[Line, ...], at: float, expected: set[str]
+) -> None:
+    assert forgotten({"m": lines}, (Happened(at, at, SLURMCTLD_KILLED, ""),)) == expected

@@ -9,7 +9,9 @@ slurmrestd's old pods answer until new ones do, so one that does not come up sto
 long as there are pods of both images, the upgrade is under way: NodeSets wait for it too.
 
 Only images wait, and only those of daemons that work: another setting is applied at once, and a daemon that does not
-answer may need the very change. Login pods wait with their image alone; what their LoginSets do with it is their own.
+answer may need the very change. slurmrestd still waits for the daemons before it: a slurmctld of the older release
+refuses whatever a newer slurmrestd asks. Login pods wait with their image alone; what their LoginSets do with it is
+their own.
 """
 
 from __future__ import annotations
@@ -165,7 +167,8 @@ class _Decisions:
         why = self._refusal(one, old, new) if one.is_one else ""
         if why:
             self.refused.append(f"{one.name} keeps {one.old}: {why}")
-        if one.is_one and (why or (not one.is_free and self._waits(one, asks, tries=tries))):
+        is_free = one.is_free and not (one.program == SLURMRESTD.daemon and self.before)
+        if one.is_one and (why or (not is_free and self._waits(one, asks, tries=tries))):
             self.held.add(one.child.key)
         elif one.is_one:
             self.words.append(f"{one.name} gets {one.new}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from slinky_operator.cluster.parts.upgrade import rules
 from slinky_operator.slurm.releases import Release
 from tests.unit.cluster.rollout_stories import settled
@@ -102,6 +104,31 @@ def test_slurmctld_that_does_not_answer_may_be_corrected_at_once() -> None:
     world.children[CONTROLLER]["status"] = {"replicas": 1}
     wish(world, images("26.05.5"))
     assert image(world, CONTROLLER) == "slurmctld:26.05.5"
+
+
+def test_slurmrestd_that_does_not_answer_may_be_corrected_at_once_where_nothing_before_it_changes() -> None:
+    world = running()
+    world.children[RESTAPI]["status"] = {"replicas": 1}
+    wish(world, {**images("24.11.5"), "restapi": {"image": "slurmrestd:24.11.6"}})
+    assert image(world, RESTAPI) == "slurmrestd:24.11.6"
+
+
+@pytest.mark.parametrize("also", [(), (CONTROLLER,)])
+def test_slurmrestd_that_does_not_answer_gets_no_newer_image_before_slurmctld(
+    also: tuple[tuple[str, str], ...],
+) -> None:
+    # A slurmctld that has the older image, or comes back with it, would refuse whatever a newer slurmrestd asks.
+    world = running()
+    world.slurm = None
+    for key in (RESTAPI, *also):
+        world.children[key]["status"] = {"replicas": 1}
+    wish(world, images("26.05.5"))
+    assert image(world, RESTAPI) == "slurmrestd:24.11.5"
+    assert "slurmrestd keeps slurmrestd:24.11.5 until slurm" in world.condition("Progressing")["message"]
+    for key in (DATABASE, CONTROLLER):
+        ready(world, key)
+        world.settle()
+    assert [image(world, key) for key in (CONTROLLER, RESTAPI)] == ["slurmctld:26.05.5", "slurmrestd:26.05.5"]
 
 
 def test_other_settings_do_not_wait() -> None:

@@ -25,7 +25,7 @@ from tests.campaign.run import BOUND, Round
 from tests.campaign.shrink import shrink
 from tests.campaign.site.site import NAME, Site
 from tests.campaign.story import told
-from tests.campaign.verdict import Finding, judge
+from tests.campaign.verdict import MET_NOTHING, Finding, judge
 from tests.support.slurm_in_kubernetes import NEWEST, OLDER
 
 TRIALS: Final = 8
@@ -90,8 +90,8 @@ def _play(player: Player, plans: Sequence[Plan], options: argparse.Namespace) ->
 class Player:
     """Plays rounds one after the other.
 
-    A site that was clean after a round is the next one's, too. It is made anew after a finding, after a number of
-    rounds, and for an upgrade of Slurm, which needs an older release to begin with.
+    A site that was clean after a round is the next one's, too. It is made anew after a finding about it, after a number
+    of rounds, and for an upgrade of Slurm, which needs an older release to begin with.
 
     Parameters
     ----------
@@ -141,8 +141,9 @@ class Player:
                 (self._stories / f"seed-{plan.seed}-{self._rounds}.log").write_text(site.logs())
         counts = f"{len(plan.steps)} steps, {len(seen.asked)} jobs, {time.monotonic() - began:.0f} s"
         say(f"  {'FAIL' if findings else 'ok  '} seed {plan.seed}: {counts}, {one.cost}")
-        if findings:
+        if any(one.what != MET_NOTHING for one in findings):
             self._left = 0
+        if findings:
             say(story)
             try:
                 say(site.slurm.describe())

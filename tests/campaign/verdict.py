@@ -33,6 +33,9 @@ MISSED: Final = 60.0
 AWAY: Final = 120.0
 """Seconds after a lost Node is back in which what was there may still be away."""
 
+MET_NOTHING: Final = "met nothing"
+"""A finding about the campaign itself."""
+
 ENDLESS: Final = float("inf")
 POD: Final = "pod"
 """What a pod writes in the place of the number of its job, which it does not know."""
@@ -132,7 +135,7 @@ def _without_effect(happened: tuple[Happened, ...]) -> Iterator[Finding]:
     lost = [(one.at - AROUND, one.until + AWAY) for one in happened if one.what == NODE_LOST]
     for one in happened:
         if not one.has_met and not any(begun <= one.at <= until for begun, until in lost):
-            yield Finding("met nothing", one.what, one.said, one.at)
+            yield Finding(MET_NOTHING, one.what, one.said, one.at)
 
 
 def _forgetful(happened: tuple[Happened, ...]) -> Times:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.identity.pod import SssdImage
-from slinky_operator.kube.cache.store import Key
+from slinky_operator.kube.cache.store import Key, key_of
 from slinky_operator.kube.domain import own_domain
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONTROLLERREVISIONS,
@@ -120,9 +120,8 @@ def _slurm_of(services: Services) -> SlurmOf:
 def _bridged(services: Services) -> Bridged:
     allowed = services.settings.bridge_clusters
 
-    def with_bridges() -> list[Cluster]:
-        keys = [key for key in services.clusters.store.keys() if ALL in allowed or "/".join(map(str, key)) in allowed]  # noqa: SIM118 - a method of its own
-        return [cluster for cluster in map(services.clusters.known, keys) if cluster is not None]
+    def with_bridges() -> list[Object]:
+        return [one for one in services.clusters.store if ALL in allowed or "/".join(map(str, key_of(one))) in allowed]
 
     def labels_of(host: str) -> Mapping[str, str]:
         node = services.caches.store(NODES).get(None, host)

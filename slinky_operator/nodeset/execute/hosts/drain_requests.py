@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Listing, Object
@@ -72,7 +71,7 @@ class DrainRequests:
     slurm_of
         The Slurm of a Cluster, by the namespace and the name of the Cluster; None if there is none.
     bridged
-        The Slurms of which a Kubernetes Node is a node itself, by its name; None for one without a client.
+        The Slurms of which Kubernetes Nodes are nodes themselves.
     now, clock, sleep
         The wall clock, monotonic seconds, and how to let them pass.
     """
@@ -83,7 +82,7 @@ class DrainRequests:
         namespace: str,
         pods: Store,
         slurm_of: SlurmOf,
-        bridged: Bridged = lambda _host: (),
+        bridged: Bridged = lambda _hosts: {},
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
@@ -230,29 +229,37 @@ def clients(slurm: SlurmByCluster, uid_of: Callable[[Key], str | None]) -> Slurm
 
 def bridged(
     slurm: SlurmByCluster,
-    clusters: Callable[[], Iterable[Cluster]],
+    clusters: Callable[[], Iterable[Object]],
     labels_of: Callable[[str], Mapping[str, str]],
-) -> Callable[[str], list[Slurm | None]]:
-    """The Slurms of which a Kubernetes Node is a node itself, or is to be one.
+) -> Bridged:
+    """The Slurms of which Kubernetes Nodes are nodes themselves, or are to be.
 
     Parameters
     ----------
     slurm
         The Slurm of a Cluster by its uid.
     clusters
-        Clusters that may have such nodes.
+        Clusters that may have such nodes, as the API server has them: one that cannot be read as a whole has its pods
+        still.
     labels_of
         Labels of a Kubernetes Node by its name.
     """
 
-    def find(host: str) -> list[Slurm | None]:
-        found = []
-        for cluster in clusters():
-            bridge, there = cluster.spec.jobs.bridge, slurm.get(cluster.uid)
-            is_chosen = bridge is not None and bridge.node_labels.items() <= labels_of(host).items()
-            record = there.nodes.get(host) if there is not None else None
-            if is_chosen or (record is not None and record.is_external):
-                found.append(there)
+    def find(hosts: Iterable[str]) -> dict[str, list[Slurm | None]]:
+        known = [(_chosen(obj), slurm.get(obj["metadata"]["uid"])) for obj in clusters()]
+        found: dict[str, list[Slurm | None]] = {}
+        for host in hosts:
+            own, names = labels_of(host), found.setdefault(host, [])
+            for chosen, there in known:
+                record = there.nodes.get(host) if there is not None else None
+                if (chosen and chosen.items() <= own.items()) or (record is not None and record.is_external):
+                    names.append(there)
         return found
 
     return find
+
+
+def _chosen(cluster: Object) -> Mapping[str, str]:
+    """Labels of the Kubernetes Nodes that the Slurm of a Cluster is to have."""
+    bridge = ((cluster.get("spec") or {}).get("jobs") or {}).get("bridge") or {}
+    return bridge.get("nodeLabels") or {}

@@ -81,7 +81,7 @@ class Machines:
     slurm_of
         The Slurm of a Cluster.
     bridged
-        The Slurms of which a Node is a node itself.
+        The Slurms of which Nodes are nodes themselves.
     now
         The wall clock.
     clock
@@ -93,7 +93,7 @@ class Machines:
         kube: MachineKube,
         rules: MachineRules,
         slurm_of: SlurmOf,
-        bridged: Bridged = lambda _host: (),
+        bridged: Bridged = lambda _hosts: {},
         *,
         clock: Callable[[], float],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),

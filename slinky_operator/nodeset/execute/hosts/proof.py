@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -29,8 +29,8 @@ have undrained the node."""
 SlurmOf = Callable[[Key], Slurm | None]
 """The Slurm of a Cluster, by the namespace and the name of the Cluster; None if there is none."""
 
-Bridged = Callable[[str], Iterable[Slurm | None]]
-"""The Slurms of which a Kubernetes Node is a node itself, by its name; None for one without a client."""
+Bridged = Callable[[Iterable[str]], Mapping[str, Iterable[Slurm | None]]]
+"""The Slurms of which Kubernetes Nodes are nodes themselves, by their names; None for one without a client."""
 
 
 def by_cluster(pods: Iterable[Object]) -> dict[Key, list[Object]]:
@@ -105,8 +105,8 @@ async def held(hosts: Iterable[str], bridged: Bridged, clock: Callable[[], float
     """
     found: set[str] = set()
     asked: dict[str, tuple[Slurm, list[str]]] = {}
-    for host in hosts:
-        for slurm in bridged(host):
+    for host, slurms in bridged(hosts).items():
+        for slurm in slurms:
             if slurm is None or slurm.contact.state is not ContactState.READY:
                 found.add(host)
             else:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.nodeset.execute.hosts.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, bridged, clients
+from slinky_operator.nodeset.execute.hosts.proof import Bridged
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.slurm.connection.contact import ContactState
@@ -115,7 +115,7 @@ class Served:
         self,
         kube: Kube,
         pods: Sequence[Object] = (),
-        bridged: Callable[[str], Sequence[Slurm | None]] = lambda _: (),
+        bridged: Bridged = lambda _: {},
         **slurms: Slurm,
     ) -> None:
         store = Store(INDEXES_OF_PODS)
@@ -286,26 +286,30 @@ def test_requests_that_are_complete_leave_room_for_others(monkeypatch: pytest.Mo
     ids=["no client", "not asked yet", "not drained", "a job", "no answer", "no job any more", "not there yet"],
 )
 def test_a_node_of_a_bridge_is_complete_without_a_job_only(there: Slurm | None, is_complete: bool) -> None:
-    served = Served(Kube([request()]), bridged=lambda host: [there] if host == "m-1" else [])
+    served = Served(Kube([request()]), bridged=lambda hosts: {"m-1": [there]} if "m-1" in hosts else {})
 
     assert ("one" in served.rounds()) is is_complete
 
 
 def test_a_node_is_of_a_bridge_by_its_labels_or_by_what_slurm_has() -> None:
-    chosen, other = (
-        Cluster.model_validate(
-            {
-                "apiVersion": "slinky.slurm.net/v1alpha1",
-                "kind": "Cluster",
-                "metadata": {"name": name, "namespace": "ns", "uid": name},
-                "spec": spec,
-            }
-        )
-        for name, spec in (("c", {"jobs": {"bridge": {"nodeLabels": {"slurm": "pods"}}}}), ("d", {}))
-    )
+    bridge = {"jobs": {"bridge": {"nodeLabels": {"slurm": "pods"}}}}
+    # One that cannot be read as a whole: its pods run on.
+    broken = {**bridge, "slurmctld": {"extraConf": 1}}
+    clusters = [{"metadata": {"uid": uid}, "spec": spec} for uid, spec in (("c", bridge), ("d", {}), ("e", broken))]
     left = slurm(node("IDLE+EXTERNAL", name="m-2"), record(name="m-3"))
-    find = bridged(
-        cast("Any", {"d": left}), lambda: [chosen, other], lambda host: {"slurm": "pods"} if host == "m-1" else {}
-    )
+    find = bridged(cast("Any", {"d": left}), lambda: clusters, lambda host: {"slurm": "pods"} if host == "m-1" else {})
 
-    assert [find(host) for host in ("m-1", "m-2", "m-3")] == [[None], [left], []]
+    assert find(["m-1", "m-2", "m-3"]) == {"m-1": [None, None], "m-2": [left], "m-3": []}
+
+
+def test_many_requests_look_at_the_clusters_once() -> None:
+    looks: list[None] = []
+
+    def clusters() -> list[Object]:
+        looks.append(None)
+        return []
+
+    kube = Kube([request(name=f"r-{number}", nodeName=f"m-{number}") for number in range(9)])
+
+    assert len(Served(kube, bridged=bridged(cast("Any", {}), clusters, lambda _: {})).rounds()) == 9
+    assert len(looks) == 1

@@ -107,6 +107,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if ne (include "slurm-operator.watchNodes" .) "true" -}}
 {{- fail "nodeLife.namespaces: needs watchNodes" -}}
 {{- end -}}
+{{- else -}}
+{{- with .Values.nodeLife -}}
+{{- if or .nodeLabel .rebootBy .deleteNodes -}}
+{{- fail "nodeLife.nodeLabel, rebootBy and deleteNodes: need nodeLife.namespaces, whose NodeSets may ask for it" -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- if (.Values.bridge).clusters -}}
 {{- if .Values.watchNamespaces -}}

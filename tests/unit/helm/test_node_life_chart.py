@@ -58,7 +58,7 @@ def test_the_operators_settings_are_passed_on_and_off_by_default() -> None:
         arguments: list[str] = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
         return [one for one in arguments if one.startswith(("--machine", "--reboot", "--delete-nodes"))]
 
-    assert flags({}) == flags({"nodeLife": {**NODE_LIFE, "namespaces": []}}) == []
+    assert flags({}) == []
     assert flags({"nodeLife": NODE_LIFE}) == [
         "--machine-namespaces=hpc",
         "--machine-label=own=yes",
@@ -73,3 +73,9 @@ def test_the_operators_settings_are_passed_on_and_off_by_default() -> None:
 def test_without_nodes_it_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(RenderFailed, match=r"nodeLife\.namespaces"):
         render(ROOT / "helm" / "slurm-operator", {"nodeLife": NODE_LIFE, **values})
+
+
+@pytest.mark.parametrize("field", [name for name in NODE_LIFE if name != "namespaces"])
+def test_what_has_no_effect_without_namespaces_is_refused(field: str) -> None:
+    with pytest.raises(RenderFailed, match=r"need nodeLife\.namespaces"):
+        render(ROOT / "helm" / "slurm-operator", {"nodeLife": {field: NODE_LIFE[field]}})

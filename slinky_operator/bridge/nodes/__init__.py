@@ -7,6 +7,7 @@ module            concern
 `observation`     makes that knowledge, from the caches of Nodes and of Slurm's nodes
 `host_devices`    their devices, and those that pods have which Slurm has not placed
 `pod_requests`    reads what pods that Slurm has not placed request on a Node, rarely
+`sharing`         which of the Nodes other Clusters choose, too, a few Clusters in a pass
 `configuration`   what Slurm says of its configuration and partitions, rarely
 `execute`         carries out the plan in Slurm, and says what has become of it
 `controller`      one pass over a Cluster

@@ -162,10 +162,11 @@ class BridgeNodesReconciler(Reconciler):
         seen = await self._observation.snapshot(wanted, memory, slurm, found, self._clock(), blocking)
         made = plan(seen.snapshot)
         outcome = await self._execution.carry_out(obj, seen.snapshot, made, slurm, memory)
+        shared = await self._observation.shared(memory, seen.snapshot.hosts, self._others(key))
         accounts = {name for tenant in cluster.spec.jobs.tenants for name in tenant.accounts}
         problems = (
             *made.problems,
-            *problems_of_sharing(self._observation.shared(seen.snapshot.hosts, self._others(key))),
+            *problems_of_sharing(shared),
             *unknown_kinds(self._observation.missing_kinds(wanted, found)),
             *problems_of_classes(wanted, reads_devices=self._observation.reads_devices),
         )

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from slinky_operator.bridge.clusters import chooses
 from slinky_operator.bridge.devices import DeviceKey
 from slinky_operator.bridge.features import is_ours
 from slinky_operator.bridge.nodes.configuration import Client as AskedClient
@@ -20,7 +19,8 @@ from slinky_operator.bridge.nodes.model.snapshot import HostSize, Snapshot
 from slinky_operator.bridge.nodes.model.warnings import Configuration
 from slinky_operator.bridge.nodes.model.wishes import Problem, Wanted
 from slinky_operator.bridge.nodes.pod_requests import PodRequests
-from slinky_operator.kube.cache.store import Store, key_of
+from slinky_operator.bridge.nodes.sharing import Sharing
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.connection.contact import Contact
 from slurm_client.models import Job, Node, Reservation
@@ -127,6 +127,8 @@ class Memory:
     """By name: another size that is wanted, and since when."""
     silent: dict[str, float] = field(default_factory=dict)
     """By name: since when Slurm has taken a node for not responding."""
+    sharing: Sharing = field(default_factory=Sharing)
+    """Other Clusters that choose the same Nodes."""
     refused: Outcome = field(default_factory=Outcome)
     """What Slurm has refused last."""
     refused_until: float = -math.inf
@@ -212,7 +214,9 @@ class Observation:
             due,
         )
 
-    def shared(self, hosts: Iterable[str], others: Iterable[Object]) -> dict[str, list[str]]:
+    async def shared(
+        self, memory: Memory, hosts: Iterable[str], others: Iterable[Object]
+    ) -> Mapping[str, Sequence[str]]:
         """Which of these Kubernetes Nodes other Clusters choose, too, by `<namespace>/<name>` of these.
 
         Parameters
@@ -220,15 +224,7 @@ class Observation:
         others
             Other Clusters that may have a bridge.
         """
-        found: dict[str, list[str]] = {}
-        names = list(hosts)
-        for cluster in others:
-            key = "/".join(map(str, key_of(cluster)))
-            for name in names:
-                node = self._nodes.get(None, name)
-                if node is not None and chooses(cluster, node["metadata"].get("labels") or {}):
-                    found.setdefault(key, []).append(name)
-        return found
+        return await memory.sharing.look(hosts, self._nodes, others)
 
     def missing_kinds(self, wanted: Wanted, found: Configuration) -> list[str]:
         """Generic resources that chosen Nodes have and Slurm does not know."""

@@ -35,21 +35,21 @@ LONGEST_AS_EXPECTED: Final = 256
 
 
 class ClusterCondition(StrEnum):
-    """Condition types of a Cluster."""
+    """Condition types of a Cluster; Events report them in this order, and a reason of two by the first.
+
+    ``Degraded`` names what others have shown before it.
+    """
 
     READY = "Ready"
     """Slurm works: slurmrestd answers, accepts the operator's token and reaches slurmctld; ``status.isReady`` is true
     exactly then. ``ConfigApplied`` says which configuration it runs."""
 
-    CONTROLLER_UP = "ControllerUp"
-    """A slurmctld answers a ping."""
-
     PROGRESSING = "Progressing"
     """A change is in progress and needs no help: daemons start, a configuration is tried or loaded, or the operator
     waits for jobs."""
 
-    DEGRADED = "Degraded"
-    """The Cluster is not as its spec asks, and needs help."""
+    CONTROLLER_UP = "ControllerUp"
+    """A slurmctld answers a ping."""
 
     API_REACHABLE = "ApiReachable"
     """slurmrestd answers."""
@@ -59,10 +59,6 @@ class ClusterCondition(StrEnum):
 
     CONFIG_APPLIED = "ConfigApplied"
     """The running daemons have the configuration that the spec describes."""
-
-    NODES_OUT_OF_SERVICE = "NodesOutOfService"
-    """Nodes accept no jobs although the operator does not drain them: they are down, have an invalid registration, or
-    are drained by others. The message has the first names, Slurm's reason, who set it and when."""
 
     ACCOUNTING_READY = "AccountingReady"
     """slurmdbd answers, and slurmctld has registered with it. Absent without accounting."""
@@ -101,6 +97,13 @@ class ClusterCondition(StrEnum):
     MAINTENANCE_RESERVED = "MaintenanceReserved"
     """Slurm has the reservations for the maintenance windows that are announced. False: the message has which it has
     not, why, and what to do. Absent without ``spec.maintenance``."""
+
+    DEGRADED = "Degraded"
+    """The Cluster is not as its spec asks, and needs help."""
+
+    NODES_OUT_OF_SERVICE = "NodesOutOfService"
+    """Nodes accept no jobs although the operator does not drain them: they are down, have an invalid registration, or
+    are drained by others. The message has the first names, Slurm's reason, who set it and when."""
 
     DELETING = "Deleting"
     """The Cluster is being deleted; the message says what it waits for."""

@@ -67,7 +67,15 @@ def _text(chart: Path) -> str:
     schema["if"] = of_slinky(names)
     if chart == SLURM_CHART:
         schema["definitions"].update(_of_slurm())
+    else:
+        _add_images(schema["else"]["properties"]["slurm"]["properties"]["images"])
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+def _add_images(schema: Schema) -> None:
+    """A name for each image in the values of the operator's chart."""
+    names = yaml.safe_load((OPERATOR_CHART / "values.yaml").read_text(encoding="utf-8"))["slurm"]["images"]
+    schema["properties"] = {name: {"$ref": "#/definitions/imageName"} for name in names}
 
 
 def _of_slurm() -> Schema:

@@ -25,7 +25,7 @@ from kubectl_slurm.access.kinds import (
     TOKENS,
     Kind,
 )
-from kubectl_slurm.commands.logs.command import COMPONENTS, of_daemon
+from kubectl_slurm.commands.logs.command import of_daemon
 from kubectl_slurm.commands.shared.options import Options, shared
 from kubectl_slurm.commands.shared.session import Session, open_session
 from kubectl_slurm.commands.status import overview
@@ -35,6 +35,7 @@ from kubectl_slurm.rules import conf, redaction, status
 from kubectl_slurm.screen.blocks import Line, Mood, Section
 from kubectl_slurm.screen.printing import Printer, plain
 from kubectl_slurm.version import __version__
+from slinky_api import labels
 
 KINDS = (CLUSTERS, NODESETS, LOGINSETS, TOKENS, SLURMJOBS, PODS, EVENTS)
 MOST_OBJECTS = 2000
@@ -110,7 +111,7 @@ def _files(session: Session) -> Iterator[tuple[str, Make]]:
         for suffix in (conf.LIVE, conf.RENDERED):
             name = f"{cluster.name}{suffix}"
             yield f"{cluster.name}/{name}.json", partial(_config, session, name)
-        for container in COMPONENTS:
+        for container in labels.COMPONENTS:
             yield f"{cluster.name}/{container}.log", _log_of(session, cluster, container)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Final
 
 from slinky_operator.cluster.context import PassContext
@@ -77,10 +76,10 @@ def _build(services: Services) -> Built:
 
 
 def images_of(settings: Settings) -> Images:
-    """The images in the settings: each field of `Images` but two has the setting `image_<field>`."""
-    others = {"priority_class": settings.daemon_priority_class, "domain": settings.cluster_domain or own_domain()}
-    named = {one.name: getattr(settings, f"image_{one.name}") for one in fields(Images) if one.name not in others}
-    return Images(**named, **others)
+    """The images in the settings: `image_<container>` names one."""
+    named = {name.removeprefix("image_"): image for name, image in settings if name.startswith("image_")}
+    policy = named.pop("pull_policy")
+    return Images(named, policy, settings.daemon_priority_class, settings.cluster_domain or own_domain())
 
 
 def switched_off(settings: Settings) -> tuple[str, ...]:

@@ -92,9 +92,9 @@ def preview(given: Json) -> dict[str, Any]:
         return found
     spec: Json = given["slurmctld"]
     slurmctld = str(container_of(spec, naming.CONTROLLER_CONTAINER)["image"])
-    images = Images(slurmctld=slurmctld, slurmrestd="", agent="", slurmd=str(cluster.status.slurmd_image or slurmctld))
+    images = Images({"slurmctld": slurmctld, "slurmd": str(cluster.status.slurmd_image or slurmctld)})
     members = [one for one in node_sets if one.name in rendered.node_sets]
-    tried = kinds(members, images, given["slurmds"]) or (SlurmdKind(images.slurmd),)
+    tried = kinds(members, images, given["slurmds"]) or (SlurmdKind(images.of(naming.SLURMD)),)
     looked_for = programs(rendered.lines, running.lines)
     trial = preflight(TrialInput(cluster, images, rendered.files, spec, spec), tried, looked_for)
     assert trial.config_map is not None  # noqa: S101 - a preflight has one

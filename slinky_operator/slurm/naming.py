@@ -114,15 +114,15 @@ EXPORTER_CONTAINER: Final = "exporter"
 
 # Values of `app.kubernetes.io/component`
 
-COMPONENT_CONTROLLER: Final = "controller"
-COMPONENT_RESTAPI: Final = "restapi"
+COMPONENT_CONTROLLER: Final = labels.COMPONENTS[CONTROLLER_CONTAINER]
+COMPONENT_RESTAPI: Final = labels.COMPONENTS[RESTAPI_CONTAINER]
 COMPONENT_CONFIG: Final = "config"
 COMPONENT_AUTH: Final = "auth"
 COMPONENT_PREFLIGHT: Final = "preflight"
 COMPONENT_LOGIN: Final = "login"
-COMPONENT_ACCOUNTING: Final = "accounting"
-COMPONENT_DATABASE: Final = "database"
-COMPONENT_EXPORTER: Final = "exporter"
+COMPONENT_ACCOUNTING: Final = labels.COMPONENTS[ACCOUNTING_CONTAINER]
+COMPONENT_DATABASE: Final = labels.COMPONENTS[DATABASE_CONTAINER]
+COMPONENT_EXPORTER: Final = labels.COMPONENTS[EXPORTER_CONTAINER]
 
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
@@ -259,22 +259,11 @@ def preflight(cluster: str, digest: str) -> str:
 
 def children(cluster: str) -> frozenset[str]:
     """Names of all objects that the operator makes for a Cluster, but for those of preflights and keys."""
+    others = (controller_outside, controller_metrics, exporter_metrics, config, good_config, users, node_service)
     return frozenset(
-        make(cluster)
-        for make in (
-            controller,
-            controller_outside,
-            controller_metrics,
-            restapi,
-            accounting,
-            database,
-            exporter,
-            exporter_metrics,
-            config,
-            good_config,
-            users,
-            node_service,
-            disruption_budget,
+        (
+            *(daemon(cluster, component) for component in labels.COMPONENTS.values()),
+            *(make(cluster) for make in (*others, disruption_budget)),
         )
     )
 

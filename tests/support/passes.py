@@ -176,7 +176,9 @@ async def operator(ask_volumes: AskVolumes = unasked) -> AsyncIterator[Operator]
             ClusterReconciler(
                 caches,
                 context,
-                Environment(Images(slurmctld="slurmctld", slurmrestd="slurmrestd", agent="agent", slurmd="slurmd")),
+                Environment(
+                    Images({"slurmctld": "slurmctld", "slurmrestd": "slurmrestd", "agent": "agent", "slurmd": "slurmd"})
+                ),
             ),
             NodeSetReconciler(
                 client,

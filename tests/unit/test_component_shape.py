@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_operator.cluster.parts import daemons
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from tests.unit.cluster.world import World, cluster_object, node_set_object
@@ -81,17 +83,21 @@ def of_slurmd(own: dict[str, Any]) -> Any:
     return builder.build(nodeset, cluster, place=place, revision="r", guard_uid="g", defaults=defaults)
 
 
+def below(place: str, own: dict[str, Any]) -> dict[str, Any]:
+    """A spec with something in a place."""
+    for name in reversed(place.split(".")):
+        own = {name: own}
+    return own
+
+
+def of_clusters() -> Iterator[tuple[str, tuple[str, Callable[[dict[str, Any]], Any]]]]:
+    for daemon in daemons.DAEMONS:
+        place = daemon.template_field.removeprefix("spec.").removesuffix(".template")
+        yield place, (daemon.daemon, in_cluster(partial(below, place), daemon.key(Cluster.parse(cluster_object()))))
+
+
 DAEMONS: Mapping[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
-    "controller": (
-        "slurmctld",
-        in_cluster(lambda own: {"controller": own}, ("StatefulSet", "slurm-controller")),
-    ),
-    "restapi": ("slurmrestd", in_cluster(lambda own: {"restapi": own}, ("Deployment", "slurm-restapi"))),
-    "accounting": ("slurmdbd", in_cluster(lambda own: {"accounting": own}, ("StatefulSet", "slurm-accounting"))),
-    "accounting.mariadb": (
-        "mariadb",
-        in_cluster(lambda own: {"accounting": {"mariadb": own}}, ("StatefulSet", "slurm-database")),
-    ),
+    **dict(of_clusters()),
     "login[]": ("login", of_login_pods),
     "NodeSet": ("slurmd", of_slurmd),
 }

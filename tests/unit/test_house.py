@@ -119,7 +119,15 @@ def test_the_table_of_a_package_lists_exactly_its_modules(door: Path) -> None:
     assert {*listed} <= children(door) | folders
 
 
-@pytest.mark.parametrize("door", [path for path in doors() if len(children(path)) >= MANY], ids=of)
+def test_each_part_of_a_cluster_says_what_it_is_about() -> None:
+    folders = [path.parent / "__init__.py" for path in (CLUSTER / "parts").glob("*/*.py")]
+    assert [of(path) for path in folders if not docstring(path)] == []
+
+
+LARGE = [path for path in doors() if len(children(path)) >= MANY and path.parent != CLUSTER / "parts"]
+
+
+@pytest.mark.parametrize("door", LARGE, ids=of)
 def test_a_large_package_names_each_of_its_modules(door: Path) -> None:
     named = {word.split(".")[0] for word in re.findall(r"`([\w.]+)`", docstring(door))}
     assert children(door) - named == set()

@@ -16,15 +16,6 @@ from kubectl_slurm.commands.shared.session import Session, open_session
 from kubectl_slurm.errors import KubernetesError, MissingRight, ObjectNotFound
 from slinky_api import labels
 
-COMPONENTS = {
-    "slurmctld": "controller",
-    "slurmrestd": "restapi",
-    "slurmdbd": "accounting",
-    "mariadb": "database",
-    "exporter": "exporter",
-}
-"""Containers and the component that their pods are labelled with."""
-
 MOST_LINES = 10_000
 
 
@@ -58,10 +49,10 @@ def logs(options: Options, *, thing: str, lines: int, stream: str | None, about:
             found = [line for line in every if number.search(line)][-lines:]
             if not found:
                 raise ObjectNotFound(f"the last {MOST_LINES} lines of slurmctld name no job {name}")
-        elif thing in COMPONENTS:
+        elif thing in labels.COMPONENTS:
             found = list(of_daemon(session.kube, _cluster(session), thing, lines))
         else:
-            raise click.UsageError(f"{thing!r:.80} is none of {', '.join(COMPONENTS)}, node/NAME, job/ID")
+            raise click.UsageError(f"{thing!r:.80} is none of {', '.join(labels.COMPONENTS)}, node/NAME, job/ID")
         options.printer.json({"lines": found}) if options.is_json else options.printer.lines(found)
 
 
@@ -77,7 +68,7 @@ def of_daemon(kube: Kubernetes, cluster: str, container: str, lines: int) -> Ite
     KubernetesError
         None of its pods can be read.
     """
-    component = COMPONENTS[container]
+    component = labels.COMPONENTS[container]
     selector = f"{labels.LABEL_CLUSTER_NAME}={cluster},{labels.LABEL_APP_COMPONENT}={component}"
     pods = [str(pod["metadata"]["name"]) for pod in kube.objects(PODS, selector=selector, most=20)]
     if not pods:

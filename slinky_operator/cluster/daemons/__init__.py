@@ -23,34 +23,26 @@ different (`owned`): the exporter, and the key of job logs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.identity.pod import SssdImage
+from slinky_operator.identity.pod import SSSD, SssdImage
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.slurm import naming
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Images:
     """What pods have that no Cluster names: images if it has none, their priority, the domain of names."""
 
-    slurmctld: str
-    slurmrestd: str
-    agent: str
-    """The operator's own."""
-
-    slurmd: str
-    """Used in preflights; NodeSets get theirs from the NodeSet controller."""
+    named: Mapping[str, str]
+    """By daemon, as its container is called; slurmd's is used in preflights, as NodeSets get theirs from the NodeSet
+    controller, `agent` is the operator's own, and `sssd` the sidecar of daemons that resolve users by SSSD."""
 
     pull_policy: str = ""
-    sssd: str = ""
-    """The sidecar of daemons that resolve users by SSSD."""
-
-    slurmdbd: str = ""
-    mariadb: str = ""
     priority_class: str = ""
     """PriorityClass of the daemons' pods; empty for that of the Kubernetes cluster."""
 
@@ -60,15 +52,15 @@ class Images:
     @property
     def sssd_image(self) -> SssdImage:
         """The same with its pull policy."""
-        return SssdImage(self.sssd, self.pull_policy)
+        return SssdImage(self.of(SSSD), self.pull_policy)
 
     def of(self, daemon: str) -> str:
-        """The image of a daemon, by the name of its container."""
-        return str(getattr(self, daemon))
+        """The image of a daemon, by the name of its container; empty if it is not known."""
+        return self.named.get(daemon, "")
 
     def with_image(self, daemon: str, image: str) -> Images:
         """The same with another image for a daemon."""
-        return replace(self, **{daemon: image})
+        return replace(self, named={**self.named, daemon: image})
 
 
 def metadata(cluster: Cluster, name: str, component: str, annotations: dict[str, str] | None = None) -> Object:

@@ -25,7 +25,7 @@ def agent_container(
     """
     return {
         "name": naming.AGENT_CONTAINER,
-        **image_of(None, images.agent, images.pull_policy),
+        **image_of(None, images.of(naming.AGENT_CONTAINER), images.pull_policy),
         "command": ["python", "-m", "slinky_operator.agent", folder, str(naming.AGENT_PORT), *words],
         "ports": [{"name": "agent", "containerPort": naming.AGENT_PORT, "protocol": "TCP"}],
         "resources": {"requests": {"cpu": "5m", "memory": "24Mi"}, "limits": {"memory": "64Mi"}},

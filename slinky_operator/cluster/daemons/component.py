@@ -57,6 +57,8 @@ class Component(Protocol):
         The condition that shows whether it answers; `None` for a daemon without which Slurm works.
     mounts_keys
         Whether its pods mount keys of the Cluster: its workload is not created before these exist.
+    has_releases
+        Whether its image has a release of Slurm: such daemons get new images one after the other (`upgrade.order`).
     keeps_state
         Whether it leaves state that an older release cannot read.
     state_volume
@@ -69,6 +71,7 @@ class Component(Protocol):
     template_field: str
     condition: ClusterCondition | None = None
     mounts_keys: bool = False
+    has_releases: bool = True
     keeps_state: bool = False
     state_volume: str = ""
 

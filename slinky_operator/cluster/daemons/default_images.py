@@ -21,7 +21,6 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -86,16 +85,18 @@ def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> 
         image = _of_daemon(live, one, cluster, defaults.of(one.daemon), served=served)
         images = images.with_image(one.daemon, image)
     controller = snapshot.children.get(("StatefulSet", naming.controller(cluster.name)))
-    slurmd = _of_slurmd(status.slurmd_image, _image(controller, naming.CONTROLLER_CONTAINER), defaults.slurmd)
-    sssd = _image(controller, identity.SSSD, "initContainers") or defaults.sssd
-    return replace(images, slurmd=slurmd, sssd=sssd)
+    slurmd = _of_slurmd(
+        status.slurmd_image, _image(controller, naming.CONTROLLER_CONTAINER), defaults.of(naming.SLURMD)
+    )
+    sssd = _image(controller, identity.SSSD, "initContainers") or defaults.of(identity.SSSD)
+    return images.with_image(naming.SLURMD, slurmd).with_image(identity.SSSD, sssd)
 
 
 def with_running_agent(snapshot: Snapshot, images: Images) -> Images:
     """The same with the running agent; unchanged if there is none."""
     live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
     agent = _image(live, naming.AGENT_CONTAINER)
-    return replace(images, agent=agent) if agent else images
+    return images.with_image(naming.AGENT_CONTAINER, agent) if agent else images
 
 
 def _of_daemon(live: Object | None, daemon: Component, cluster: Cluster, default: str, *, served: bool) -> str:

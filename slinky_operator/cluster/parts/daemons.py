@@ -1,7 +1,6 @@
-"""The daemons of a Cluster, in the order in which they are written, and queries over all of them.
+"""The daemons of a Cluster, in the order in which they are written and upgraded, and queries over all of them.
 
-A new daemon is a line here, and a module in a part. Other lists of daemons, such as the order of their upgrade, are
-compared with this one (`tests/unit/cluster/parts/test_daemons.py`).
+A new daemon is a line here, and a module in a part; `tests/unit/cluster/parts/test_a_new_daemon.py` has one.
 """
 
 from __future__ import annotations
@@ -37,6 +36,11 @@ class Made:
 def wanted(cluster: Cluster) -> Iterator[Component]:
     """Daemons that a Cluster needs."""
     return (one for one in DAEMONS if one.is_wanted(cluster))
+
+
+def with_releases(cluster: Cluster) -> Iterator[Component]:
+    """Those of them that have a release of Slurm: each is called by those after it."""
+    return (one for one in wanted(cluster) if one.has_releases)
 
 
 def make(materials: Materials) -> Made:

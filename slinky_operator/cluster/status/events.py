@@ -7,7 +7,7 @@ conditions have it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from slinky_api.conditions import ClusterCondition, Reason
@@ -33,24 +33,14 @@ _SILENT: Final = frozenset(
 _TOLD_ELSEWHERE: Final = frozenset({Reason.CONFIG_REFUSED, Reason.CONFIG_UNTRIED, Reason.NODES_WITHOUT_ADDRESS})
 """Reasons of `Degraded` that are reported on NodeSets, or in Events of their own."""
 
-ORDER: Final = (
-    ClusterCondition.READY,
-    ClusterCondition.CONFIG_APPLIED,
-    ClusterCondition.ACCOUNTING_READY,
-    ClusterCondition.ACCOUNTS_APPLIED,
-    ClusterCondition.DIRECTORY_REACHABLE,
-    ClusterCondition.VOLUMES_HAVE_ROOM,
-    ClusterCondition.CONTROLLER_HUNG,
-    ClusterCondition.EXPORTER_READY,
-    ClusterCondition.VIRTUAL_NODES_READY,
-    ClusterCondition.KUBELET_API_REACHABLE,
-    ClusterCondition.BRIDGE_READY,
-    ClusterCondition.MAINTENANCE_RESERVED,
-    ClusterCondition.DEGRADED,
-    ClusterCondition.NODES_OUT_OF_SERVICE,
-    ClusterCondition.DELETING,
-)
-"""Conditions that are reported, and which of two with the same reason is."""
+UNREPORTED: Final[Mapping[ClusterCondition, str]] = {
+    ClusterCondition.API_REACHABLE: "Ready has its reason and is reported",
+    ClusterCondition.TOKEN_VALID: "Ready has its reason and is reported",
+    ClusterCondition.CONTROLLER_UP: "Ready has its reason and is reported",
+    ClusterCondition.PROGRESSING: "it needs nobody, and what it ends in is reported",
+    ClusterCondition.IN_MAINTENANCE: "begin and end of each window have Events of their own",
+}
+"""Conditions without Events, and why; all others are reported."""
 
 
 def of_conditions(snapshot: Snapshot, wanted: ClusterStatus) -> list[EmitEvent]:
@@ -59,9 +49,9 @@ def of_conditions(snapshot: Snapshot, wanted: ClusterStatus) -> list[EmitEvent]:
     new = {one.type: one for one in wanted.conditions}
     told: list[EmitEvent] = []
     said: set[str] = set()
-    for kind in ORDER:
+    for kind in ClusterCondition:
         one, old = new.get(kind), before.get(kind)
-        if one is None or one.reason in _SILENT:
+        if one is None or kind in UNREPORTED or one.reason in _SILENT:
             continue
         if one.reason != Reason.AS_EXPECTED and (one.reason in said or _is_told(kind, one)):
             continue

@@ -282,7 +282,7 @@ def _slurmd(
     kind: SlurmdKind, number: int, server: str, images: Images, *, own_context: bool, programs: Sequence[str]
 ) -> dict[str, Any]:
     image: dict[str, Any] = {"image": kind.image}
-    if images.pull_policy and kind.image == images.slurmd:
+    if images.pull_policy and kind.image == images.of(naming.SLURMD):
         image["imagePullPolicy"] = images.pull_policy
     context = kind.security if kind.security is not None else security.slurmd()
     variables = {"NAME": f"preflight-{number}", "SERVER": server, "PORT": str(naming.SLURMD_PORT + 10 + number)}

@@ -42,10 +42,12 @@ from slinky_operator.slurm.connection.pod_reader import PodReader
 from slurm_client.connection.intake import Intake
 
 IMAGES = Images(
-    slurmctld="localhost/slinky/slurmctld:26.05",
-    slurmrestd="localhost/slinky/slurmrestd:26.05",
-    agent="localhost/slinky/slurm-operator:dev",
-    slurmd="localhost/slinky/slurmd:26.05",
+    {
+        "slurmctld": "localhost/slinky/slurmctld:26.05",
+        "slurmrestd": "localhost/slinky/slurmrestd:26.05",
+        "agent": "localhost/slinky/slurm-operator:dev",
+        "slurmd": "localhost/slinky/slurmd:26.05",
+    },
     pull_policy="Never",
 )
 

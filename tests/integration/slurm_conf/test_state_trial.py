@@ -39,7 +39,15 @@ CLUSTER = Cluster.parse(
         "spec": {},
     }
 )
-IMAGES = Images(slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="agent:1", slurmd="slurmd:1", sssd="sssd:1")
+IMAGES = Images(
+    {
+        "slurmctld": "slurmctld:1",
+        "slurmrestd": "slurmrestd:1",
+        "agent": "agent:1",
+        "slurmd": "slurmd:1",
+        "sssd": "sssd:1",
+    }
+)
 SAID = f"{FOLDER}/said"
 """Where the message goes instead of the kubelet's file."""
 

@@ -16,7 +16,6 @@ from slinky_operator.cluster.part import Part
 from slinky_operator.cluster.parts.deletion import step as deletion
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.plan import PARTS, secrets
-from slinky_operator.cluster.status import events
 from slinky_operator.cluster.status.answers import ask
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import ENVIRONMENT, World, cluster_object, node_set_object
@@ -25,15 +24,6 @@ FOLDER: Final = Path(parts.__file__).parent
 
 OF_ALL: Final = {ClusterCondition.READY, ClusterCondition.PROGRESSING, ClusterCondition.DEGRADED}
 """Conditions that follow from what all parts answer."""
-
-SILENT: Final = {
-    ClusterCondition.API_REACHABLE: "Ready has its reason and is reported",
-    ClusterCondition.TOKEN_VALID: "Ready has its reason and is reported",
-    ClusterCondition.CONTROLLER_UP: "Ready has its reason and is reported",
-    ClusterCondition.PROGRESSING: "it needs nobody, and what it ends in is reported",
-    ClusterCondition.IN_MAINTENANCE: "begin and end of each window have Events of their own",
-}
-"""Conditions without Events, and why; all others are in the order of `events`."""
 
 
 def state(world: World) -> PassState:
@@ -46,10 +36,6 @@ def test_each_part_with_an_answer_is_in_the_list() -> None:
 
 def test_each_condition_has_one_part() -> None:
     assert Counter(one.condition for one in PARTS if one.condition is not None) == Counter({*ClusterCondition} - OF_ALL)
-
-
-def test_each_condition_is_reported_in_events_or_is_silent_for_a_reason() -> None:
-    assert Counter([*events.ORDER, *SILENT]) == Counter(ClusterCondition)
 
 
 def test_each_kind_of_child_has_its_place_in_a_deletion() -> None:

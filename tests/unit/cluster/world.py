@@ -82,7 +82,15 @@ from tests.support.traced_pods import traced, traced_or_none
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
 ENVIRONMENT = Environment(
-    Images(slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="agent:1", slurmd="slurmd:1", sssd="sssd:1")
+    Images(
+        {
+            "slurmctld": "slurmctld:1",
+            "slurmrestd": "slurmrestd:1",
+            "agent": "agent:1",
+            "slurmd": "slurmd:1",
+            "sssd": "sssd:1",
+        }
+    )
 )
 SILENT = (Disconnect,)
 

@@ -68,9 +68,7 @@ def test_it_is_the_pod_that_the_operator_makes() -> None:
     spec = {"server": SERVER, "metrics": {"exporter": {"enabled": True, "tokenRef": {"name": "reader"}}}}
     spec["token"] = {"secretRef": {"name": "reader", "key": "auth-token"}}
     cluster = Cluster.parse({"metadata": {"name": "lab", "namespace": "metrics", "uid": "u"}, "spec": spec})
-    made = exporter.deployment(cluster, Images(slurmctld="", slurmrestd="", agent="agent:1", slurmd=""))["spec"][
-        "template"
-    ]["spec"]
+    made = exporter.deployment(cluster, Images({"agent": "agent:1"}))["spec"]["template"]["spec"]
     mine = pod_of()
     assert mine["securityContext"] == made["securityContext"]
     assert mine["volumes"] == made["volumes"]

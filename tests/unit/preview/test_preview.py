@@ -21,7 +21,7 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, render
 from tests.unit.cluster.world import cluster_object, node_set_object
 
-IMAGES = Images(slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="operator:1", slurmd="slurmd:1")
+IMAGES = Images({"slurmctld": "slurmctld:1", "slurmrestd": "slurmrestd:1", "agent": "operator:1", "slurmd": "slurmd:1"})
 
 
 def question(spec: Mapping[str, Any], **more: Any) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class Mariadb(Component):
     component = naming.COMPONENT_DATABASE
     resource = STATEFULSETS
     template_field = "spec.accounting.mariadb.template"
+    has_releases = False
     keeps_state = True
     state_volume = DATA
 
@@ -132,7 +133,7 @@ class Mariadb(Component):
         own, images = self.spec(materials.snapshot.cluster), materials.images
         container: dict[str, Any] = {
             "name": self.daemon,
-            **image_of(own.image, images.mariadb, images.pull_policy),
+            **image_of(own.image, images.of(naming.DATABASE_CONTAINER), images.pull_policy),
             "ports": [{"name": "mariadb", "containerPort": naming.MARIADB_PORT, "protocol": "TCP"}],
             "startupProbe": {**_QUERY, "periodSeconds": 2, "failureThreshold": _READS_UP_TO},
             "readinessProbe": {**_QUERY, "periodSeconds": 10, "failureThreshold": 6},

@@ -209,7 +209,7 @@ class Slurmdbd(Component):
         variable = "SLURM_SACK_JWKS" if key.file == naming.SLURM_JWKS else "SLURM_SACK_KEY"
         container: dict[str, Any] = {
             "name": self.daemon,
-            **image_of(own.image, images.slurmdbd, images.pull_policy),
+            **image_of(own.image, images.of(naming.ACCOUNTING_CONTAINER), images.pull_policy),
             "command": ["/bin/sh", "-c", f"{_PREPARE}{FOLLOWED}"],
             "env": [
                 {"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"},

@@ -101,7 +101,7 @@ def deployment(cluster: Cluster, images: Images) -> Object:
     own, ca_pem = cluster.spec.metrics.exporter, _ca_pem(cluster)
     container: dict[str, Any] = {
         "name": naming.EXPORTER_CONTAINER,
-        **image_of(own.image, images.agent, images.pull_policy),
+        **image_of(own.image, images.of(naming.AGENT_CONTAINER), images.pull_policy),
         "command": ["slurm-exporter"],
         "args": _arguments(cluster),
         "ports": [{"name": PORT, "containerPort": naming.EXPORTER_PORT, "protocol": "TCP"}],

@@ -167,7 +167,7 @@ def _slurmctld(
     variable = "SLURM_SACK_JWKS" if key.file == naming.SLURM_JWKS else "SLURM_SACK_KEY"
     container: dict[str, Any] = {
         "name": naming.CONTROLLER_CONTAINER,
-        **image_of(controller.image, images.slurmctld, images.pull_policy),
+        **image_of(controller.image, images.of(naming.CONTROLLER_CONTAINER), images.pull_policy),
         "command": ["/bin/sh", "-c", first_process()],
         "env": [{"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"}],
         "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],

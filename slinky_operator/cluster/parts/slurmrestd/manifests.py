@@ -102,7 +102,7 @@ def deployment(
     restapi = cluster.spec.restapi
     container: dict[str, Any] = {
         "name": naming.RESTAPI_CONTAINER,
-        **image_of(restapi.image, images.slurmrestd, images.pull_policy),
+        **image_of(restapi.image, images.of(naming.RESTAPI_CONTAINER), images.pull_policy),
         "command": [
             "slurmrestd",
             "-a",

@@ -16,12 +16,12 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from slinky_operator.cluster.daemons.component import Component
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.parts.accounting.slurmdbd import SLURMDBD
 from slinky_operator.cluster.parts.slurmctld.manifests import SLURMCTLD
 from slinky_operator.cluster.parts.slurmrestd.manifests import SLURMRESTD
@@ -34,8 +34,6 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import LOGINSETS
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.releases import Release
-
-ORDER: Final[Sequence[Component]] = (SLURMDBD, SLURMCTLD, SLURMRESTD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +207,10 @@ class _Decisions:
 def _changes(snapshot: Snapshot, children: Iterable[Child]) -> Iterator[_Change]:
     """The daemons and LoginSets that exist, in their order."""
     wanted = {child.key: child for child in children}
-    for daemon in ORDER:
+    for daemon in daemons.with_releases(snapshot.cluster):
         key = daemon.key(snapshot.cluster)
         child, live = wanted.get(key), snapshot.children.get(key)
-        if child is None or live is None or not daemon.is_wanted(snapshot.cluster):
+        if child is None or live is None:
             continue
         new, old = image(child.body, daemon.daemon), image(live, daemon.daemon)
         where = daemon.template_field.replace(".template", ".image")

@@ -19,6 +19,7 @@ from slinky_operator.cluster.rollout.preflight import attempts
 from slinky_operator.cluster.trials.engine import TRY_AGAIN, Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.cluster.view import View
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import ConfFiles, Rendered
 from slinky_operator.slurm.conf.keys.daemons import beyond_slurmds
 from slinky_operator.slurm.conf.programs import programs
@@ -81,7 +82,7 @@ def preflights(view: View, rendered: Rendered, running: ConfFiles) -> tuple[Pref
     found = attempts.kinds_of(view, rendered)
     left_out = view.snapshot.memory.rollout.left_out
     tried = tuple(kind for kind in found if kind.key not in left_out)
-    stock = SlurmdKind(view.images.slurmd)
+    stock = SlurmdKind(view.images.of(naming.SLURMD))
     if not tried and stock.key not in left_out:
         tried = (stock,)
     looked_for = programs(rendered.lines, running.lines)

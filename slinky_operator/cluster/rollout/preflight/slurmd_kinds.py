@@ -19,6 +19,7 @@ from slinky_api.v1alpha1.nodeset.spec import Confinement
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.trials.preflight_pod import SlurmdKind
 from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.pod_templates import confinement, security
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment, merge
@@ -70,7 +71,7 @@ def _of_node_set(node_set: NodeSet, images: Images) -> SlurmdKind:
     confined = node_set.spec.confinement is Confinement.CONSTRAIN
     base = confinement.security_context() if confined else security.slurmd()
     context = security.agreeing(merge(base, given or {}), given or {}) if given or confined else None
-    image = own.get("image") or node_set.spec.image or images.slurmd
+    image = own.get("image") or node_set.spec.image or images.of(naming.SLURMD)
     # A command, or a hook, of the user's may write programs when a container starts.
     unknown = any(own.get(key) for key in ("command", "args", "lifecycle"))
     volumes = None if unknown else tuple(str(one.get("mountPath") or "/") for one in own.get("volumeMounts") or ())

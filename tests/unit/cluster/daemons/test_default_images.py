@@ -21,10 +21,12 @@ PLACE = "registry.example.com/slurm"
 
 def images(version: str, agent: str = "agent:1") -> Images:
     return Images(
-        slurmctld=f"{PLACE}/slurmctld:{version}",
-        slurmrestd=f"{PLACE}/slurmrestd:{version}",
-        agent=agent,
-        slurmd=f"{PLACE}/slurmd:{version}",
+        {
+            "slurmctld": f"{PLACE}/slurmctld:{version}",
+            "slurmrestd": f"{PLACE}/slurmrestd:{version}",
+            "agent": agent,
+            "slurmd": f"{PLACE}/slurmd:{version}",
+        }
     )
 
 

@@ -7,18 +7,15 @@ from typing import Any
 
 import pytest
 
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.parts import daemons
 from slinky_operator.settings import Settings
 from tests.unit.cluster import world as worlds
 from tests.unit.cluster.rollout_stories import settled
-from tests.unit.cluster.world import World
+from tests.unit.cluster.world import World, cluster_object
 
 CLASS = "site-services"
-DAEMONS = (
-    ("StatefulSet", "slurm-controller"),
-    ("Deployment", "slurm-restapi"),
-    ("StatefulSet", "slurm-accounting"),
-    ("StatefulSet", "slurm-database"),
-)
+DAEMONS = {daemon.daemon: daemon.key(Cluster.parse(cluster_object())) for daemon in daemons.DAEMONS}
 
 
 @pytest.fixture
@@ -29,16 +26,16 @@ def a_class(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def classes(world: World) -> list[str | None]:
-    """Of the daemons that exist."""
-    specs: list[dict[str, Any]] = [world.children[key]["spec"]["template"]["spec"] for key in DAEMONS]
-    return [spec.get("priorityClassName") for spec in specs]
+def classes(world: World) -> dict[str, str | None]:
+    """By daemon."""
+    specs: dict[str, Any] = {name: world.children[key]["spec"]["template"]["spec"] for name, key in DAEMONS.items()}
+    return {name: spec.get("priorityClassName") for name, spec in specs.items()}
 
 
 def serving(world: World) -> World:
     """The same, with a database that answers."""
     for _ in range(3):
-        for key in DAEMONS[2:]:
+        for key in DAEMONS.values():
             if key in world.children:
                 world.children[key]["status"] = {"readyReplicas": 1}
         world.settle()
@@ -46,20 +43,20 @@ def serving(world: World) -> World:
 
 
 def test_without_the_setting_no_daemon_names_one() -> None:
-    assert classes(serving(settled({"accounting": {}}))) == [None] * 4
+    assert classes(serving(settled({"accounting": {}}))) == dict.fromkeys(DAEMONS)
     assert Settings.load([], {}).daemon_priority_class == ""
 
 
 @pytest.mark.usefixtures("a_class")
 def test_with_the_setting_all_of_a_new_cluster_have_it() -> None:
-    assert classes(serving(settled({"accounting": {}}))) == [CLASS] * 4
+    assert classes(serving(settled({"accounting": {}}))) == dict.fromkeys(DAEMONS, CLASS)
 
 
 @pytest.mark.usefixtures("a_class")
 def test_a_template_wins() -> None:
     own = {"template": {"spec": {"priorityClassName": "mine"}}}
     world = serving(settled({"controller": own, "accounting": own}))
-    assert classes(world) == ["mine", CLASS, "mine", CLASS]
+    assert classes(world) == dict.fromkeys(DAEMONS, CLASS) | {"slurmctld": "mine", "slurmdbd": "mine"}
 
 
 def test_a_class_that_does_not_exist_costs_no_daemon_its_pod(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +68,7 @@ def test_a_class_that_does_not_exist_costs_no_daemon_its_pod(monkeypatch: pytest
     monkeypatch.setattr(World, "_preflight", lambda *_: None)
     for _ in range(5):
         world.step()
-    assert classes(world) == [None, CLASS, None, None]
+    assert classes(world) == dict.fromkeys(DAEMONS) | {"slurmrestd": CLASS}
     monkeypatch.undo()
     monkeypatch.setattr(worlds, "ENVIRONMENT", named)
-    assert classes(serving(world)) == [CLASS] * 4
+    assert classes(serving(world)) == dict.fromkeys(DAEMONS, CLASS)

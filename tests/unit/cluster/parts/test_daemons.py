@@ -1,21 +1,20 @@
 """The plan knows daemons only by their list: a new one in it is written, reported and removed like any other.
 
-Lists of daemons elsewhere are compared with it.
+What else names daemons is compared with it: their label, the policies and the images of the charts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Final, TypeGuard
+from typing import TypeGuard
 
 import pytest
 from typing_extensions import override
 
 from hack.packaging.render import SLURM_CHART, render
-from kubectl_slurm.commands.logs import command as logs
+from slinky_api import labels
 from slinky_api.conditions import ClusterCondition
-from slinky_api.labels import LABEL_APP_COMPONENT
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.actions import Action, Remove, Write
@@ -23,15 +22,12 @@ from slinky_operator.cluster.daemons import metadata
 from slinky_operator.cluster.daemons.component import Component, Materials
 from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.parts.daemons import DAEMONS
-from slinky_operator.cluster.parts.upgrade import order
 from slinky_operator.cluster.spec import images_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
-from tests.unit import test_component_shape
-from tests.unit.cluster.daemons import test_priority
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World, cluster_object
 
@@ -75,16 +71,12 @@ class Recorder(Component):
         return Child(DEPLOYMENTS, {"metadata": about, "spec": {"template": template}})
 
 
-WITHOUT_ORDER: Final = {"mariadb": "it speaks no protocol of Slurm's, whose releases follow each other"}
-"""Daemons that an upgrade does not take in order, and why."""
-
-
 @cache
 def guarded() -> frozenset[str]:
     """Components whose pods the chart of a Cluster closes to others."""
     values = {"cluster": {"accounting": {}}, "networkPolicy": {"slurm": {"enabled": True}}}
     selectors = [one["spec"]["podSelector"]["matchLabels"] for one in render(SLURM_CHART, values) if is_policy(one)]
-    return frozenset(one[LABEL_APP_COMPONENT] for one in selectors if LABEL_APP_COMPONENT in one)
+    return frozenset(one[labels.LABEL_APP_COMPONENT] for one in selectors if labels.LABEL_APP_COMPONENT in one)
 
 
 def is_policy(obj: Object) -> bool:
@@ -143,13 +135,9 @@ def test_its_secrets_are_read(world: World) -> None:
 
 
 @pytest.mark.parametrize("daemon", DAEMONS, ids=lambda one: one.daemon)
-def test_a_daemon_is_in_every_list_of_daemons(daemon: Component) -> None:
+def test_a_daemon_has_its_label_and_its_network_policy(daemon: Component) -> None:
     name, component = daemon.daemon, daemon.component
-    key = daemon.key(Cluster.parse(cluster_object()))
-    assert (daemon in order.ORDER) != (name in WITHOUT_ORDER)
-    assert name in {container for container, _ in test_component_shape.DAEMONS.values()}
-    assert key in test_priority.DAEMONS
-    assert logs.COMPONENTS[name] == component
+    assert labels.COMPONENTS[name] == component
     assert component in guarded()
 
 
@@ -169,7 +157,7 @@ def test_settings_of_images_and_of_all_daemons_reach_their_pods() -> None:
         "--cluster-domain": "k8s.corp",
     }
     images = images_of(Settings.load([f"{flag}={value}" for flag, value in flags.items()], {}))
-    assert (images.agent, images.pull_policy, images.priority_class) == ("agent:1", "Always", "high")
+    assert (images.of("agent"), images.pull_policy, images.priority_class) == ("agent:1", "Always", "high")
     assert images.domain == "k8s.corp"
 
 

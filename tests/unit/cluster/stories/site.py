@@ -42,7 +42,13 @@ from tests.unit.cluster.stories.telling import BEGIN, LATE, SOON, Flat, Telling
 NAMESPACE, NAME = "here", "slurm"
 KEY = (NAMESPACE, NAME)
 IMAGES = Images(
-    slurmctld="slurmctld:26.05", slurmrestd="slurmrestd:26.05", agent="agent:1", slurmd="slurmd:26.05", sssd="sssd:1"
+    {
+        "slurmctld": "slurmctld:26.05",
+        "slurmrestd": "slurmrestd:26.05",
+        "agent": "agent:1",
+        "slurmd": "slurmd:26.05",
+        "sssd": "sssd:1",
+    }
 )
 
 CONFIG = f"{NAME}-config"

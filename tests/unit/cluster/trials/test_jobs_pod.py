@@ -18,7 +18,13 @@ CONF = "PartitionName=a Nodes=ALL State=UP\nPartitionName=b Nodes=ALL\nPrologSlu
 
 def made(live: dict[str, str], files: dict[str, str]) -> TrialObjects:
     images = Images(
-        slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="agent:1", slurmd="slurmd:1", sssd="sssd:1"
+        {
+            "slurmctld": "slurmctld:1",
+            "slurmrestd": "slurmrestd:1",
+            "agent": "agent:1",
+            "slurmd": "slurmd:1",
+            "sssd": "sssd:1",
+        }
     )
     spec = stateful_set(CLUSTER, images, {})["spec"]["template"]["spec"]
     return jobs_trial(TrialInput(CLUSTER, images, files, spec, spec, "claim", "node-1"), live)

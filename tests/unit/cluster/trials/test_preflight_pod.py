@@ -21,13 +21,13 @@ from slinky_operator.slurm.exit_messages import short
 from slinky_operator.slurm.pod_templates import confinement
 from tests.unit.cluster.world import cluster_object, node_set_object
 
-IMAGES = Images(slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="agent:1", slurmd="slurmd:1")
+IMAGES = Images({"slurmctld": "slurmctld:1", "slurmrestd": "slurmrestd:1", "agent": "agent:1", "slurmd": "slurmd:1"})
 FILES = {"slurm.conf": "ClusterName=x\n"}
 
 
 def make(spec: dict[str, Any] | None = None, *node_sets: dict[str, Any]) -> Preflight:
     found = [NodeSet.parse(one) for one in node_sets]
-    tried = kinds(found, IMAGES) or (SlurmdKind(IMAGES.slurmd),)
+    tried = kinds(found, IMAGES) or (SlurmdKind(IMAGES.of("slurmd")),)
     return preflight(TrialInput(Cluster.parse(cluster_object(spec)), IMAGES, FILES), tried)
 
 

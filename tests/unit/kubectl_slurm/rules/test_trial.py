@@ -25,7 +25,7 @@ from slurm_client.testing import FakeSlurmrestd
 from tests.unit.kubectl_slurm.conftest import Run
 from tests.unit.kubectl_slurm.kubernetes_world import API, KubernetesWorld
 
-IMAGES = Images(slurmctld="slurmctld:1", slurmrestd="slurmrestd:1", agent="operator:1", slurmd="slurmd:1")
+IMAGES = Images({"slurmctld": "slurmctld:1", "slurmrestd": "slurmrestd:1", "agent": "operator:1", "slurmd": "slurmd:1"})
 CLUSTER: dict[str, Any] = {"apiVersion": API, "kind": "Cluster", "metadata": {"name": "slurm", "namespace": "slurm"}}
 
 Json = dict[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,7 +128,7 @@ def test_a_preflight_does_not_need_the_source() -> None:
 def test_sssd_keeps_its_image_when_the_default_changes() -> None:
     world = settled(SSSD)
     snapshot = world.snapshot()
-    changed = replace(ENVIRONMENT.images, sssd="sssd:2")
-    assert default_images.kept(snapshot, changed, daemons.wanted(snapshot.cluster)).sssd == "sssd:1"
+    changed = ENVIRONMENT.images.with_image("sssd", "sssd:2")
+    assert default_images.kept(snapshot, changed, daemons.wanted(snapshot.cluster)).of("sssd") == "sssd:1"
     snapshot = settled().snapshot()
-    assert default_images.kept(snapshot, changed, daemons.wanted(snapshot.cluster)).sssd == "sssd:2"
+    assert default_images.kept(snapshot, changed, daemons.wanted(snapshot.cluster)).of("sssd") == "sssd:2"

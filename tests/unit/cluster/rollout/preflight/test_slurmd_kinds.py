@@ -19,7 +19,7 @@ from slinky_operator.slurm.pod_templates import confinement
 from tests.support.from_schema import shaped
 from tests.unit.cluster.world import cluster_object, node_set_object
 
-IMAGES = Images(slurmctld="slurmctld", slurmrestd="slurmrestd", agent="agent", slurmd="slurmd")
+IMAGES = Images({"slurmctld": "slurmctld", "slurmrestd": "slurmrestd", "agent": "agent", "slurmd": "slurmd"})
 
 
 def node_set(name: str, template: dict[str, Any]) -> NodeSet:

@@ -57,7 +57,7 @@ def new(before: dict[str, set[str]]) -> dict[str, set[str]]:
 def wait_until_nothing_is_left(before: dict[str, set[str]]) -> None:
     # Ended processes are collected by the machine's init in its own time.
     try:
-        wait_for("nothing left", lambda: new(before) == {}, timeout=60)
+        wait_for("nothing left", lambda: new(before) == {}, timeout=240)
     except LocalKubeError:
         assert new(before) == {}
 

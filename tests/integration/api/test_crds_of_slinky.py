@@ -156,10 +156,10 @@ def test_those_of_0_4_and_1_x_give_way_by_the_steps_of_the_page(kubectl: Kubectl
         words = "spec.clusterName: Required value"
         kubectl(*apply)
         scale = ("patch", NAME, "compute", "--type=merge", '--patch={"spec":{"replicas":0}}', "--dry-run=server")
-        wait_for("ours is in effect", lambda: words in refusal(kubectl, *scale), 60)
+        wait_for("ours is in effect", lambda: words in refusal(kubectl, *scale), 240)
         # What was stored is there again with their CRD.
         kubectl("replace", "--filename=-", stdin=json.dumps(crd("nodesets", "NodeSet", version, "controllerRef")))
-        wait_for("theirs is in effect", lambda: "controllerRef" in kubectl.get(NAME, "compute")["spec"], 60)
+        wait_for("theirs is in effect", lambda: "controllerRef" in kubectl.get(NAME, "compute")["spec"], 240)
     assert words in text
 
     printed = follow(kubectl, tmp_path, REPLACED)

@@ -61,7 +61,7 @@ pytestmark = pytest.mark.timeout(300)
 CONF = """GresTypes=gpu
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1"""
 
-PATIENCE_S = 90.0
+PATIENCE_S = 240.0
 GPU = "nvidia.com/gpu"
 DRIVER = {"cpu": "2", "memory": "32Mi", GPU: "2"}
 WORKER = {"cpu": "1", "memory": "16Mi"}

@@ -58,6 +58,8 @@ NODE_LABELS = {
 TOKENS = ("portal", "slurm-exporter")
 """Those of users, and that of the Cluster's exporter."""
 
+PATIENCE = 240
+
 RARE = {
     ("secrets", "patch"): "a key is adopted, or made immutable",
     ("persistentvolumeclaims", "create"): "a pod has claims",
@@ -137,7 +139,7 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
     wait_until_allowed(kubectl, user, "create", "leases.coordination.k8s.io", name)
 
     with deployed_operator.running(arguments, kubeconfig, name, log) as url:
-        wait_for("the operator ready", lambda: fetch(f"{url}/readyz").rstrip().endswith("\nok"), timeout=60)
+        wait_for("the operator ready", lambda: fetch(f"{url}/readyz").rstrip().endswith("\nok"), timeout=PATIENCE)
         manifests = yaml.safe_dump_all([FILES, with_tenants(served, by_labels=everywhere), NODESET, TOKEN, JOB])
         kubectl("apply", f"--namespace={served}", "--filename=-", stdin=manifests)
 
@@ -151,7 +153,7 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
                     <= kubectl.get("node", "labelled")["status"].get("capacity", {}).items()
                     and kubectl.get("node", "labelled")["metadata"]["labels"]["slurm.sylabs.io/gpu"] == "a100"
                 ),
-                timeout=60,
+                timeout=PATIENCE,
             )
 
         def children() -> set[str]:
@@ -161,14 +163,14 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
         wait_for(
             "children of every kind",
             lambda: children() == {"statefulset.apps", "deployment.apps", "service", "configmap", "secret"},
-            timeout=60,
+            timeout=PATIENCE,
         )
         wait_for(
             "a token of each Token",
             lambda: (
                 len(kubectl("get", "secret", *TOKENS, "-n", served, "--ignore-not-found", "-o", "name").split()) == 2
             ),
-            timeout=60,
+            timeout=PATIENCE,
         )
         wait_for(
             "conditions of all",
@@ -183,10 +185,10 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
                     ("slurmjobs.slinky.slurm.net", "hello"),
                 )
             ),
-            timeout=60,
+            timeout=PATIENCE,
         )
         kubectl("apply", f"--namespace={served}", "--filename=-", stdin=yaml.safe_dump(CLASHING))
-        wait_for("Events", lambda: bool(kubectl.get("events", f"--namespace={served}")["items"]), timeout=60)
+        wait_for("Events", lambda: bool(kubectl.get("events", f"--namespace={served}")["items"]), timeout=PATIENCE)
         everything = (
             ("nodesets.slinky.slurm.net", "compute-0"),
             ("nodesets.slinky.slurm.net", "compute"),
@@ -199,14 +201,14 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
             lambda: (
                 not kubectl("get", "clusters.slinky.slurm.net,nodesets.slinky.slurm.net", "-n", served, "-o", "name")
             ),
-            timeout=60,
+            timeout=PATIENCE,
         )
         # Watches that began late, those of ConfigMaps among them, end in good order with the process.
         kubectl("apply", f"--namespace={served}", "--filename=-", stdin=yaml.safe_dump(CLUSTER))
         wait_for(
             "a Cluster that is left",
             lambda: bool(kubectl.get("clusters.slinky.slurm.net", "slurm", f"--namespace={served}").get("status")),
-            timeout=60,
+            timeout=PATIENCE,
         )
         figures = fetch(f"{url}/metrics")
 

@@ -183,8 +183,8 @@ def test_explain_says_which_nodes_miss_by_one_thing(run: Run, slurm: SlurmHost) 
     held = slurm.sbatch("sleep 600", "-w", "w-1", "-n", "2", "-N", "1")
     job = slurm.sbatch("sleep 1", "-n", "2", "-N", "1")
     try:
-        wait_for("the first runs", lambda: slurm.job_state(held) == "RUNNING", 60)
-        wait_for("the second waits", lambda: "Resources" in run("explain", f"job/{job}"), 60)
+        wait_for("the first runs", lambda: slurm.job_state(held) == "RUNNING", 240)
+        wait_for("the second waits", lambda: "Resources" in run("explain", f"job/{job}"), 240)
         shown = run("explain", f"job/{job}")
         assert f"Job {job} (sbatch)" in shown
         assert "w-0: has 1, the job needs 2" in shown
@@ -220,7 +220,7 @@ def test_a_script_becomes_a_job(run: Run, slurm: SlurmHost, tmp_path: Path) -> N
 
 
 def test_a_conformance_run_ends_in_a_table_and_an_exit_code(run: Run, slurm: SlurmHost) -> None:
-    wait_for("both nodes are idle", lambda: slurm.run("sinfo", "-h", "-o", "%t").stdout.split() == ["idle"], 60)
+    wait_for("both nodes are idle", lambda: slurm.run("sinfo", "-h", "-o", "%t").stdout.split() == ["idle"], 240)
     results = {one["name"]: one for one in json.loads(run("verify", "-o", "json"))}
     found = {name: one["verdict"] for name, one in results.items()}
     assert "FAILED" not in found.values(), results

@@ -47,7 +47,7 @@ def test_its_status_is_shown(control_plane: ControlPlane, capsys: pytest.Capture
 def test_the_audit_log_says_who_wrote_what(control_plane: ControlPlane) -> None:
     control_plane.kubectl("create", "configmap", "seen-by-audit", "--from-literal=a=b")
     # It is written when the answer has gone.
-    wait_for("the line", lambda: bool(seen(control_plane, "seen-by-audit")), 60)
+    wait_for("the line", lambda: bool(seen(control_plane, "seen-by-audit")), 240)
     assert '"username":"admin"' in seen(control_plane, "seen-by-audit")[0]
 
 

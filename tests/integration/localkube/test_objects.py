@@ -81,7 +81,7 @@ def test_a_kind_is_known_as_soon_as_it_is_served_and_no_longer() -> None:
             },
         }
         own.kubectl.apply([crd])
-        wait_for("the kind", lambda: own.kubectl.get("things")["items"] == [], 60)
+        wait_for("the kind", lambda: own.kubectl.get("things")["items"] == [], 240)
         own.kubectl("delete", "crd", "things.example.com")
 
         def is_gone() -> bool:
@@ -91,5 +91,5 @@ def test_a_kind_is_known_as_soon_as_it_is_served_and_no_longer() -> None:
                 return "things" in str(error)
             return False
 
-        wait_for("its end", is_gone, 60)
+        wait_for("its end", is_gone, 240)
         assert own.kubectl.get("namespace", "default")["kind"] == "Namespace"

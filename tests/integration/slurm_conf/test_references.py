@@ -261,7 +261,7 @@ async def test_what_becomes_of_jobs_and_which_rule_names_them(matrix: tuple[Matr
         unnamed = [one for one in named if not re.search(rf"\b{one}\b", words)]
         assert not unnamed, (row, words)
     made.change()
-    made.host.wait_for(lambda: not made.others(release), "each job fares as the table says", timeout=90)
+    made.host.wait_for(lambda: not made.others(release), "each job fares as the table says", timeout=240)
 
 
 ACCOUNTED = """\
@@ -322,4 +322,4 @@ def test_what_becomes_of_jobs_when_a_switch_is_renamed(release: str) -> None:
         (host.shared / "go").touch()
         host.run("scontrol", "update", f"JobId={pending}", "StartTime=now")
         done = {running: "COMPLETED", pending: "COMPLETED"}
-        host.wait_for(lambda: {job: host.job_state(job) for job in done} == done, "both have ended well", timeout=90)
+        host.wait_for(lambda: {job: host.job_state(job) for job in done} == done, "both have ended well", timeout=240)

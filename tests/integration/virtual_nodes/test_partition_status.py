@@ -32,7 +32,7 @@ from tests.unit.virtual_nodes.nodes.worlds import KEY, Proxy, cluster
 
 pytestmark = pytest.mark.timeout(300)
 
-PATIENCE = 60
+PATIENCE = 240
 CONF = "GresTypes=gpu\nPartitionName=night Nodes=ALL"
 GRES = "NodeName=g-0 Name=gpu Type=h100 File=/dev/null\nNodeName=g-0 Name=gpu Type=h100 File=/dev/zero\n"
 """Two files that are no GPUs, but files that there are: slurmd wants no more."""

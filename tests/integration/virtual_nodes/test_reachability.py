@@ -95,7 +95,7 @@ def right(control_plane: ControlPlane) -> None:
     objects = render(ROOT / "helm" / "slurm-virtual-nodes", values, release="slurm-virtual-nodes")
     control_plane.kubectl.apply([one for one in objects if one["metadata"].get("namespace") == NAMESPACE])
     asked = ("auth", "can-i", "get", "pods", "--subresource=proxy", f"--as={service_account.user_of(NAMESPACE)}")
-    wait_for("the right", lambda: control_plane.kubectl(*asked, "-n", NAMESPACE).strip() == "yes", 60)
+    wait_for("the right", lambda: control_plane.kubectl(*asked, "-n", NAMESPACE).strip() == "yes", 240)
 
 
 @pytest.mark.usefixtures("right")

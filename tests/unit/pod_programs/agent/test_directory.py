@@ -17,7 +17,7 @@ from hack.localkube.paths import PROJECT
 from slinky_operator.pod_programs.agent.resolver import Resolver
 from slinky_operator.pod_programs.agent.server import answer, offline
 
-PATIENCE = 60
+PATIENCE = 240
 
 
 class Container:

@@ -19,7 +19,7 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 TaskPluginParam=none
 """
-PATIENCE = 60
+PATIENCE = 240
 
 
 class Container:

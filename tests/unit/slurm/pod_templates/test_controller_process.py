@@ -17,7 +17,7 @@ ANSWER = "echo slurm_load_jobs error: Invalid job id specified; exit 1"
 SILENCE = "exit 124"
 TIMED_OUT = "echo slurm_load_jobs error: Socket timed out on send/recv operation; exit 1"
 REFUSED = "echo slurm_load_jobs error: Unable to contact slurm controller; exit 1"
-PATIENCE = 60
+PATIENCE = 240
 
 AS_IN_A_CONTAINER = ("/usr/bin/env", "--default-signal")
 """A runtime starts a container's first process with no signal ignored; tests may be run in the background."""

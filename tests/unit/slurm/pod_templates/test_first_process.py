@@ -14,7 +14,7 @@ import pytest
 
 from slinky_operator.slurm.pod_templates import first_process
 
-PATIENCE = 60
+PATIENCE = 240
 
 AS_IN_A_CONTAINER = ("/usr/bin/env", "--default-signal")
 """A runtime starts a container's first process with no signal ignored; tests may be run in the background."""

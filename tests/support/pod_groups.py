@@ -46,7 +46,7 @@ def serve_kinds(kubectl: Kubectl) -> None:
             return False
         return True
 
-    wait_for(f"{names} are served", served, 60)
+    wait_for(f"{names} are served", served, 240)
 
 
 def _definition(resource: Resource) -> Object:

@@ -13,7 +13,7 @@ import os
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -23,7 +23,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import BATCH_JOBS
 from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
 from slurm_client.testing import FakeSlurmrestd
-from slurm_client.testing.threaded import running
+from tests.bench.bridge.conftest import KEY
 from tests.support.bridged.machines import Work
 from tests.support.bridged.site import TEAM, BridgedSite
 from tests.support.slurm_jobs import until
@@ -31,15 +31,7 @@ from tests.support.turns import Turns
 
 MANY: Final = int(os.environ.get("BENCH_PODS", "500"))
 CPUS: Final = 64
-KEY: Final = b"k" * 32
 FOR_EVER: Final = Work(1e6)
-
-
-@pytest.fixture
-def slurm() -> Iterator[FakeSlurmrestd]:
-    with running(key=KEY) as fake:
-        _ = fake.world.add_partition("pods")
-        yield fake
 
 
 class Bench:

@@ -38,6 +38,7 @@ from slinky_operator.reconcile.text import moment, stamp
 from tests.support import audit, control_plane, deployed_operator, service_account
 from tests.support.bridged.site import CONF
 from tests.support.control_plane import ControlPlane
+from tests.support.played_pods import ALIVE
 from tests.support.served import apply_crds, apply_job_crds, wait_until_allowed
 from tests.support.slurm_host import SlurmHost
 
@@ -48,9 +49,6 @@ OPERATOR, TEAM = "slurm-operator", "team"
 PATIENCE_S: Final = 600
 BEAT_S: Final = 10.0
 """Seconds from one sign of life of the Nodes to the next."""
-
-ALIVE: Final = [{"key": f"node.kubernetes.io/{one}", "operator": "Exists"} for one in ("not-ready", "unreachable")]
-"""No kubelet says that the Nodes live."""
 
 
 def template(name: str = "") -> dict[str, Any]:

@@ -14,7 +14,6 @@ import copy
 import os
 import statistics
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -28,7 +27,7 @@ from slinky_operator.kube.resources import BRIDGE_PODS, NAMESPACES, SLURMJOBS
 from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slurm_client.testing import FakeSlurmrestd
-from slurm_client.testing.threaded import running
+from tests.bench.bridge.conftest import KEY
 from tests.support.bridged.machines import Work
 from tests.support.bridged.site import TEAM, USER, BridgedSite
 from tests.support.slurm_jobs import until
@@ -37,15 +36,7 @@ from tests.support.turns import Turns
 MANY: Final = int(os.environ.get("BENCH_PODS", "10000"))
 FEW: Final = 10
 OTHER: Final = "other"
-KEY: Final = b"k" * 32
 FOR_EVER: Final = Work(1e6)
-
-
-@pytest.fixture
-def slurm() -> Iterator[FakeSlurmrestd]:
-    with running(key=KEY) as fake:
-        _ = fake.world.add_partition("pods")
-        yield fake
 
 
 def crowd(site: BridgedSite, slurm: FakeSlurmrestd) -> None:

@@ -30,6 +30,7 @@ from tests.support import control_plane
 from tests.support.accounting_host import AccountingHost
 from tests.support.control_plane import ControlPlane
 from tests.support.mariadb_host import MariadbHost
+from tests.support.played_pods import ALIVE, ended
 from tests.support.served import apply_crds, apply_job_crds
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
@@ -129,19 +130,12 @@ class Site:
             self.begun.append((about["uid"], number, known.get(number) == "RUNNING"))
             _ = await self.kube.patch_status(PODS, about["name"], {"phase": "Running"}, TEAM)
         elif phase == "Running" and self.ends:
-            done = {"exitCode": 0, "reason": "Completed", "startedAt": None, "finishedAt": None}
-            container = {"name": "c", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
-            shown = {"phase": "Succeeded", "containerStatuses": [{**container, "state": {"terminated": done}}]}
-            _ = await self.kube.patch_status(PODS, about["name"], shown, TEAM)
+            _ = await self.kube.patch_status(PODS, about["name"], ended(), TEAM)
 
     async def gang(self, name: str) -> None:
         """Create a Job with two pods that Slurm places."""
         container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}
-        alive = [
-            {"key": f"node.kubernetes.io/{one}", "operator": "Exists"}
-            for one in ("not-ready", "unreachable", "network-unavailable")
-        ]
-        gates = {"schedulingGates": [{"name": labels.GATE_BRIDGE}], "tolerations": alive, "restartPolicy": "Never"}
+        gates = {"schedulingGates": [{"name": labels.GATE_BRIDGE}], "tolerations": ALIVE, "restartPolicy": "Never"}
         template = {
             "metadata": {
                 "labels": {labels.LABEL_BRIDGE_POD: "true"},

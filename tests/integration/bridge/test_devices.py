@@ -43,6 +43,7 @@ from slurm_client.notation import gres
 from tests.support import control_plane, served, service_account
 from tests.support.control_plane import ControlPlane
 from tests.support.operator_process import OperatorProcess, operator
+from tests.support.played_pods import ALIVE
 from tests.support.slurm_host import SlurmHost
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.long]
@@ -58,7 +59,6 @@ CLASS = "gpu.example.com"
 NODES_OF_SLURM = ("k1", "k2")
 TEMPLATES = Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
 POLICIES = "validatingadmissionpolicies.admissionregistration.k8s.io"
-ALIVE = [{"key": f"node.kubernetes.io/{one}", "operator": "Exists"} for one in ("not-ready", "unreachable")]
 FLAGS = ("--slurmjobs", "--watch-nodes", "--bridge-clusters=*", "--bridge-devices", "--no-leader-election")
 HELD = "held"
 """Pods with this label keep their gates, whoever removes them, as long as the policy is there."""

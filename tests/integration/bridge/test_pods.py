@@ -44,6 +44,7 @@ from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.connection.clients import ClientMap
 from tests.support import control_plane
 from tests.support.control_plane import ControlPlane
+from tests.support.played_pods import ALIVE, ended
 from tests.support.served import apply_crds, apply_job_crds
 
 pytestmark = pytest.mark.timeout(300)
@@ -51,8 +52,6 @@ pytestmark = pytest.mark.timeout(300)
 PATIENCE = 120
 TEAM = "bridge-team"
 GATE = {"name": labels.GATE_BRIDGE}
-# No kubelet says that these Nodes live; the taint of the bridge is left to the operator.
-ALIVE = [{"key": f"node.kubernetes.io/{one}", "operator": "Exists"} for one in ("not-ready", "unreachable")]
 
 
 @pytest.fixture(scope="module")
@@ -110,17 +109,7 @@ class Site:
 
     async def end(self, pod: Object) -> None:
         """Let a pod succeed, as its kubelet does."""
-        done = {"exitCode": 0, "reason": "Completed", "startedAt": None, "finishedAt": None}
-        status = {
-            "name": "c",
-            "image": "x",
-            "imageID": "",
-            "ready": False,
-            "restartCount": 0,
-            "state": {"terminated": done},
-        }
-        name, shown = pod["metadata"]["name"], {"phase": "Succeeded", "containerStatuses": [status]}
-        _ = await self.kube.patch_status(PODS, name, shown, TEAM)
+        _ = await self.kube.patch_status(PODS, pod["metadata"]["name"], ended(), TEAM)
 
     async def remove(self, pod: Object) -> None:
         """Let a pod go that has ended, as its kubelet does."""

@@ -37,6 +37,7 @@ from slurm_client.models import PartitionState
 from slurm_client.testing import FakeSlurmrestd
 from tests.integration.cluster.harness import Running, running
 from tests.support.control_plane import ControlPlane
+from tests.support.played_pods import ended
 
 FIRST_JWT_KEY = b"k" * 32
 
@@ -122,19 +123,7 @@ class Kubelet:
             return
         refused = "Bogus" in found["data"]["slurm.conf"]
         words = "slurmctld: fatal: Parsing error at unrecognized key: Bogus" if refused else ""
-        ended = {
-            "exitCode": int(refused), "message": words, "containerID": "", "reason": "",
-            "startedAt": None, "finishedAt": None,
-        }  # fmt: skip
-        status = {
-            "phase": "Failed" if refused else "Succeeded",
-            "containerStatuses": [
-                {
-                    "name": "slurmctld", "image": "", "imageID": "", "ready": False, "restartCount": 0,
-                    "state": {"terminated": ended},
-                }
-            ],
-        }  # fmt: skip
+        status = ended("slurmctld", code=int(refused), message=words)
         try:
             await self.kube.patch_status(PODS, name, status, self.namespace)
         except errors.NotFound:

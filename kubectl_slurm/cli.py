@@ -65,7 +65,7 @@ def slurm() -> None:
 @slurm.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish", "kubectl"]))
 def completion(shell: str) -> None:
-    """Print what makes a shell complete commands and options of kubectl-slurm.
+    """Print a script that completes commands in a shell.
 
     For "kubectl slurm", kubectl itself must complete, and asks a program kubectl_complete-slurm on the PATH: that is
     what is printed for kubectl.

@@ -22,7 +22,7 @@ from kubectl_slurm.screen.words import named
 @click.option("--file", "name", default="", metavar="NAME", help="One file, such as gres.conf.")
 @shared
 def conf(options: Options, *, which: str, name: str) -> None:
-    """Show the configuration: live, rendered, or what differs between both.
+    """Show the live or the rendered configuration, or both compared.
 
     Live is what slurmctld has loaded last. Rendered is what the operator made of the Cluster and its NodeSets; while it
     is tried, refused or waits for jobs, both differ, and the condition ConfigApplied says why. Passwords and keys are

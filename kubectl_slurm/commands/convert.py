@@ -8,7 +8,9 @@ import click
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def convert(arguments: tuple[str, ...]) -> None:
-    """Convert values or objects of Slinky's charts; the same as slurm-operator convert.
+    """Convert values or objects of Slinky's charts.
+
+    It is the same as slurm-operator convert.
 
     \b
     kubectl slurm convert -f values.yaml > ours.yaml

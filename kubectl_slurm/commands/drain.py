@@ -23,7 +23,7 @@ MOST_NODES = 10_000
 @click.option("--overwrite", is_flag=True, help="Give this reason to nodes that are drained already, too.")
 @shared
 def drain(options: Options, *, names: tuple[str, ...], reason: str, overwrite: bool) -> None:
-    """Let no new job start on nodes; jobs on them go on to their end.
+    """Let no new job start on nodes; running jobs go on.
 
     NODES are names or hostlists. The operator leaves such drains alone. A node that is drained already keeps its
     reason, unless --overwrite is given.
@@ -56,7 +56,7 @@ def drain(options: Options, *, names: tuple[str, ...], reason: str, overwrite: b
 @click.argument("names", nargs=-1, required=True, metavar="NODES...")
 @shared
 def undrain(options: Options, *, names: tuple[str, ...]) -> None:
-    """Let jobs start on nodes again, and show the reasons that are taken away.
+    """Let jobs start on nodes again, and show why they did not.
 
     Nodes that the operator drains are left alone: it undrains them itself. A node that is down stays down.
 

@@ -48,7 +48,9 @@ Make = Callable[[], str]
 @click.option("--to", "path", default="slurm-report.tar.gz", show_default=True, metavar="FILE", help="The archive.")
 @shared
 def report(options: Options, *, path: str) -> None:
-    """Collect objects, configuration, logs and status in an archive without secrets.
+    """Collect an archive for those who help, without secrets.
+
+    It has objects, configuration, logs and status.
 
     Nothing of Secrets is in it, and of SlurmJobs neither scripts nor arguments. Values of variables, and what looks
     like a token, a key or a password in a text, are replaced. Look through the archive before you send it: names of

@@ -19,7 +19,9 @@ from slurm_client import SlurmError
 @click.command()
 @shared
 def status(options: Options) -> None:
-    """Show what is not as wanted: Cluster, NodeSets, nodes, queue, tokens and keys.
+    """Show how a Cluster is, and what is not as wanted.
+
+    That is about its NodeSets and nodes, the queue, tokens and keys.
 
     \b
     kubectl slurm status

@@ -26,7 +26,9 @@ MOST_LINES = 10_000
 @click.option("--about", is_flag=True, help="Of a job, the lines of slurmctld that name it.")
 @shared
 def logs(options: Options, *, thing: str, lines: int, stream: str | None, about: bool) -> None:
-    """Show logs of slurmctld, slurmrestd, slurmdbd, mariadb or exporter, of a node's slurmd, or the output of a job.
+    """Show logs of a daemon or a node, or the output of a job.
+
+    DAEMON is slurmctld, slurmrestd, slurmdbd, mariadb or exporter; of a node the logs are those of its slurmd.
 
     The output of a job is read from the log pod of its SlurmJob, or from the file on the node where its script ran, as
     the user of the job. Where it cannot be read, one sentence says why.

@@ -44,7 +44,7 @@ Json = Mapping[str, Any]
 )
 @shared
 def preflight(options: Options, *, filename: str, trial: bool, timeout: int) -> int:
-    """Say whether Kubernetes and Slurm would take a file, and which jobs would end.
+    """Say whether a file would be taken, and which jobs would end.
 
     Each Cluster and NodeSet is tried by the API server without being stored. What becomes of nodes and jobs follows
     from the difference to what is there; Slurm is asked as the user slurm, who sees all jobs. A changed configuration

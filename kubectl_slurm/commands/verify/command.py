@@ -40,11 +40,12 @@ WITH_ONE_TOKEN: Final = 50
 @click.option("--other-namespace", default="", metavar="NAME", help="A namespace that must get no token.")
 @shared
 def verify(options: Options, *, timeout: int, cordon_node: str, other_namespace: str) -> int:
-    """Check that a Cluster works as promised: names, users, jobs, isolation, cordons, drains, refusals.
+    """Check that a Cluster works as promised, with small jobs.
 
-    It submits small jobs as the user of --as (slurm without one), one for each partition with an idle node, drains and
-    cordons an idle node for a moment, looks up a user in all daemons, and tries what must be refused. Exit code 1 if a
-    check fails. A check that cannot be made is skipped and says why.
+    Names, users, jobs, isolation, cordons, drains and refusals are checked. It submits small jobs as the user of
+    --as (slurm without one), one for each partition with an idle node, drains and cordons an idle node for a
+    moment, looks up a user in all daemons, and tries what must be refused. Exit code 1 if a check fails. A check
+    that cannot be made is skipped and says why.
 
     \b
     kubectl slurm verify --namespace slurm

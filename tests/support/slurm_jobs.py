@@ -193,7 +193,7 @@ class JobWorld:
 
     async def start(self) -> None:
         """Start the operator with nothing in memory."""
-        self.clients = ClientMap(OpenFence())
+        self.clients = self.client_map()
         token = MintedToken(self._key, "slurm")
         await self.clients.put("cluster-1", "ns", "slurm", endpoint=self._endpoint, token=token, fingerprint="1")
         ended = EndedJobs(lambda uid: self.jobs.find(UID, uid), self.events)
@@ -221,6 +221,10 @@ class JobWorld:
         entry = self.clients.get("cluster-1")
         assert entry is not None
         await until(lambda: entry.contact.state is ContactState.READY)
+
+    def client_map(self) -> ClientMap:
+        """What reaches Slurm; over the network."""
+        return ClientMap(OpenFence())
 
     async def kill(self) -> None:
         """End the operator, and start another."""

@@ -37,3 +37,7 @@ class Turns:
     def longest(self) -> float:
         """Seconds of CPU that the longest turn took."""
         return max(self._cpu, default=0.0)
+
+    def most_of(self, hundredths: int) -> float:
+        """Seconds of CPU that so many in a hundred turns took at most."""
+        return sorted(self._cpu)[len(self._cpu) * hundredths // 100] if self._cpu else 0.0

@@ -20,6 +20,7 @@ from slinky_operator.cluster.parts.accounts.comparison import Comparison
 from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
+from tests.bench.figures import Figures
 from tests.support.accounting_host import CLUSTER, AccountingHost
 from tests.support.mariadb_host import MariadbHost
 from tests.support.turns import Turns
@@ -39,7 +40,7 @@ def tree(members: list[list[str]]) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(1800)
-async def test_accounts() -> None:
+async def test_accounts(figures: Figures) -> None:
     members = [[f"user{number}" for number in range(place, USERS, ACCOUNTS)] for place in range(ACCOUNTS)]
     turns = Turns()
     relax_collector()
@@ -74,6 +75,9 @@ async def test_accounts() -> None:
                         f"\n{USERS} users: {clock * 1e3:.0f} ms, CPU {cpu * 1e3:.0f} ms, turn {turn * 1e3:.0f} ms",
                         end="",
                     )
+                    figures.note("a comparison of accounts", "users", USERS, clock * 1e3, "ms")
+                    figures.note("a comparison of accounts: CPU", "users", USERS, cpu * 1e3, "ms")
+                    figures.note("a comparison of accounts: longest turn", "users", USERS, turn * 1e3, "ms of CPU")
                 one = tree(members)
                 one["accounts"].append({"name": "more", "users": [f"more{number}" for number in range(20)]})
                 clock, cpu, _ = await settle(one)

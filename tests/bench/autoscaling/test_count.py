@@ -15,6 +15,7 @@ from slinky_operator.autoscaling.rules import demand
 from slinky_operator.autoscaling.rules.effort import Effort
 from slinky_operator.autoscaling.rules.rooms import Shape
 from slinky_operator.autoscaling.rules.view import ScaledSet, Standing, View
+from tests.bench.figures import Figures
 from tests.unit.autoscaling.test_hostile_jobs import KINDS
 from tests.unit.autoscaling.worlds import START, node, pending
 
@@ -64,7 +65,7 @@ def view(asked: Asked) -> View:
     return View(jobs=jobs, nodes=standing, sets=sets, most_nodes={"cpu": None, "gpu": None}, now=START)
 
 
-def test_counts() -> None:
+def test_counts(figures: Figures) -> None:
     kinds = {**HONEST, **{f"hostile: {one.__name__}": _without_luck(one) for one in KINDS}}
     print("\n| 20,000 jobs | CPU, s | of equal jobs | steps | not counted |")
     print("|---|---:|---:|---:|---:|")
@@ -76,6 +77,7 @@ def test_counts() -> None:
         took = time.thread_time() - began
         reference = reference or took
         left = max(one.unseen.count for one in found.values())
+        figures.note(f"a count of autoscaling: {name}", "pending jobs", JOBS, took, "s of CPU", reference, "equal jobs")
         print(f"| {name} | {took:.2f} | {took / reference:.1f} | {effort.spent} | {left} |")
 
 

@@ -33,6 +33,7 @@ from slurm_exporter.page import server
 from slurm_exporter.sources.collector import Cadence
 from slurm_exporter.sources.snapshot import Snapshot
 from tests.bench.exporter import asking
+from tests.bench.figures import Figures
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -126,7 +127,7 @@ async def test_page() -> None:
     print(f"most memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
-async def test_calls() -> None:
+async def test_calls(figures: Figures) -> None:
     print()
     found = {}
     for scrapers in (1, 10):
@@ -146,6 +147,11 @@ async def test_calls() -> None:
                     await asyncio.sleep(0.5)
                 found[scrapers] = client.calls
                 print(f"{scrapers:3} scrapers, {scrapes:4} scrapes: {client.calls / SECONDS * 6:5.1f} calls a minute")
+    for scrapers, calls in found.items():
+        each = calls / SECONDS * 60
+        figures.note(
+            "calls in a minute", "scrapers of the exporter", scrapers, each, "calls", found[1] / SECONDS * 60, "one"
+        )
     print(f"ratio of 10 scrapers to 1: {found[10] / found[1]:.2f}")
 
 
@@ -169,7 +175,7 @@ def asked(way: str, url: str) -> dict[str, float]:
 
 
 @pytest.mark.timeout(1800)
-def test_beside_the_way_of_slurm_exporter() -> None:
+def test_beside_the_way_of_slurm_exporter(figures: Figures) -> None:
     print()
     for nodes, jobs, changes in ((500, 5_000, 0), (500, 5_000, 10)):
         with served(nodes, jobs, changes) as url:
@@ -179,4 +185,6 @@ def test_beside_the_way_of_slurm_exporter() -> None:
         print(f"{nodes} nodes, {jobs} jobs, {changes} jobs end and begin each second, {BESIDE_SECONDS:.0f} s:")
         for what, value in found["here"].items():
             other = found["there"][what]
+            of = f"changed jobs a second, {nodes} nodes, {jobs:,} jobs"
+            figures.note(f"exporter: {what}", of, changes, value, "in all", other, "the way of slurm-exporter")
             print(f"  {what:12} here {value:8.1f}, there {other:8.1f}, there / here {other / value:6.1f}")

@@ -36,6 +36,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, NODESETS, PODS, SERVICEACCOUNTS
 from slinky_operator.runtime.garbage_collection import freeze_caches, relax_collector
 from slinky_operator.runtime.loop_lag import INTERVAL, LoopLag
+from tests.bench.figures import Figures
 from tests.bench.nodeset import calls
 from tests.bench.nodeset.calls import Counting
 from tests.bench.nodeset.played import BARE
@@ -53,6 +54,8 @@ SIZES = [int(size) for size in os.environ.get("BENCH_PODS", "100,250,500,1000").
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2"))
 """Of times the best counts, which was disturbed least; of lags and turns the worst."""
 IN_FLIGHT = 50
+OF = "pods, the NodeSet controller alone"
+LOOP = "a bare loop, 50 at a time"
 SETTLING = 3.0
 """Seconds until all is quiet."""
 RESTING = 8.0
@@ -294,7 +297,7 @@ class Rounds:
 
 
 @pytest.mark.parametrize("count", SIZES)
-async def test_out_and_in(plane: ControlPlane, table: Table, count: int) -> None:
+async def test_out_and_in(plane: ControlPlane, table: Table, figures: Figures, count: int) -> None:
     rounds = Rounds()
     async with hall(plane) as one:
         await one.site.apply(0)
@@ -309,6 +312,14 @@ async def test_out_and_in(plane: ControlPlane, table: Table, count: int) -> None
             await _bare(one, count, rounds, template)
             await asyncio.sleep(SETTLING)
     _note(table, count, rounds)
+    for what, done, bare in (
+        ("out: pods exist", rounds.out, rounds.bare_out),
+        ("in: pods gone", rounds.gone, rounds.bare_gone),
+    ):
+        ours, theirs = _best(done), _best(bare)
+        figures.note(what, OF, count, ours.seconds, "s", theirs.seconds, LOOP)
+        figures.note(f"{what}: CPU a pod", OF, count, ours.cpu / count * 1e3, "ms", theirs.cpu / count * 1e3, LOOP)
+        figures.note(f"{what}: longest turn of the loop", OF, count, max(one.turn for one in done) * 1e3, "ms of CPU")
 
 
 async def _operator_out(one: Hall, count: int, rounds: Rounds) -> None:

@@ -22,15 +22,19 @@ from slurm_client import MintedToken, SlurmClient
 from slurm_client.models import JobSpec
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.testing.threaded import running
+from tests.bench.figures import Figures
 from tests.support.slurm_jobs import JobWorld, until
 from tests.support.turns import Turns
 
-SIZES: Final = [int(size) for size in os.environ.get("BENCH_JOBS", "100,1000").split(",")]
+ALL: Final = "100,1000,10000" if os.environ.get("BENCH_ALL") else "100,1000"
+SIZES: Final = [int(size) for size in os.environ.get("BENCH_JOBS", ALL).split(",")]
 WORKERS: Final = 8
 AT_REST_S: Final = float(os.environ.get("BENCH_AT_REST", "20"))
 KEY: Final = b"k" * 32
 USER: Final = "alice"
 CPUS: Final = 64
+OF: Final = "SlurmJobs"
+CLIENT: Final = "as many submissions by a client in a loop"
 
 
 @pytest.fixture
@@ -51,9 +55,26 @@ class Measured:
         turns.begin()
         self._clock, self._cpu = time.monotonic(), time.thread_time()
 
+    def seconds(self) -> float:
+        """By the clock."""
+        return time.monotonic() - self._clock
+
+    def cpu(self) -> float:
+        """Seconds of CPU of this thread."""
+        return time.thread_time() - self._cpu
+
+    def calls(self) -> int:
+        """Calls to Slurm."""
+        return len(self._slurm.requests) - self._asked
+
+    def turns(self, figures: Figures, what: str, jobs: int) -> None:
+        """Note the turns of the event loop."""
+        figures.note(f"{what}: turn of the loop, p99", OF, jobs, self._turns.most_of(99) * 1e3, "ms of CPU")
+        figures.note(f"{what}: longest turn of the loop", OF, jobs, self._turns.longest() * 1e3, "ms of CPU")
+
     @override
     def __str__(self) -> str:
-        clock, cpu = time.monotonic() - self._clock, time.thread_time() - self._cpu
+        clock, cpu = self.seconds(), self.cpu()
         calls = Counter(one.operation for one in self._slurm.requests[self._asked :])
         counted = ", ".join(f"{number} {name}" for name, number in calls.most_common())
         written = len(self._world.kube.statuses) - self._written if self._world is not None else 0
@@ -73,7 +94,7 @@ async def reference(slurm: FakeSlurmrestd, jobs: int) -> None:
 
 @pytest.mark.parametrize("jobs", SIZES)
 @pytest.mark.timeout(1800)
-async def test_many_jobs(slurm: FakeSlurmrestd, jobs: int) -> None:
+async def test_many_jobs(slurm: FakeSlurmrestd, figures: Figures, jobs: int) -> None:
     turns = Turns()
     relax_collector()
     names = [f"job-{number}" for number in range(jobs)]
@@ -81,6 +102,7 @@ async def test_many_jobs(slurm: FakeSlurmrestd, jobs: int) -> None:
     measured = Measured(slurm, turns)
     await reference(slurm, jobs)
     print(f"{jobs} submissions by a client: {measured}")
+    alone, alone_cpu = measured.seconds(), measured.cpu()
     world = JobWorld(slurm.url, KEY, USER, poll_interval=1.0)
     await world.start()
 
@@ -105,17 +127,28 @@ async def test_many_jobs(slurm: FakeSlurmrestd, jobs: int) -> None:
                 await asyncio.sleep(0)
             await until(all_are(lambda status: status.get("jobId")))
             print(f"{jobs} SlurmJobs submitted:      {measured}")
+            figures.note("all submitted", OF, jobs, measured.seconds(), "s", alone, CLIENT)
+            figures.note(
+                "submitted: CPU each", OF, jobs, measured.cpu() / jobs * 1e3, "ms", alone_cpu / jobs * 1e3, CLIENT
+            )
             await until(all_are(lambda status: status.get("state") == "Running"))
             print(f"{jobs} SlurmJobs running:        {measured}")
+            figures.note("all running", OF, jobs, measured.seconds(), "s", alone, CLIENT)
+            figures.note("running: Slurm calls each", OF, jobs, measured.calls() / jobs, "calls")
+            measured.turns(figures, "running", jobs)
             measured = Measured(slurm, turns, world)
             await asyncio.sleep(AT_REST_S)
             print(f"at rest:                  {measured}")
+            share = measured.cpu() / measured.seconds() * 100
+            figures.note("at rest, all running: CPU", OF, jobs, share, "% of a core")
             measured = Measured(slurm, turns, world)
             for name in names:
                 world.delete(name)
                 await asyncio.sleep(0)
             await until(lambda: not len(world.jobs))
             print(f"{jobs} SlurmJobs deleted:        {measured}")
+            figures.note("all deleted, their jobs cancelled", OF, jobs, measured.seconds(), "s", alone, CLIENT)
+            measured.turns(figures, "deleted", jobs)
     finally:
         await world.clients.close_all()
     assert {job.state.base for job in slurm.world.jobs.values() if job.extra} == {"CANCELLED"}

@@ -14,10 +14,12 @@ from collections.abc import Awaitable, Callable
 from slinky_operator.slurm.job_facts import JobCounter
 from slurm_client.models import Job, JobState
 from slurm_client.slices import sliced
+from tests.bench.figures import Figures
 from tests.support.turns import Turns
 from tests.unit.virtual_nodes.nodes.worlds import World, cluster, partition, slurm_node
 
 NODES, PARTITIONS, PENDING, RUNNING = 5_000, 20, 100_000, 5_000
+OF = "nodes, 100,000 pending jobs in 20 partitions"
 ROUNDS = 10
 REASONS = ("Priority", "Resources", "QOSMaxJobsPerUserLimit", "Dependency")
 
@@ -89,9 +91,10 @@ async def settled() -> tuple[str, float, float]:
     return f"a pass that changes nothing: {len(world.kube.statuses) - written} writes", whole / ROUNDS, turn
 
 
-def test_partitions() -> None:
+def test_partitions(figures: Figures) -> None:
     rows = [*asyncio.run(counted()), asyncio.run(settled())]
     print("\n| what | CPU, ms | against the reference | longest turn of the loop, ms of CPU |")
     print("|---|---:|---:|---:|")
     for what, whole, turn in rows:
+        figures.note(what, OF, NODES, whole, "ms of CPU", rows[0][1], "a walk over the list of jobs")
         print(f"| {what} | {whole:.0f} | {whole / rows[0][1]:.1f} | {turn:.1f} |")

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from slinky_operator.runtime.garbage_collection import pause_collector
+
 CONVERT: Final = "convert"
 PREVIEW: Final = "preview"
 
@@ -35,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from slinky_operator.preview import command as preview  # noqa: PLC0415 as above
 
         return preview.main(given[1:])
-    from slinky_operator import process  # noqa: PLC0415 seconds of imports
+    with pause_collector():
+        from slinky_operator import process  # noqa: PLC0415 seconds of imports
 
     return process.run(given)
 

@@ -7,6 +7,9 @@ import logging
 import sys
 from collections.abc import Sequence
 
+from slinky_operator.kube.calls import login  # noqa: F401 before kopf, whose imports it makes fewer
+
+# isort: split
 from slinky_operator import app
 from slinky_operator.kube.calls.connection import NoCredentials
 from slinky_operator.kube.leadership.lease import LeadershipLost

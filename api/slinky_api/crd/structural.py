@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from slinky_api.crd.descriptions import described
 from slinky_api.errors import SlinkyApiError
 
 __all__ = ["SchemaError", "structural"]
@@ -76,7 +77,7 @@ def structural(model: type[BaseModel], *, defaults: bool = False) -> dict[str, A
     SchemaError
         If the model says something that cannot be said.
     """
-    schema = model.model_json_schema(by_alias=True, mode="validation")
+    schema = described(model, model.model_json_schema(by_alias=True, mode="validation"))
     return _Converter(schema.get("$defs", {}), defaults).convert(schema, model.__name__, ())
 
 

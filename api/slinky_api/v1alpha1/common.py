@@ -63,7 +63,6 @@ class ApiModel(BaseModel):
         alias_generator=AliasGenerator(alias=to_camel),
         validate_by_name=True,
         validate_by_alias=True,
-        use_attribute_docstrings=True,
         ser_json_timedelta="iso8601",
     )
 

@@ -24,10 +24,14 @@ from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 import aiohttp
-from kubernetes.aio.client.configuration import Configuration
-from kubernetes.aio.config import KUBE_CONFIG_DEFAULT_LOCATION, load_incluster_config, load_kube_config
-from kubernetes.aio.config.config_exception import ConfigException
 
+from slinky_operator.kube.calls.login import (
+    KUBE_CONFIG_DEFAULT_LOCATION,
+    ConfigException,
+    Configuration,
+    load_incluster_config,
+    load_kube_config,
+)
 from slinky_operator.kube.leadership.fence import Fence
 
 logger = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from tests.campaign.verdict import forgotten
 from tests.campaign.witness import OBJECT, Asked, Happened, Seen
 
 BOUND: Final = 300.0
-"""Seconds in which all must have come to rest after the last fault, jobs included."""
+"""Seconds in which something must change after the last fault, until all has come to rest, jobs included."""
 
 
 @dataclass(slots=True)

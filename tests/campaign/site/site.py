@@ -241,10 +241,13 @@ class Site:
         lost: Sequence[tuple[Collection[str], float]] = (),
         forgotten: Callable[[], Collection[str]] = tuple,
     ) -> list[str]:
-        """Wait until all is at rest; returns what is not, when that takes too long.
+        """Wait until all is at rest; returns what is not, when nothing of that has changed for too long.
 
         Parameters
         ----------
+        patience
+            Seconds without a change, after which it is given up; and a third of all the time that it may take, since a
+            busy machine is slow and what goes round in circles never rests.
         note
             Is told what an administrator had to do for it, beyond putting specs back.
         lost
@@ -252,13 +255,16 @@ class Site:
         forgotten
             Names of jobs whose end slurmctld may have forgotten, as far as they have ended.
         """
-        deadline = time.monotonic() + patience
+        began = changed = time.monotonic()
+        before: list[str] = []
         while True:
             try:
                 left = [*self._restless()]
             except (LocalKubeError, ValueError, KeyError) as error:
                 left = [f"no look: {error}"]
-            if not left or time.monotonic() > deadline:
+            now = time.monotonic()
+            before, changed = left, changed if left == before else now
+            if not left or now > min(changed + patience, began + 3 * patience):
                 return left
             time.sleep(2)
             try:

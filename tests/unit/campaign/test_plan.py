@@ -22,8 +22,8 @@ def test_a_seed_is_the_same_plan_each_time_and_others_are_others() -> None:
     assert len({str([*map(str, make(seed, 90).steps)]) for seed in SEEDS}) == len(SEEDS)
 
 
-@pytest.mark.parametrize("seconds", [30, 45, 90])
-@pytest.mark.parametrize("first", [0, 7, 113])
+@pytest.mark.parametrize("seconds", [30, 90])
+@pytest.mark.parametrize("first", [7, 113])
 def test_twenty_seeds_in_a_row_have_every_kind_of_every_lane(first: int, seconds: float) -> None:
     steps = [step for seed in range(first, first + 20) for step in make(seed, seconds).steps]
     for lane, deck in cards().items():

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import cast
 
-from tests.campaign.site.site import lasting_name, wrong_nodes
+import pytest
+
+from tests.campaign.site.administrator import Administrator
+from tests.campaign.site.site import Site, lasting_name, wrong_nodes
 
 
 def test_the_guard_of_a_nodeset_that_was_made_again_is_the_same_and_two_of_them_are_one_too_many() -> None:
@@ -32,3 +38,52 @@ def test_a_node_that_is_not_idle_or_not_there_is_wrong() -> None:
     assert wrong_nodes({**IDLE, "a-1": "drained"}, {"node-2"}) == {"a-1": "drained"}
     assert wrong_nodes({**IDLE}, {"node-2", "node-1"}) == {"node-1": "absent"}
     assert wrong_nodes(IDLE, set()) == {"of node": "1 are there, and 0 at rest"}
+
+
+@dataclass
+class Slow:
+    """A site that comes to rest by what is said of each moment, on a clock of its own."""
+
+    restless: Callable[[float], str]
+    now: float = 0.0
+    done: int = 0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    @property
+    def administrator(self) -> Administrator:
+        return cast("Administrator", self)
+
+    def restore(self) -> list[str]:
+        self.done += 1
+        return []
+
+    def cancel_ended(self, names: object) -> list[str]:
+        return []
+
+    def _restless(self) -> Iterator[str]:
+        if said := self.restless(self.now):
+            yield said
+
+
+@pytest.mark.parametrize(
+    ("restless", "left", "until"),
+    [
+        (lambda now: "", [], 0),
+        (lambda now: f"pod {now // 50}" if now < 700 else "", [], 700),
+        (lambda now: "stuck", ["stuck"], 302),
+        (lambda now: f"pod {now // 50}", ["pod 18.0"], 902),
+    ],
+)
+def test_a_round_is_given_up_when_nothing_changes_any_more_or_everything_for_ever(
+    monkeypatch: pytest.MonkeyPatch, restless: Callable[[float], str], left: list[str], until: float
+) -> None:
+    slow = Slow(restless)
+    monkeypatch.setattr("tests.campaign.site.site.time", slow)
+    assert Site.settle(cast("Site", slow), 300) == left
+    assert slow.now == until
+    assert slow.done == until / 2

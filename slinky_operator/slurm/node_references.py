@@ -40,6 +40,9 @@ UNKNOWN: Final = Job(id=0, state=JobState("PENDING"), required_nodes=UNREAD)
 _PUNCTUATION: Final = frozenset("[],")
 """In no name: a text that is no list of hosts is its own only member."""
 
+REQUIRED: Final = "required by"
+"""How a name is told that a job asks for."""
+
 References = Mapping[str, tuple[str, ...]]
 """What names a node, by its name: `required by job 12`; only nodes that are named, and at most `FEW` for each."""
 
@@ -137,7 +140,7 @@ def _lists(jobs: Iterable[Job], reservations: Iterable[Reservation]) -> dict[str
     for job in jobs:
         if not (job.required_nodes or job.excluded_nodes) or job.is_finished:
             continue
-        for text, how in ((job.required_nodes, "required by"), (job.excluded_nodes, "excluded by")):
+        for text, how in ((job.required_nodes, REQUIRED), (job.excluded_nodes, "excluded by")):
             if text and len(given := found.setdefault(text, [])) < FEW:
                 given.append((how, f"job {job.alone}" if job.id else "a job"))
     for one in filter(_is_by_name, reservations):

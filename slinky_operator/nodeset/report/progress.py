@@ -15,7 +15,7 @@ from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import troubles
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.text import joined, named, stamp
-from slinky_operator.slurm.node_references import References
+from slinky_operator.slurm.node_references import REQUIRED, References
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +177,21 @@ def _starting(snapshot: Snapshot, found: Decisions, now: datetime) -> tuple[Reas
 
 def _deleting(snapshot: Snapshot, found: Decisions) -> str:
     if not snapshot.pods:
-        return f"no pod is left; {kept_records(found.named)}" if found.named else "no pod is left"
+        return f"no pod is left; {kept_records(found.named)}{_freed(found.named)}" if found.named else "no pod is left"
     told = f"{len(snapshot.pods)} pods are left"
     if found.skip_drain:
         return f"{told}; their jobs are abandoned, as requested"
     return told
+
+
+def _freed(kept: References) -> str:
+    """What lets a NodeSet go whose nodes pending jobs wait for, which nobody will make again before it has gone."""
+    if not any(why.startswith(REQUIRED) for named in kept.values() for why in named):
+        return ""
+    return (
+        ". A pending job that requires one of them waits for ever: 'scontrol update jobid=… reqnodelist=' lets it use "
+        "other nodes, 'scancel' ends it"
+    )
 
 
 def kept_records(kept: References) -> str:

@@ -49,7 +49,7 @@ class Administrator:
     def restore(self) -> list[str]:
         """Put back what users have changed, as far as it can be now; returns what was done beyond that."""
         self._put_nodes_back()
-        done = self._put_keys_back()
+        done = [*self._put_keys_back(), *self.let_nodesets_go()]
         self.put("Cluster", self.slurm.name, self.specs.cluster())
         for name in NODES:
             self.put("NodeSet", name, self.specs.nodeset(name))
@@ -127,6 +127,18 @@ class Administrator:
         data = self.slurm.get("secret", f"{self.slurm.name}-auth-accepted")["data"]
         write_secret(self.slurm, KEYS, KEY_SET, base64.b64decode(data[KEY_SET]).decode())
         return [f"{refused[0]}: the key set that daemons have was put back"]
+
+    def let_nodesets_go(self) -> Iterator[str]:
+        """Let jobs use other nodes that wait for a NodeSet which waits for them, as its condition says."""
+        for obj in self.slurm.get("nodesets.slinky.slurm.net")["items"]:
+            if "deletionTimestamp" not in obj["metadata"]:
+                continue
+            said = " ".join(
+                one["message"] for one in obj["status"].get("conditions", ()) if one["type"] == "RecordsKept"
+            )
+            for job in sorted({*re.findall(r"required by job (\d+)", said)}):
+                in_slurm(self.slurm, "scontrol", "update", f"jobid={job}", "reqnodelist=")
+                yield f"job {job} waited for NodeSet {obj['metadata']['name']}, which waited for it"
 
     def _forgotten(self) -> Iterator[list[str]]:
         """Jobs that the operator says an administrator has to cancel."""

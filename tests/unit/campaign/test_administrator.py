@@ -25,6 +25,15 @@ class Answering:
     def control(self, *argv: str) -> str:
         return self.shown
 
+    def get(self, kind: str) -> dict[str, Any]:
+        kept = {"type": "RecordsKept", "message": "…: b-0 (required by job 51, excluded by job 52)"}
+        return {
+            "items": [
+                {"metadata": {"name": "a"}, "status": {"conditions": [kept]}},
+                {"metadata": {"name": "b", "deletionTimestamp": "now"}, "status": {"conditions": [kept]}},
+            ]
+        }
+
     def kubectl(self, *arguments: str, **more: Any) -> str:
         self.done.append(" ".join(arguments).partition(" timeout ")[2])
         return ""
@@ -53,6 +62,13 @@ def test_jobs_whose_end_slurmctld_has_forgotten_are_cancelled_and_no_others() ->
     assert administrator(slurm).cancel_ended({"c1-7", "c1-9"}) == [said]
     assert slurm.done == ["30 scancel 7"]
     assert administrator(slurm).cancel_ended(set()) == []
+
+
+def test_jobs_that_wait_for_a_nodeset_which_waits_for_them_may_use_other_nodes() -> None:
+    slurm = Answering("")
+    said = [*administrator(slurm).let_nodesets_go()]
+    assert said == ["job 51 waited for NodeSet b, which waited for it"]
+    assert slurm.done == ["30 scontrol update jobid=51 reqnodelist="]
 
 
 def test_an_older_slurm_places_no_pods() -> None:

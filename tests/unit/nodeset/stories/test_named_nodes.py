@@ -195,6 +195,9 @@ async def test_what_names_a_node_since_the_plan_was_made_keeps_its_record(monkey
     assert set(world.records) == {"a-2", "a-b-0"}
     assert world.nodeset is not None
     assert condition(world, "RecordsKept")["message"].endswith(f"a-2 (required by job {world.jobs[-1].id})")
+    # Nobody makes the node again before the NodeSet has gone.
+    told = condition(world, "Progressing")["message"]
+    assert "A pending job that requires one of them waits for ever: 'scontrol update jobid=" in told
 
 
 async def test_a_kept_record_causes_a_pass_every_half_minute_and_no_more() -> None:

@@ -6,9 +6,11 @@ is deleted.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Final
 
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.ports import Kube
@@ -22,6 +24,9 @@ from slinky_operator.reconcile.batches import gather_limited
 from slurm_client import errors as slurm_errors
 
 logger = logging.getLogger(__name__)
+
+ANSWERS_WITHIN: Final = 3.0
+"""Seconds for fresh records of late nodes: the pass has other things to do, and goes on with what is cached."""
 
 
 async def find_pods(kube: Kube, snapshot: Snapshot, nodes: Collection[str]) -> Snapshot:
@@ -44,8 +49,9 @@ async def find_pods(kube: Kube, snapshot: Snapshot, nodes: Collection[str]) -> S
 async def ask_for_nodes(slurm: Slurm, snapshot: Snapshot, names: Collection[str]) -> Snapshot:
     """The snapshot with fresh records of nodes; without an answer, with those that are cached."""
     try:
-        found = await slurm_queries.nodes(slurm, names)
-    except slurm_errors.SlurmError as error:
+        async with asyncio.timeout(ANSWERS_WITHIN):
+            found = await slurm_queries.nodes(slurm, names)
+    except (slurm_errors.SlurmError, TimeoutError) as error:
         logger.debug("nodes %s are not read again: %s", ", ".join(names), error)
         return snapshot
     fresh = {name: node for name, node in found.items() if node is not None}

@@ -130,7 +130,10 @@ def _unheard(live: Iterable[Member], now: datetime) -> tuple[str, ...]:
         and member.pod.slurmd_started_at is not None
         and (now - member.pod.slurmd_started_at).total_seconds() >= UNHEARD_S
     ]
-    return tuple(sorted(found)[:MOST])
+    # In turns: a few slurmds that never register must not keep others from being asked for.
+    first = int(now.timestamp() // UNHEARD_S) * MOST % max(1, len(found))
+    found.sort()
+    return tuple((found[first:] + found[:first])[:MOST])
 
 
 def _orphans(snapshot: Snapshot) -> list[Node]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
+
+import pytest
 
 from slinky_operator.nodeset.execute import survey_queries
 from slinky_operator.nodeset.memory import NODES_AGAIN, Memory
@@ -48,6 +51,26 @@ class Answers:
 def test_a_slurmd_that_runs_and_has_an_old_record_is_asked_for() -> None:
     assert survey(seen(), NOW).unheard == ("a-0",)
     assert len(survey(seen(20), NOW).unheard) == MOST
+
+
+def test_a_few_that_never_register_do_not_keep_others_from_being_asked_for() -> None:
+    later = [survey(seen(3 * MOST), NOW + timedelta(seconds=NODES_AGAIN * turn)).unheard for turn in range(3)]
+
+    assert {len(one) for one in later} == {MOST}
+    assert len({name for one in later for name in one}) == 3 * MOST
+
+
+async def test_a_slurm_that_answers_slowly_does_not_hold_up_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow:
+        async def refresh(self, _: Collection[str]) -> Mapping[str, Node | None]:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    monkeypatch.setattr(survey_queries, "ANSWERS_WITHIN", 0.01)
+    own = seen()
+
+    async with asyncio.timeout(60):
+        assert await survey_queries.ask_for_nodes(cast("Slurm", Slow()), own, ["a-0"]) == own
 
 
 def test_others_are_not() -> None:

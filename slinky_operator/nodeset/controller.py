@@ -47,7 +47,7 @@ from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import AskVolumes, Slurm, SlurmByCluster
 from slinky_operator.nodeset.report import status, trouble_events
 from slinky_operator.nodeset.reserved_names import ReservedNames
-from slinky_operator.nodeset.slurm_nodes import identity, running_steps
+from slinky_operator.nodeset.slurm_nodes import identity, kubernetes_features, running_steps
 from slinky_operator.nodeset.triggers import NodeSetTriggers
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.reconciler import ParsingReconciler, Postponed
@@ -208,6 +208,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             checks=memory.checks,
             checks_are_old=memory.are_checks_old(self._clock()),
             state_writes=memory.state_writes(self._clock()),
+            refused_traits=memory.refused_traits(self._clock()),
         )
         rest = GATHERING * len(snapshot.pods)
         if (before := self._steady.pop(uid, None)) is not None and self._is_left_out(before, snapshot):
@@ -233,10 +234,11 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         cluster = self._observer.cluster(nodeset)
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         memory.note_checks(outcome.checks, self._clock())
+        memory.note_traits(outcome.traits, self._clock())
         snapshot = _noted(memory, outcome, snapshot, slurm)
         if outcome.slurm_error is not None:
             snapshot = snapshot.blinded(slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
-        told = (*outcome.refusals, *outcome.kept)
+        told = (*outcome.refusals, *outcome.kept, *kubernetes_features.words_of(seen.snapshot.refused_traits))
         failed = (
             ExceptionGroup(f"NodeSet {nodeset.namespace}/{nodeset.name}", outcome.errors) if outcome.errors else None
         )

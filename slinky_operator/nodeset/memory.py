@@ -16,6 +16,8 @@ from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.observe import OLDEST_PICTURE
 from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.nodeset.slurm_nodes import kubernetes_features
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import RefusedTraits
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
 from slinky_operator.slurm.connection.contact import ContactState
@@ -70,6 +72,9 @@ class Memory:
     checks_at: float = -math.inf
     """When that was, in monotonic seconds."""
 
+    refused: dict[str, tuple[float, RefusedTraits]] = field(default_factory=dict)
+    """Traits of nodes that Slurm has not taken, and when that was, in monotonic seconds."""
+
     states_shown: int = 0
     """Writes of states of nodes that are not made up for by time yet, at `states_shown_at`."""
     states_shown_at: float = -math.inf
@@ -91,6 +96,16 @@ class Memory:
         """Remember the ConfigMap with health checks, if it was read or written, by a monotonic clock."""
         if stored is not None:
             self.checks, self.checks_at = stored, now
+
+    def note_traits(self, found: Mapping[str, RefusedTraits | None], now: float) -> None:
+        """Remember what Slurm has not taken of nodes, by a monotonic clock; None for what it has taken."""
+        kept = {name: one for name, one in self.refused.items() if name not in found}
+        self.refused = kept | {name: (now, one) for name, one in found.items() if one is not None}
+
+    def refused_traits(self, now: float) -> Mapping[str, RefusedTraits]:
+        """What Slurm would not take now, by a monotonic clock."""
+        self.refused = {name: one for name, one in self.refused.items() if now - one[0] < kubernetes_features.AGAIN}
+        return {name: one for name, (_, one) in self.refused.items()}
 
     def are_checks_old(self, now: float) -> bool:
         """Whether it was read so long ago that it is to be read again."""

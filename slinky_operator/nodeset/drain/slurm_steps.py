@@ -181,6 +181,10 @@ def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
         if node is None or host is None or member.ownership is not RecordOwnership.OURS:
             continue
         wanted = kubernetes_features.traits(host, places)
+        refused = snapshot.refused_traits.get(member.pod.node_name)
+        if refused is not None and refused.wanted == wanted:
+            # It would be refused again; to ask costs a list of all nodes.
+            continue
         if kubernetes_features.missing(node, wanted) is not None:
             found[member.pod.node_name] = wanted
     return [SetTraits(found)] if found else []

@@ -23,6 +23,7 @@ from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import AskVolumes, Slurm
 from slinky_operator.nodeset.reserved_names import ReservedNames
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import RefusedTraits
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
 from slurm_client import errors as slurm_errors
@@ -63,6 +64,8 @@ class PassOutcome:
     """Which nodes run which health checks, if that was read or written."""
     machines: dict[str, str] = field(default_factory=dict)
     """Kubernetes Nodes whose machines are to be replaced, and what that waits for."""
+    traits: dict[str, RefusedTraits | None] = field(default_factory=dict)
+    """What Slurm has not taken of nodes; None for what it has taken."""
     acted: bool = False
     """Whether anything was written that the next pass must check."""
 

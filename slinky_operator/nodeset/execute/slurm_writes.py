@@ -17,7 +17,7 @@ from slinky_operator.nodeset.model.actions import Drain, EndDrains
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features, records
-from slinky_operator.nodeset.slurm_nodes.kubernetes_features import Traits
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import RefusedTraits, Traits
 from slurm_client import errors as slurm_errors
 
 
@@ -58,20 +58,27 @@ async def set_traits(context: PassContext, wanted: Mapping[str, Traits]) -> None
     slurm = context.reach()
     fresh = await slurm_queries.nodes(slurm, list(wanted))
     for change, names in kubernetes_features.to_write(wanted, fresh, context.owner).items():
+        refused: Mapping[str, RefusedTraits | None]
         try:
-            written = await _write_traits(context, slurm, names, change)
+            taken, written = await _write_traits(context, slurm, names, change)
         except slurm_errors.InvalidRequest as error:
-            context.outcome.refusals.append(f"{listed(names)}: {error.message}")
+            why = f"{listed(names)}: {error.message}"
+            context.outcome.refusals.append(why)
             context.warn(EventReason.TRAITS_REFUSED, f"{listed(names)}: {change}: {error.message}")
+            refused = {name: RefusedTraits(wanted[name], why) for name in names}
         else:
             context.outcome.acted |= written
-            await _read_back(context, slurm, names)
+            refused = {name: None if taken else RefusedTraits(wanted[name]) for name in names}
+            if written:
+                await _read_back(context, slurm, names)
+        context.outcome.traits |= refused
 
 
 async def _write_traits(
     context: PassContext, slurm: Slurm, names: Sequence[str], change: kubernetes_features.Change
-) -> bool:
-    """Write what this Slurm accepts; returns whether that is anything."""
+) -> tuple[bool, bool]:
+    """Write what this Slurm accepts; returns whether that is all, and whether it is anything."""
+    is_all = True
     if change.topology is not None:
         try:
             await slurm.client.update_nodes(
@@ -80,12 +87,13 @@ async def _write_traits(
         except slurm_errors.NotSupported as error:
             # This remains until Slurm is upgraded: it is reported, and the features are written without it.
             context.warn(EventReason.TOPOLOGY_NOT_SUPPORTED, f"{listed(names)}: {error.message}")
+            is_all = False
         else:
-            return True
+            return True, True
     if change.features is None:
-        return False
+        return is_all, False
     await slurm.client.update_nodes(names, features=change.features, active_features=change.active)
-    return True
+    return is_all, True
 
 
 async def mark_down(context: PassContext, names: Sequence[str]) -> None:

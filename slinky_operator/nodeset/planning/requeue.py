@@ -15,7 +15,7 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning import volume_questions
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.planning.survey import more_to_come
-from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.nodeset.slurm_nodes import drains, kubernetes_features
 
 SOON: Final = 2.0
 """Seconds until the next pass if something may end without a node event, such as a suspended job."""
@@ -71,7 +71,8 @@ def wake_up(snapshot: Snapshot, decided: Decisions, live: Sequence[Member], now:
     replaced_in = decided.replacement.wake_up if decided.replacement is not None else None
     again = check_trial.AGAIN if decided.checks.is_wanted else None
     window_in = snapshot.cluster.maintenance_changes_in
-    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up, replaced_in, again, window_in)
+    asked_in = kubernetes_features.AGAIN if snapshot.refused_traits else None
+    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up, replaced_in, again, window_in, asked_in)
     return min([*times, *(seconds for seconds in later if seconds is not None)], default=None)
 
 

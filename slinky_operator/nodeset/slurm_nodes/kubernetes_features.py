@@ -20,6 +20,9 @@ from slurm_client.models import Node
 PREFIX: Final = "k8s/"
 """Prefix of the operator's features, the same as Slinky's."""
 
+AGAIN: Final = 10.0
+"""Seconds until Slurm is asked again for a place or features that it has not taken."""
+
 
 class Host(Protocol):
     """A Kubernetes Node."""
@@ -48,6 +51,20 @@ class Traits:
     """Features, without the prefix."""
     topology: str | None = None
     """Place in Slurm's topology; empty if it has none, and None if a node keeps the one it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedTraits:
+    """What Slurm has not taken of a node a moment ago."""
+
+    wanted: Traits
+    why: str = ""
+    """What it said, with all nodes concerned; empty if this Slurm knows no such thing, which an Event says."""
+
+
+def words_of(refused: Mapping[str, RefusedTraits]) -> list[str]:
+    """What Slurm has said of nodes whose traits it has not taken."""
+    return sorted({one.why for one in refused.values() if one.why})
 
 
 def traits(host: Host, wanted: Sequence[NodeTopology]) -> Traits:

@@ -45,13 +45,16 @@ campaign: venv ## Random rounds of jobs, users and faults from seeds, on a local
 bench: venv ## Measure: one table, and build/bench.json; some 15 minutes (ALL=1 for every size and bench, OUT=file)
 	$(RUN) tests.bench $(if $(ALL),--all) $(if $(OUT),--out $(OUT))
 
+# Kubernetes takes minutes of all processors, pip one: it begins beside pip, and who needs it waits for it.
+BEGIN_PROGRAMS = $(PYTHON) -m hack.localkube.programs & programs=$$!;
 $(VENV)/.complete: requirements/dev.txt
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV) || { \
 	  echo "python3-venv is missing, installing it"; apt-get update -qq && apt-get install -qq -y python3-venv && $(PYTHON) -m venv --clear $(VENV); }
 	@echo "  ...  install pinned Python packages (once)"
-	@for pause in 5 30 ""; do \
+	@$(if $(filter test test-full check unit demo,$(MAKECMDGOALS)),$(BEGIN_PROGRAMS)) \
+	for pause in 5 30 ""; do \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/dev.txt && break; \
-	  test -n "$$pause" || exit 1; \
+	  test -n "$$pause" || { test -z "$${programs:-}" || kill "$$programs" || true; exit 1; }; \
 	  echo "  ...  trying again in $$pause s"; sleep "$$pause"; done
 	@touch $@
 

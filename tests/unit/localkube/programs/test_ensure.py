@@ -123,6 +123,27 @@ def test_a_compiler_that_outlives_its_killed_process_spoils_nothing(compiler: Co
     assert list(binary(HELM).parent.iterdir()) == [binary(HELM)]
 
 
+def test_what_begins_beside_pip_needs_no_package_of_python(compiler: Compiler, tmp_path: Path) -> None:
+    program = "from hack.localkube.programs import __main__ as it; it.build.BUILD_NEEDS_MIB = 0; quit_with = it.main()"
+    program = f"import sys; {program}; sys.exit(quit_with)"
+    # Without `site` there are no packages.
+    command, environment = [sys.executable, "-S", "-c", program], {**os.environ, "PYTHONPATH": str(ROOT)}
+    begun = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    assert (begun.returncode, compiler.compiled()) == (0, [[HELM.package, KUBERNETES.package]]), begun.stderr
+    compiler.does("exit 1")
+    binary(HELM).unlink()
+    failed = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert "programs: " in failed.stderr
+
+
+def test_pip_has_programs_built_beside_it_for_what_needs_them(tmp_path: Path) -> None:
+    for target, is_begun in (("test", True), ("demo", True), ("lint", False)):
+        command = ["make", "--dry-run", target, f"VENV={tmp_path}"]
+        shown = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        assert ("-m hack.localkube.programs &" in shown) == is_begun, target
+
+
 def test_a_failed_build_tells_what_the_compiler_said_and_leaves_no_program(compiler: Compiler) -> None:
     compiler.does('printf half > "$to/helm"; echo "main.go:3: undefined: x"; exit 1')
     with pytest.raises(BuildFailed, match="undefined: x"):

@@ -1,7 +1,8 @@
 """How xdist shares tests of real daemons: whole files, with one version of Slurm at a time, those that are long first.
 
 A file of tests runs as one unit, since its tests share a Cluster or a Slurm, separately for each version of Slurm.
-Files marked `long` start first: started last, they would delay the end of the run.
+Files marked `long` start first, those that say most seconds before the others: started last, they would delay the end
+of the run.
 
 The folders that are shared like that name the hooks in their ``conftest.py``.
 """
@@ -17,12 +18,23 @@ from tests.support.slurm_in_kubernetes import VERSIONS
 BUSY = ("slurm_conf/test_key_orders.py",)
 """Files whose tests keep the machine busy: the versions of Slurm take turns there."""
 
+MINUTES = 60
+"""Seconds of a file that is marked without saying how many."""
+
 __all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=seconds_marked, reverse=True)
+
+
+def seconds_marked(item: pytest.Item) -> int:
+    """Return how long the file of a test takes, by its mark; nothing if it has none."""
+    mark = item.get_closest_marker("long")
+    if mark is None:
+        return 0
+    return int(mark.args[0]) if mark.args else MINUTES
 
 
 class FilesByVersion(LoadScopeScheduling):  # type: ignore[misc]

@@ -21,7 +21,7 @@ from tests.support.port_forward import port_forward
 from tests.support.slurm_answers import answered
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(1500), pytest.mark.long, pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.long(570), pytest.mark.usefixtures("operator")]
 
 NODE = "compute-0"
 PAGE = PROJECT / "docs" / "accounting.md"

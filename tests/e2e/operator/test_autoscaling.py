@@ -10,7 +10,7 @@ from hack.localkube.kubectl import wait_for
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 # It disturbs nobody; beside the tests that do, both halves of the run take as long.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.alone, pytest.mark.long(210)]
 SOON = {"idleTime": "5s", "scaleDownDelay": "1s"}
 BY = "submit-0"
 """The pod from which jobs are submitted: its NodeSet is not scaled."""

@@ -29,7 +29,7 @@ from tests.support.shell import Shell
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 # The operator is upgraded and killed, and Nodes are labelled.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.long(240)]
 
 PAGE = "docs/bridge.md"
 RIGHTS = "slurm-bridge"

@@ -21,7 +21,12 @@ from tests.support.configuring import (
 from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("operator"),
+    pytest.mark.both_slurms,
+    pytest.mark.long(240),
+]
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ from tests.support.slurm_in_kubernetes import (
     SlurmInKubernetes,
 )
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(160)]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,12 @@ from tests.support.job_namespace import JobNamespace
 from tests.support.nodesets import whole
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.both_slurms, pytest.mark.usefixtures("operator")]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.both_slurms,
+    pytest.mark.usefixtures("operator"),
+    pytest.mark.long(230),
+]
 
 TWO_CORES = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "2", "memory": "512Mi"}}
 

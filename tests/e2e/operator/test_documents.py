@@ -22,7 +22,7 @@ from tests.support.reader import Reader
 from tests.support.shell import Shell
 from tests.support.slurm_in_kubernetes import PATIENCE
 
-pytestmark = [pytest.mark.timeout(1500), pytest.mark.alone, pytest.mark.long]
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.alone, pytest.mark.long(260)]
 
 README, INSTALL, FIRST_JOB = "README.md", "docs/install.md", "docs/first-job.md"
 QUICK_START = "docs/quick-start.md"

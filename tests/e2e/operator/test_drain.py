@@ -7,7 +7,12 @@ import pytest
 from hack.localkube.kubectl import wait_for
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("operator"),
+    pytest.mark.both_slurms,
+    pytest.mark.long(180),
+]
 
 NODESETS = ["wait", "requeue", "cancel", "force", "lost", "cordon", "shown"]
 """One for each test, with one node."""

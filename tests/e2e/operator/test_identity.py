@@ -21,7 +21,7 @@ from tests.support.pods import identities
 from tests.support.port_forward import port_forward
 from tests.support.slurm_in_kubernetes import OLDER, PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("operator"), pytest.mark.long(260)]
 
 LDAP = "ldap"
 SSSD_CONF = """\

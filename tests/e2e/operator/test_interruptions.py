@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.usefixtures("operator"),
     pytest.mark.alone,
     pytest.mark.only_slurm("26.05"),
+    pytest.mark.long(190),
 ]
 
 SIX = [f"wide-{number}" for number in range(6)]

@@ -15,7 +15,12 @@ from tests.support.logins import Visitor, keys_of_users, visitor
 from tests.support.nodesets import features, uids
 from tests.support.slurm_in_kubernetes import NEWEST, OLDER, PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.only_slurm("24.11")]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("operator"),
+    pytest.mark.only_slurm("24.11"),
+    pytest.mark.long(310),
+]
 
 MACHINES = ["node-1", "node-2"]
 """The Nodes of the local cluster, and so the Slurm nodes with one pod on each."""

@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.usefixtures("operator"),
     pytest.mark.alone,
     pytest.mark.only_slurm("26.05"),
+    pytest.mark.long(150),
 ]
 
 TOPOLOGY = """\

@@ -18,7 +18,7 @@ from tests.support.reader import Reader
 from tests.support.shell import Shell
 from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(170)]
 
 SAMPLES = PROJECT / "config" / "samples"
 

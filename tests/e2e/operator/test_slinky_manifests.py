@@ -17,7 +17,7 @@ from hack.localkube.kubectl import wait_for
 from hack.plain.deploy import NODES, PlainSlurm
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(130)]
 
 MANIFESTS = Path(__file__).parents[2] / "integration" / "nodeset" / "manifests"
 MACHINES = ["node-1", "node-2"]

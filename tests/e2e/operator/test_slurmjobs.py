@@ -12,7 +12,7 @@ from hack.operator_install import NAMESPACE, Installation
 from tests.support.job_namespace import JobNamespace
 from tests.support.slurm_in_kubernetes import PATIENCE, RELEASED, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.usefixtures("operator"), pytest.mark.long(390)]
 
 PASSWD = "alice:x:2001:2001::/home/alice:/bin/sh\nbob:x:2002:2002::/home/bob:/bin/sh\n"
 GROUP = "alice:x:2001:\nbob:x:2002:\nlab:x:2100:alice\n"

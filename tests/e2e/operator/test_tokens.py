@@ -26,7 +26,7 @@ from tests.support.rsa_keys import rsa_key
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 from tests.support.token_programs import KIND, Program, token, value, wait_reason
 
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.long, pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.long(380), pytest.mark.usefixtures("operator")]
 
 RENEWALS = 4
 LIFETIME = "60s"

@@ -8,7 +8,7 @@ from hack.localkube.kubectl import wait_for
 from tests.support.nodesets import features, uids, whole
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(170)]
 DEFAULT = {"config": "Default=YES"}
 THREE = ["compute-0", "compute-1", "compute-2"]
 STREAM = 6

@@ -20,7 +20,7 @@ from tests.support.job_namespace import JobNamespace
 from tests.support.slurm_in_kubernetes import PATIENCE, RELEASED, NewSlurm, SlurmInKubernetes
 
 # The operator is upgraded with rights on Nodes, and there are more Nodes than machines.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.long(170)]
 
 RIGHTS = "slurm-virtual-nodes"
 HOST = "minikube"

@@ -47,7 +47,7 @@ from tests.support.control_plane import ControlPlane
 from tests.support.played_pods import ALIVE, ended
 from tests.support.served import apply_crds, apply_job_crds
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
 
 PATIENCE = 120
 TEAM = "bridge-team"

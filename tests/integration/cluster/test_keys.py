@@ -19,6 +19,8 @@ from tests.integration.cluster.conftest import Bench, applied, live, message, re
 from tests.unit.cluster.parts.keys.key_model import key_set
 
 SLURM, JWT, COPY, STAGED = (f"slurm-auth-{what}" for what in ("slurm", "jwt", "copy", "accepted"))
+pytestmark = pytest.mark.long(95)
+
 LOGS = naming.job_logs_key("slurm")
 
 

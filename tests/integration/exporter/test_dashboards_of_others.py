@@ -22,6 +22,8 @@ from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
 from tests.support.prometheus import PATIENCE, Prometheus, scraping
 
+pytestmark = pytest.mark.long(95)
+
 NAMES: Final = ("vpenso", "rivosinc")
 
 OF_4323: Final = (

@@ -25,7 +25,7 @@ from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_commands import Labels, Values
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long(140)]
 
 CADENCE = Cadence(interval=0.2, slow_interval=0.5)
 PAUSE = 0.2

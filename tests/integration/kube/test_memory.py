@@ -30,6 +30,8 @@ from tests.support import served
 from tests.support.control_plane import ControlPlane
 from tests.support.operator_process import OperatorProcess, operator
 
+pytestmark = pytest.mark.long(180)
+
 MIB = 2**20
 
 MANY = 100

@@ -19,6 +19,8 @@ from tests.support.control_plane import ControlPlane
 from tests.support.operator_process import OperatorProcess, operator
 from tests.support.served import apply_crds, wait_until_allowed
 
+pytestmark = pytest.mark.long(130)
+
 SOONER = """
 from slinky_operator.kube.leadership import legacy_operator, releases
 releases.LOOK_EVERY, releases.WORKING_LOOK_EVERY = 0.5, 0.5

@@ -23,7 +23,7 @@ from tests.support.slurm_host import SlurmHost
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(125)
 
 SERIES = sorted(PARSERS)
 

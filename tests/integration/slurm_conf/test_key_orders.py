@@ -39,7 +39,7 @@ from tests.support.slurm_host import SLURM_UID
 from tests.unit.cluster.parts.keys.key_model import OURS, SLURMDS, Model, key_set, pod
 from tests.unit.cluster.parts.keys.test_key_steps import until_done
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.long(170)]
 
 SLURMDBD = "slurmdbd"
 

@@ -28,7 +28,7 @@ from tests.support.cut import Cut
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_jobs import JobWorld, Killed, until
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long(190)]
 
 # Components of a heterogeneous job are started by the backfill scheduler alone.
 CONF = """MinJobAge=2

@@ -21,7 +21,7 @@ from slurm_client.testing import FakeSlurmrestd
 from tests.support import virtual_site
 from tests.support.virtual_site import NODE, TEAM, VirtualSite
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.long(150)]
 
 OTHER = "slurm-site-all"
 """The Node of Slurm's other partition."""

@@ -33,8 +33,9 @@ def say(*words):
 def test_a_file_is_run_by_one_process_for_each_version_and_long_ones_first(tmp_path: Path) -> None:
     said = tmp_path / "said"
     (tmp_path / "conftest.py").write_text(HOOKS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  long: first\n")
-    for name, mark in (("a", ""), ("b", ""), ("c", ""), ("z", "pytestmark = pytest.mark.long")):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  long(seconds): first\n")
+    long, longest = "pytestmark = pytest.mark.long", "pytestmark = pytest.mark.long(100)"
+    for name, mark in (("a", ""), ("b", ""), ("y", long), ("z", longest)):
         (tmp_path / f"test_{name}.py").write_text(TESTS.format(name=name, mark=mark, said=said))
     command = [sys.executable, "-m", "pytest", "-q", "--numprocesses=2", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -45,7 +46,7 @@ def test_a_file_is_run_by_one_process_for_each_version_and_long_ones_first(tmp_p
     for process, *unit in lines:
         processes[tuple(unit)].add(process)
     assert {unit: len(found) for unit, found in processes.items()} == dict.fromkeys(
-        [(f"test_{name}", *version) for name in "abcz" for version in (("24.11",), ("26.05",), ())], 1
+        [(f"test_{name}", *version) for name in "abyz" for version in (("24.11",), ("26.05",), ())], 1
     )
     first = {process: next(unit[0] for other, *unit in lines if other == process) for process, *_ in lines}
     assert set(first.values()) == {"test_z"}

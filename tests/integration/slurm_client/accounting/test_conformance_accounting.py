@@ -18,7 +18,7 @@ from tests.integration.slurm_client.targets import until
 if TYPE_CHECKING:
     from tests.integration.slurm_client.accounting.clusters import AccountingCluster, RealCluster
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(230)
 
 HOUR = timedelta(hours=1)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.integration.slurm_client.accounting.clusters import AccountingCluster, Answer, FakeCluster
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(160)
 
 SERIES = [("real", series, version) for series, versions in PARSERS.items() for version in versions]
 

@@ -13,7 +13,8 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
+from functools import lru_cache
+from types import FrameType, MappingProxyType
 from typing import Any, Final
 
 PIECES: Final[Mapping[str, str]] = {
@@ -49,16 +50,22 @@ SHORT: Final[Mapping[str, str]] = {
 """Texts that are short, and stand for much."""
 
 
-def texts(longest: int) -> dict[str, str]:
+def repeated(piece: str, longest: int) -> str:
+    """A piece as often as a text of that many characters has room for; braces are filled with the number of each."""
+    count = longest // len(piece.format(0)) + 1
+    # To fill hundreds of thousands of pieces, over and over again, takes longer than to read them.
+    whole = "".join(piece.format(number) for number in range(count)) if "{" in piece else piece * count
+    return whole[:longest]
+
+
+@lru_cache(maxsize=8)
+def texts(longest: int) -> Mapping[str, str]:
     """Hostile texts of that many characters at most."""
-    made = {}
-    for name, piece in PIECES.items():
-        count = longest // max(1, len(piece.format(0))) + 1
-        made[name] = "".join(piece.format(number) for number in range(count))[:longest]
+    made = {name: repeated(piece, longest) for name, piece in PIECES.items()}
     made["script"] = ("#!/bin/sh" + PIECES["directives"] * (longest // len(PIECES["directives"]) + 1))[:longest]
     made |= SHORT
     made["long name"] = "a" * max(0, longest - len(LONG_NAME)) + LONG_NAME[: max(0, longest)]
-    return {name: text[:longest] for name, text in made.items()}
+    return MappingProxyType({name: text[:longest] for name, text in made.items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.from_schema import Path, Schema, filled, text_fields
+from tests.support.hostile_texts import repeated
 from tests.support.passes import Operator, operator
 from tests.unit.passes.test_any_spec import CLUSTERS, NODESETS, conditions
 
@@ -43,8 +44,7 @@ def spec_with(field: Field, piece: str, *, short: bool = False) -> dict[str, Any
     """The smallest spec with that field as long, and as often, as may be; or once, with one piece."""
     kind, path, schema = field
     longest = len(piece) if short else schema.get("maxLength", UNBOUNDED)
-    repeated = (piece.format(number) for number in range(longest // len(piece) + 1))
-    text = "".join(repeated)[:longest]
+    text = repeated(piece, longest)
     root = CLUSTERS["spec"] if kind == "Cluster" else NODESETS["spec"]
     spec: dict[str, Any] = filled(root, path, lambda number: text, items=1 if short else max(1, WHOLE // longest))
     if kind == "NodeSet" and path != ("clusterName",):
@@ -110,7 +110,7 @@ def test_the_largest_hostile_text_costs_the_event_loop_next_to_nothing(field: Fi
 def test_nor_does_a_text_in_a_template(place: str, plain: dict[str, int]) -> None:
     costs = {}
     for piece in PIECES:
-        text = "".join(piece.format(number) for number in range(UNBOUNDED // len(piece)))
+        text = repeated(piece, UNBOUNDED)
         container = {"name": "slurmd", **SLURMD[place](text)}
         spec = {"clusterName": "a", "replicas": 1, "template": {"spec": {"containers": [container]}}}
         costs[piece] = asyncio.run(lines_of_pass("NodeSet", spec))[0]

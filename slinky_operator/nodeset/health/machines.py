@@ -15,10 +15,13 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.health import Replace, ReplacePolicy
 from slinky_api.v1alpha1.nodeset.status import Replacement
+from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.machines import MachineRules, Mark
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.text import moment
 
 TAKES: Final = timedelta(minutes=30)
@@ -51,12 +54,9 @@ def mark_of(snapshot: Snapshot, record: Replacement, replace: Replace) -> Mark:
     return Mark(owner(snapshot), str(replace.policy), record.boot_id, record.last)
 
 
-def time_left(record: Replacement, host: KubernetesNode | None, now: datetime) -> float:
-    """Seconds for which a try for a machine keeps its place; 0 or less if it is over, or takes too long."""
-    begun = moment(record.last)
-    if begun is None or host is None or host.boot_id != record.boot_id:
-        return 0.0
-    return (begun + TAKES - now).total_seconds()
+def is_same_boot(record: Replacement, host: KubernetesNode | None) -> bool:
+    """Whether the machine of a try is still there, and has not started again."""
+    return host is not None and host.boot_id == record.boot_id
 
 
 def is_waiting(record: Replacement, host: KubernetesNode | None, mark_owner: str) -> bool:
@@ -85,6 +85,22 @@ def why_not(host: KubernetesNode | None, mark_owner: str, rules: MachineRules) -
     if host.cordoned and host.mark is None:
         return f"Node {host.name} has been cordoned by somebody else"
     return ""
+
+
+def why_in_use(member: Member, now: datetime) -> str | None:
+    """Why the machine of a slurmd pod may not be rebooted or deleted now, or None if it may; the last check before it.
+
+    Parameters
+    ----------
+    member
+        The pod, of whatever NodeSet, with a fresh answer from Slurm about its node.
+    now
+        The time; timezone-aware.
+    """
+    why = pod_state.why_kept(member, now)
+    if why is None and member.record is not None and drains.is_foreign(member.record):
+        return f"node {member.pod.node_name} is drained by somebody else"
+    return why
 
 
 def given_back(snapshot: Snapshot, live: Iterable[Pod], wanted: Iterable[Pod]) -> tuple[str, ...]:

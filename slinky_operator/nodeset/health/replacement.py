@@ -150,7 +150,7 @@ class _Tries:
         record, policy = self._known.get(pod.host), self._policy
         if record is None:
             self._begin(pod, 1)
-        elif record.pod_uid == pod.uid and (pod.name in self._under_way or self._waits_there(record, pod)):
+        elif record.pod_uid == pod.uid and self._goes_on(record, pod):
             self._pods.append(pod)
         elif record.pod in self._busy:
             # Another pod on the same Node: tries there are counted one by one.
@@ -162,8 +162,14 @@ class _Tries:
         else:
             self._begin(pod, record.tries + 1)
 
-    def _waits_there(self, record: Replacement, pod: Pod) -> bool:
-        return self._is_machine and machines.is_waiting(record, self._snapshot.host_of(pod), self._owner)
+    def _goes_on(self, record: Replacement, pod: Pod) -> bool:
+        """Whether there is something left to do for a try."""
+        host = self._snapshot.host_of(pod)
+        if record.boot_id and not machines.is_same_boot(record, host):
+            return False
+        if pod.name in self._under_way:
+            return True
+        return self._is_machine and machines.is_waiting(record, host, self._owner)
 
     def _begin(self, pod: Pod, number: int) -> None:
         """Count a try, if there is room for it."""
@@ -263,22 +269,22 @@ def _would_stay_away(snapshot: Snapshot, pod: Pod) -> bool:
 def _under_way(snapshot: Snapshot, now: datetime) -> dict[str, float]:
     """Names of the pods that are being replaced, and how many seconds that may take still.
 
-    The former one stands, whether it is drained at the moment or not, or the next one has yet to serve.
+    The former one stands, whether it is drained at the moment or not, or the next one has yet to serve. Of a try for a
+    machine that is the one after another start, or on another machine.
     """
     members = {member.name: member for member in snapshot.members}
     found: dict[str, float] = {}
     for record in snapshot.nodeset.status.replacements or ():
-        if record.boot_id:
-            left = machines.time_left(record, (snapshot.hosts or {}).get(record.host), now)
-            found |= {record.pod: left} if left > 0 else {}
-            continue
-        begun = moment(record.last)
-        if begun is None or now - begun >= TAKES:
+        begun, takes = moment(record.last), machines.TAKES if record.boot_id else TAKES
+        if begun is None or now - begun >= takes:
             continue
         member = members.get(record.pod)
-        is_next = member is not None and member.pod.uid != record.pod_uid
+        if record.boot_id:
+            is_next = not machines.is_same_boot(record, (snapshot.hosts or {}).get(record.host))
+        else:
+            is_next = member is not None and member.pod.uid != record.pod_uid
         if member is None or not is_next or not availability.is_ready(member):
-            found[record.pod] = (begun + TAKES - now).total_seconds()
+            found[record.pod] = (begun + takes - now).total_seconds()
     return found
 
 

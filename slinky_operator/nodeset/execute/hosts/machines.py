@@ -26,9 +26,10 @@ from slinky_operator.kube.ports import Creator, Getter, Patcher
 from slinky_operator.kube.resources import MACHINES, NODES, PODS, REBOOTNODES, Resource
 from slinky_operator.nodeset.execute.hosts import proof
 from slinky_operator.nodeset.execute.hosts.proof import PROOF_HOLDS, Bridged, SlurmOf
+from slinky_operator.nodeset.health.machines import TAKES, why_in_use
 from slinky_operator.nodeset.model import machines
 from slinky_operator.nodeset.model.machines import REBOOT_NODE, MachineRules, Mark
-from slinky_operator.reconcile.text import cut, joined, named
+from slinky_operator.reconcile.text import cut, joined, moment, named
 from slurm_client import errors as slurm_errors
 
 MACHINE: Final = "cluster.x-k8s.io/machine"
@@ -131,7 +132,7 @@ class Machines:
             if mark.is_sent and not await self._is_over(mark, name):
                 return "", f"Node {name} stays cordoned until RebootNode {_request(mark, name)} is complete"
             taken: dict[str, Any] = {labels.ANNOTATION_NODE_MACHINE: None}
-            if self.rules.reboot_by and self.rules.reboot_by != REBOOT_NODE:
+            if self.rules.reboot_by not in {"", REBOOT_NODE} and not _asked_by_others(node, self.rules.reboot_by):
                 taken[self.rules.reboot_by] = None
             patch = {"metadata": {"annotations": taken}, "spec": {"unschedulable": None}}
             await self._patch(node, patch)
@@ -147,7 +148,7 @@ class Machines:
         mark = _mark(node)
         if _boot_id(node) != wanted.boot_id or node["metadata"].get("deletionTimestamp"):
             return "", ""
-        if mark is not None and mark.is_sent and mark.owner == wanted.owner and mark.began == wanted.began:
+        if mark is not None and mark.owner == wanted.owner and self._is_awaited(mark, wanted):
             return "", f"Node {name}: waits for its machine since {mark.began}"
         is_cordoned = bool((node.get("spec") or {}).get("unschedulable"))
         await self._check_mark(name, mark, wanted, is_cordoned=is_cordoned)
@@ -162,7 +163,9 @@ class Machines:
             raise Refused(f"waits for pods that are not evicted: {named(others, PODS_TOLD)}")
         try:
             async with asyncio.timeout(ANSWERS_WITHIN):
-                held = await proof.why_held(name, ours, self._slurm_of, self._bridged, self._clock, self._now())
+                held = await proof.why_held(
+                    name, ours, self._slurm_of, self._bridged, self._clock, self._now(), why_in_use
+                )
         except TimeoutError:
             raise Refused("waits for the Slurms of its slurmd pods, which do not answer") from None
         if held:
@@ -172,6 +175,16 @@ class Machines:
                 return await self._send(node, wanted), ""
         except TimeoutError:
             raise Refused("waits for the API server") from None
+
+    def _is_awaited(self, mark: Mark, wanted: Mark) -> bool:
+        """Whether the end of this very boot has been asked for, a short while ago at most.
+
+        A try may have another time than the one that has been sent: the cache of NodeSets did not show that yet.
+        """
+        if not mark.is_sent or mark.boot_id != wanted.boot_id:
+            return False
+        begun = moment(mark.began)
+        return mark.began == wanted.began or (begun is not None and self._now() - begun < TAKES)
 
     async def _check_mark(self, name: str, mark: Mark | None, wanted: Mark, *, is_cordoned: bool) -> None:
         """Raise if a Node is in the hands of somebody else, or of an earlier try."""
@@ -202,6 +215,8 @@ class Machines:
     async def _reboot(self, node: Object, name: str, wanted: Mark) -> str:
         sent, by = replace(wanted, is_sent=True), self.rules.reboot_by
         if by != REBOOT_NODE:
+            if _asked_by_others(node, by):
+                raise Refused(f"has the annotation {by} of somebody else")
             # One write: the annotation is the request.
             await self._patch(node, _marked(sent, {by: wanted.began}))
             return f"asked for a reboot of Node {name}, by the annotation {by}"
@@ -317,6 +332,13 @@ def _not_allowed(name: str, error: kube_errors.KubeError) -> str:
 
 def _mark(node: Object) -> Mark | None:
     return machines.read(node["metadata"].get("annotations") or {})
+
+
+def _asked_by_others(node: Object, key: str) -> bool:
+    """Whether a Node has an annotation for a reboot that is not the operator's: that has the time of its try."""
+    value = (node["metadata"].get("annotations") or {}).get(key)
+    mark = _mark(node)
+    return value is not None and (mark is None or not mark.is_sent or value != mark.began)
 
 
 def _boot_id(node: Object) -> str:

@@ -12,6 +12,7 @@ from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.execute import slurm_queries
 from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
@@ -29,6 +30,9 @@ have undrained the node."""
 SlurmOf = Callable[[Key], Slurm | None]
 """The Slurm of a Cluster, by the namespace and the name of the Cluster; None if there is none."""
 
+WhyNot = Callable[[Member, datetime], str | None]
+"""Why a slurmd pod keeps what is about to be done, by a fresh answer about its node; None if it does not."""
+
 Bridged = Callable[[Iterable[str]], Mapping[str, Iterable[Slurm | None]]]
 """The Slurms of which Kubernetes Nodes are nodes themselves, by their names; None for one without a client."""
 
@@ -44,7 +48,12 @@ def by_cluster(pods: Iterable[Object]) -> dict[Key, list[Object]]:
 
 
 async def reasons(
-    slurm_of: SlurmOf, cluster: Key, pods: Sequence[Object], clock: Callable[[], float], now: datetime
+    slurm_of: SlurmOf,
+    cluster: Key,
+    pods: Sequence[Object],
+    clock: Callable[[], float],
+    now: datetime,
+    why_not: WhyNot = pod_state.why_kept,
 ) -> dict[str, str]:
     """Why slurmd pods of one Cluster may not be deleted, by uid; the others may, by a fresh answer of its Slurm.
 
@@ -62,7 +71,7 @@ async def reasons(
         namespace, nodeset = nodeset_of(obj)
         read.append((pod_facts.read(obj, nodeset), identity.tag(namespace, nodeset)))
     answer = await slurm_queries.everything(slurm, [pod.node_name for pod, _ in read], clock)
-    why = {pod.uid: pod_state.why_kept(answer.join(pod, owner), now) for pod, owner in read}
+    why = {pod.uid: why_not(answer.join(pod, owner), now) for pod, owner in read}
     return {uid: words for uid, words in why.items() if words is not None}
 
 
@@ -73,6 +82,7 @@ async def why_held(
     bridged: Bridged,
     clock: Callable[[], float],
     now: datetime,
+    why_not: WhyNot = pod_state.why_kept,
 ) -> list[str]:
     """Why a Kubernetes Node may hold a job, in words; empty if it is proven to hold none.
 
@@ -82,9 +92,13 @@ async def why_held(
         The Node.
     pods
         All slurmd pods there.
+    why_not
+        What counts for each of them.
     """
     some = by_cluster(pods)
-    answers = await gather_limited(reasons(slurm_of, cluster, one, clock, now) for cluster, one in some.items())
+    answers = await gather_limited(
+        reasons(slurm_of, cluster, one, clock, now, why_not) for cluster, one in some.items()
+    )
     found: list[str] = []
     for (namespace, name), answer in zip(some, answers, strict=True):
         if isinstance(answer, slurm_errors.SlurmError):

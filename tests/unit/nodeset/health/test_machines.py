@@ -11,7 +11,7 @@ import pytest
 
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus, Replacement
 from slinky_operator.nodeset.health.machines import AGAIN, TAKES
-from slinky_operator.nodeset.health.replacement import ReplacementChoice
+from slinky_operator.nodeset.health.replacement import ReplacementChoice, absent
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.machines import MachineRules, Mark
 from slinky_operator.nodeset.model.snapshot import Snapshot
@@ -147,6 +147,18 @@ def test_a_machine_that_has_been_asked_for_keeps_its_place_and_then_has_another_
     last = chosen(seen(slow, records=[late], maxTries=1), **held)
     assert told(last) == ([], [], {"host-0": 1})
     assert [one.node for one in last.given_up] == ["a-0"]
+
+
+def test_a_machine_that_has_ended_keeps_its_place_until_a_pod_of_the_name_serves() -> None:
+    record = tried()
+    both = seen(machine(0), machine(1), records=[record])
+    # Its Node is deleted, and no other machine is there yet.
+    left = replace(both, pods=both.pods[1:], hosts={"host-1": machine(1)})
+
+    assert absent(left, NOW) == {"a-0"}
+    assert told(chosen(left))[2] == {"host-0": 1}
+    # It has half an hour.
+    assert absent(left, NOW + TAKES) == frozenset()
 
 
 def test_what_has_been_asked_for_stays_cordoned_until_it_has_started_again_even_if_it_is_well() -> None:

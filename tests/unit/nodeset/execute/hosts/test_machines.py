@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -22,14 +23,19 @@ from slinky_operator.nodeset.model.kubernetes_nodes import read
 from slinky_operator.nodeset.model.machines import MachineRules, Mark
 from slinky_operator.nodeset.ports import Slurm
 from slurm_client import errors as slurm_errors
-from tests.unit.nodeset.builders import NOW, job
-from tests.unit.nodeset.execute.hosts.test_drain_requests import pod, record, slurm
+from slurm_client.models import Node
+from tests.unit.nodeset.builders import NOW, job, node
+from tests.unit.nodeset.execute.hosts.test_drain_requests import EMPTY, pod, slurm
 
 HOST, BOOT, KEY = "m-1", "boot-1", "example.com/reboot"
 WANTED = Mark("ns/a", "Reboot", BOOT, "2026-01-01T12:00:00Z")
 SENT = replace(WANTED, is_sent=True)
 ALLOWED = MachineRules(frozenset({"ns"}), reboot_by="RebootNode")
 TARGET = Target("create", "rebootnodes")
+
+
+def record(words: str = EMPTY, name: str = "a-0", reason: str = "slurm-operator: health (ns/a): Bad") -> Node:
+    return node(words, name=name, instance_id=f"u-{name}", reason=reason)
 
 
 class Killed(Exception):
@@ -117,14 +123,20 @@ class Kube:
         return bool(self.node["spec"].get("unschedulable"))
 
 
-def keeper(kube: Kube, rules: MachineRules = ALLOWED, answer: Slurm | None = None) -> Machines:
+def keeper(kube: Kube, rules: MachineRules = ALLOWED, answer: Slurm | None = None, now: datetime = NOW) -> Machines:
     found = clients(cast("Any", {"c": answer or slurm(record())}), lambda key: key[1])
-    return Machines(kube, rules, found, clock=lambda: 0.0, now=lambda: NOW)
+    return Machines(kube, rules, found, clock=lambda: 0.0, now=lambda: now)
 
 
-def go(kube: Kube, wanted: Mark = WANTED, rules: MachineRules = ALLOWED, answer: Slurm | None = None) -> str:
+def go(
+    kube: Kube,
+    wanted: Mark = WANTED,
+    rules: MachineRules = ALLOWED,
+    answer: Slurm | None = None,
+    now: datetime = NOW,
+) -> str:
     """One step: what was done, or what it waits for."""
-    return "".join(asyncio.run(keeper(kube, rules, answer).go_on(HOST, wanted)))
+    return "".join(asyncio.run(keeper(kube, rules, answer, now).go_on(HOST, wanted)))
 
 
 def back(kube: Kube, rules: MachineRules = ALLOWED) -> str:
@@ -178,6 +190,36 @@ def test_what_is_not_proven_empty_is_not_rebooted(answer: Slurm) -> None:
 
     assert go(kube, answer=answer).startswith("Node m-1: ")
     assert (kube.mark, kube.sent) == (WANTED, [])
+
+
+def test_the_machine_of_a_node_that_somebody_else_drains_meanwhile_is_left_alone() -> None:
+    kube = Kube(pod("a-0"), pod("b-0"), mark=WANTED, cordoned=True)
+    answer = slurm(record(), record(name="b-0", reason="looking at it"))
+
+    assert "node b-0 is drained by somebody else" in go(kube, answer=answer)
+    assert (kube.mark, kube.sent) == (WANTED, [])
+
+
+def test_a_reboot_that_somebody_else_asks_for_is_neither_taken_over_nor_taken_back() -> None:
+    rules, kube = replace(ALLOWED, reboot_by=KEY), Kube(pod("a-0"), mark=WANTED, cordoned=True, **{KEY: "please"})
+
+    assert f"has the annotation {KEY} of somebody else" in go(kube, rules=rules)
+    assert kube.mark == WANTED
+    assert back(kube, rules).startswith("uncordoned Node m-1")
+    assert kube.node["metadata"]["annotations"] == {KEY: "please"}
+
+
+def test_a_try_that_the_cache_shows_late_asks_for_no_second_reboot() -> None:
+    rules, kube = replace(ALLOWED, reboot_by=KEY), Kube(pod("a-0"), mark=WANTED, cordoned=True)
+    go(kube, rules=rules)
+    # The daemon begins, and the status has a try that was written over the one that was sent.
+    del kube.node["metadata"]["annotations"][KEY]
+    later = replace(WANTED, began="2026-01-01T12:00:09Z")
+
+    assert "waits for its machine" in go(kube, later, rules)
+    assert kube.sent == ["annotation"]
+    # It has half an hour; then that was one in vain.
+    assert "asked for a reboot" in go(kube, later, rules, now=NOW + timedelta(minutes=30))
 
 
 def test_every_slurmd_pod_counts_and_all_must_be_of_allowed_namespaces() -> None:
@@ -350,8 +392,9 @@ def test_before_a_node_is_given_back_or_asked_for_again_the_earlier_request_is_c
     kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
     go(kube)
     ((_, name),) = kube.others
-    later = replace(WANTED, began="2026-01-01T13:00:00Z")
-    assert "is not complete" in go(kube, later)
+    later = replace(WANTED, began="2026-01-01T12:00:09Z")
+    assert "waits for its machine since 2026-01-01T12:00:00Z" in go(kube, later)
+    assert "is not complete" in go(kube, later, now=NOW + timedelta(hours=1))
     kube.node["status"]["nodeInfo"]["bootID"] = "boot-2"
     assert back(kube).startswith("Node m-1 stays cordoned until RebootNode")
     assert kube.is_cordoned

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.unit.nodeset.simulation import doors, harness, settling
 from tests.unit.nodeset.simulation.histories import HISTORIES, history
-from tests.unit.nodeset.simulation.steps import STEPS_ON_HOSTS, Step
+from tests.unit.nodeset.simulation.steps import BAD_MACHINES, STEPS_ON_HOSTS, Step
 from tests.unit.nodeset.simulation.world import World
 
 PART = 250
@@ -75,6 +75,24 @@ def test_drains_for_the_health_of_nodes_keep_to_their_rules_and_settle(worlds: W
         try:
             # Half of them with health checks.
             steps = history(seed, on_hosts=begin.on_hosts, of_health=True, of_checks=seed % 8 > 3)
+            runner.run(settling.live(begin, steps))
+        except harness.Violated as error:
+            wrong.append(f"history {seed}: {error}")
+
+    assert not wrong, "\n".join(wrong[:5])
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("first", range(0, HISTORIES // 8, PART))
+def test_machines_are_rebooted_and_deleted_by_their_rules(worlds: Worlds, first: int) -> None:
+    runner, *begins = worlds
+    wrong: list[str] = []
+    for seed in range(first, min(first + PART, HISTORIES // 8)):
+        begin = begins[seed % len(begins)]
+        try:
+            # Half of them with a request in most.
+            favoured = BAD_MACHINES if seed % 8 > 3 else ()
+            steps = history(seed, favoured, on_hosts=begin.on_hosts, of_health=True, of_machines=True)
             runner.run(settling.live(begin, steps))
         except harness.Violated as error:
             wrong.append(f"history {seed}: {error}")

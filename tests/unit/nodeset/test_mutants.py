@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.unit.nodeset.mutants.table import BEGINNINGS, MUTANTS, OF_CHECKS, OF_HEALTH, ON_HOSTS
+from tests.unit.nodeset.mutants.table import BEGINNINGS, MUTANTS, OF_CHECKS, OF_HEALTH, OF_MACHINES, ON_HOSTS
 from tests.unit.nodeset.simulation import harness, settling
 from tests.unit.nodeset.simulation.histories import HISTORIES, history
 
@@ -24,7 +24,11 @@ AS_THEY_ARE = max(15, HISTORIES * 60 // 20_000)
 def live_through(name: str, count: int) -> None:
     """Live through histories in which the mistake of a mutant shows; raises `Violated` if it is noticed."""
     favoured, beginning, on_hosts = MUTANTS[name][1], BEGINNINGS.get(name, ()), name in ON_HOSTS
-    of = {"of_health": name in OF_HEALTH or name in OF_CHECKS, "of_checks": name in OF_CHECKS}
+    of = {
+        "of_health": name in {*OF_HEALTH, *OF_CHECKS, *OF_MACHINES},
+        "of_checks": name in OF_CHECKS,
+        "of_machines": name in OF_MACHINES,
+    }
     logging.disable(logging.ERROR)
     try:
         with asyncio.Runner() as runner:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
-from tests.unit.nodeset.mutants import belongings, checking, drains, health, replacing, seeing, updates
-from tests.unit.nodeset.simulation.steps import Step
+from tests.unit.nodeset.mutants import belongings, checking, drains, health, machines, replacing, seeing, updates
+from tests.unit.nodeset.simulation.steps import BAD_MACHINES, Step
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -144,6 +144,19 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "all replaced at once": (replacing.all_at_once, (*_REPLACED, ("health", 4))),
     "what is replaced does not count": (replacing.absent_do_not_count, _REPLACED),
     "well nodes replaced": (replacing.well_ones_too, (*_REPLACED, ("doubt", 0), ("doubt", 1), ("doubt", 2))),
+    "jobs on machines not looked at": (machines.jobs_not_looked_at, BAD_MACHINES),
+    "drains by others on machines not looked at": (machines.drains_of_others_not_looked_at, BAD_MACHINES),
+    "other NodeSets on machines not looked at": (machines.other_nodesets_not_looked_at, BAD_MACHINES),
+    "silence proves machines empty": (machines.silence_is_emptiness, BAD_MACHINES),
+    "pods of others end with machines": (machines.pods_of_others_not_counted, BAD_MACHINES),
+    "machines asked for again": (machines.asked_again, BAD_MACHINES),
+    "what has been sent is forgotten": (machines.sent_is_forgotten, BAD_MACHINES),
+    "RebootNodes not awaited": (machines.requests_not_awaited, BAD_MACHINES),
+    "requests of others taken": (machines.requests_of_others_taken, BAD_MACHINES),
+    "cordons of others taken": (machines.marks_not_looked_at, BAD_MACHINES),
+    "uncordoned is safe": (machines.uncordoned_is_safe, BAD_MACHINES),
+    "machines without a place": (machines.places_not_held, BAD_MACHINES),
+    "machines that are gone do not count": (machines.absent_machines_do_not_count, BAD_MACHINES),
     "boots for ever": (replacing.boots_for_ever, (*_SICK, *(("boot", number) for number in (0, 1, 2, 0, 1, 2)))),
     "requests overlooked": (replacing.requests_overlooked, (("drain_request", 0), ("drain_request", 1), ("pass", 0))),
     "requests outlived": (replacing.requests_outlived, (("drain_request", 0), ("drain_request", 1), ("pass", 0))),
@@ -323,6 +336,18 @@ _MOUNTED = _steps(
 _APPROVED = (*_MOUNTED, *_steps("checks_run:1 poll pass see_all poll pass checks_run:1 poll pass see_all"))
 """All nodes run a check, which has passed on one of them."""
 
+_CORDONED = "see_all pass poll pass see_all machine_policy see_all poll pass see_all pass see_all poll"
+"""A node is drained for its health, and then its machine is to be rebooted: its Node has been cordoned for that."""
+
+_ASKED = f"{_CORDONED} pass see_all"
+"""And it has been asked for."""
+
+_SHARED = _steps(
+    # Somebody else's node is on the same machine, with a job.
+    "claims_go time:3 neighbour_comes:2 neighbour_registers see_all poll job_starts:2 poll",
+    f"health:3 sicken {_CORDONED}",
+)
+
 BEGINNINGS: Mapping[str, Sequence[Step]] = {
     "what cannot be run passes": (
         *_APPROVED,
@@ -343,6 +368,33 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
     "trials drain": (
         *_APPROVED,
         *_steps("check:2 see_all pass see_all poll pass checks_run:1 poll pass see_all poll pass"),
+    ),
+    "jobs on machines not looked at": _steps("health:3 sicken", _CORDONED, "pass:2 admin_undrains job_starts"),
+    "drains by others on machines not looked at": _steps("health:3 sicken", _CORDONED, "pass:1 admin_drains"),
+    "other NodeSets on machines not looked at": (*_ONE_LESS, *_SHARED, *_steps("pass see_all")),
+    "silence proves machines empty": (*_ONE_LESS, *_SHARED, *_steps("pass:1 fault:1 heal")),
+    "pods of others end with machines": _steps("health:3 sicken tenant", _ASKED),
+    "machines asked for again": _steps("settings:1 health:3 sicken", _ASKED, "pass see_all pass"),
+    "what has been sent is forgotten": _steps(
+        "enrol:2 health:3 sicken",
+        _ASKED.replace("machine_policy", "machine_policy:1"),
+        "pass see_all pass",
+    ),
+    "RebootNodes not awaited": _steps("health:3 sicken", _ASKED, "machines_work:2 recover see_all time:3 poll pass"),
+    "requests of others taken": _steps("settings:1 health:3 sicken", _CORDONED, "reboot_asked recover see_all pass"),
+    "cordons of others taken": _steps(
+        "health:3 sicken:1 see_all pass poll pass see_all cordon_host machine_policy see_all poll pass see_all pass",
+    ),
+    "uncordoned is safe": _steps(
+        "health:3 sicken:1",
+        _ASKED,
+        "cordon_host recover:1 see_all time:3 poll pass see_all poll pass",
+    ),
+    "machines without a place": (*_EMPTY_AND_SICK, *_steps("machine_policy see_all poll pass see_all poll pass")),
+    "machines that are gone do not count": _steps(
+        "health:3 sicken",
+        _ASKED.replace("machine_policy", "machine_policy:1"),
+        "sicken:1 machines_work see_all pods_collected pods_collected see_all poll pass see_all poll pass",
     ),
     "boots for ever": _steps(
         # The machine starts while its Node is bad, and again when that is well.
@@ -480,6 +532,9 @@ OF_HEALTH: Collection[str] = {
     "windows for ever",
 }
 """Those whose mistake shows only where conditions of Nodes come and go."""
+
+OF_MACHINES: Collection[str] = {name for name, (mutant, _) in MUTANTS.items() if mutant.__module__ == machines.__name__}
+"""Those whose mistake shows only where machines are rebooted and deleted."""
 
 OF_CHECKS: Collection[str] = {
     "what cannot be run passes",

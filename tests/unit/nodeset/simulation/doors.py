@@ -17,9 +17,12 @@ from slinky_operator.kube.objects import Listing
 from slinky_operator.kube.resources import (
     CONFIGMAPS,
     CONTROLLERREVISIONS,
+    MACHINES,
+    NODES,
     NODESETS,
     PERSISTENTVOLUMECLAIMS,
     PODS,
+    REBOOTNODES,
     Resource,
 )
 from slinky_operator.slurm.connection.contact import Contact, ContactState
@@ -45,27 +48,69 @@ class KubeDoor:
         self.world = world
 
     def _fail(self, target: Target) -> None:
+        self.world.check_alive()
         if self.world.fail_kube:
             self.world.fail_kube -= 1
             raise errors.Unavailable(target, "no connection", maybe_done=False)
 
     def _lose(self, target: Target) -> None:
+        self.world.watch_death()
         if self.world.lose_kube:
             self.world.lose_kube -= 1
             raise errors.Unavailable(target, "the answer was lost", maybe_done=True)
 
     def _all(self, resource: Resource) -> dict[str, Object]:
-        if resource == PODS:
-            return self.world.pods
-        if resource == CONFIGMAPS:
-            return self.world.maps
-        if resource == CONTROLLERREVISIONS:
-            return self.world.revisions
-        if resource == PERSISTENTVOLUMECLAIMS:
-            return self.world.claims
-        if resource == NODESETS and self.world.nodeset is not None:
-            return {self.world.nodeset["metadata"]["name"]: self.world.nodeset}
-        return {}
+        world = self.world
+        if resource == NODESETS:
+            return {world.nodeset["metadata"]["name"]: world.nodeset} if world.nodeset is not None else {}
+        kinds = {
+            PODS: world.pods,
+            CONFIGMAPS: world.maps,
+            CONTROLLERREVISIONS: world.revisions,
+            PERSISTENTVOLUMECLAIMS: world.claims,
+            NODES: world.hosts,
+            REBOOTNODES: world.reboots,
+            MACHINES[0]: world.capi,
+        }
+        return kinds.get(resource, {})
+
+    def _refuse(self, target: Target) -> None:
+        """What a write about a machine may meet."""
+        if self.world.lacks_rights:
+            raise errors.Forbidden(target, "no rights", status=403)
+        refusal = self.world.refusal
+        self.world.refusal = refusal if refusal == "lost" else ""
+        match refusal:
+            case "409":
+                raise errors.Conflict(target, "somebody else was first", status=409)
+            case "403":
+                raise errors.Forbidden(target, "a policy", status=403)
+            case "422":
+                raise errors.Invalid(target, "a policy", status=422)
+            case "500":
+                raise errors.Unavailable(target, "an error", status=500, maybe_done=False)
+            case _:
+                pass
+
+    def _lose_at_machines(self, target: Target) -> None:
+        """The answer may be lost of what has been carried out."""
+        if self.world.refusal == "lost":
+            self.world.refusal = ""
+            raise errors.Unavailable(target, "the answer was lost", maybe_done=True)
+        self._lose(target)
+
+    def _delete_machine(self, target: Target, resource: Resource, name: str, uid: str | None) -> Object:
+        """Delete a Node, or the Machine of one."""
+        self._refuse(target)
+        found = self._find(target, resource, name)
+        if found["metadata"]["uid"] != uid:
+            raise errors.Conflict(target, "another uid", status=409)
+        if resource == NODES:
+            self.world.order_delete_host(name)
+        else:
+            self.world.order_machine(name)
+        self._lose_at_machines(target)
+        return clone(found)
 
     def _is_checks(self, resource: Resource, name: str) -> bool:
         return resource == CONFIGMAPS and name.startswith("nodeset-checks-")
@@ -77,6 +122,9 @@ class KubeDoor:
         return found
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        self.world.check_alive()
+        if self.world.lacks_rights and (resource in {NODES, REBOOTNODES} or resource in MACHINES):
+            raise errors.Forbidden(Target("get", str(resource), namespace, name), "no rights", status=403)
         if self._is_checks(resource, name):
             target = Target("get", str(resource), namespace, name)
             self._fail(target)
@@ -86,8 +134,17 @@ class KubeDoor:
         return clone(self._find(Target("get", str(resource), namespace, name), resource, name))
 
     async def list(
-        self, resource: Resource, namespace: str | None = None, *, label_selector: str | None = None
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
     ) -> Listing:
+        self.world.check_alive()
+        if field_selector is not None:
+            assert resource == PODS
+            return Listing(self.world.shown_at(field_selector.removeprefix("spec.nodeName=")), str(self.world.counter))
         key, _, value = (label_selector or "").partition("=")
         found = [
             clone(obj)
@@ -100,6 +157,13 @@ class KubeDoor:
         name = body["metadata"]["name"]
         target = Target("create", str(resource), namespace, name)
         self._fail(target)
+        if resource == REBOOTNODES:
+            self._refuse(target)
+            if name in self.world.reboots:
+                raise errors.AlreadyExists(target, "exists", status=409)
+            self.world.order_reboot(body)
+            self._lose_at_machines(target)
+            return clone(self.world.reboots[name])
         if self._is_checks(resource, name):
             return self._keep_checks(target, body)
         if name in self._all(resource):
@@ -127,6 +191,8 @@ class KubeDoor:
     ) -> Object:
         target = Target("delete", str(resource), namespace, name)
         self._fail(target)
+        if resource == NODES or resource in MACHINES:
+            return self._delete_machine(target, resource, name, uid)
         metadata = self._find(target, resource, name)["metadata"]
         if uid is not None and metadata["uid"] != uid:
             raise errors.Conflict(target, "another uid", status=409)
@@ -161,8 +227,15 @@ class KubeDoor:
         if self._is_checks(resource, name):
             return self._keep_checks(target, patch, uid, resource_version)
         obj = self._find(target, resource, name)
+        if resource == NODES:
+            self._refuse(target)
         if resource_version is not None and obj["metadata"]["resourceVersion"] != resource_version:
             raise errors.Conflict(target, "another version", status=409)
+        if resource == NODES:
+            assert (uid, resource_version) == (obj["metadata"]["uid"], obj["metadata"]["resourceVersion"])
+            self.world.order_host(name, patch)
+            self._lose_at_machines(target)
+            return self.world.told(obj)
         if resource == CONTROLLERREVISIONS:
             obj["revision"] = patch["revision"]
             self.world.tell("revisions", "MODIFIED", obj)

@@ -16,7 +16,9 @@ from typing_extensions import override
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.nodeset.controller import NodeSetReconciler
+from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
+from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
 from slinky_operator.nodeset.planning.plan import plan
@@ -42,12 +44,13 @@ from tests.unit.nodeset.simulation.objects import (
     clone,
     is_selected,
 )
+from tests.unit.nodeset.simulation.state import Died
 from tests.unit.nodeset.simulation.steps import TROUBLES, Step
 from tests.unit.nodeset.simulation.world import World
 
 OWN_KEY = (NAMESPACE, NODESET)
 
-UNDISTURBED = frozenset({"pass", "restart", "slurm_clock", "job_names", "drain_request"})
+UNDISTURBED = frozenset({"pass", "restart", "slurm_clock", "job_names", "drain_request", "settings"})
 """Steps that do not happen within a pass. A job that names a node is not submitted between the last look at jobs and
 the deletion of a record: Slurm has no call that would show it in time."""
 
@@ -132,6 +135,7 @@ class Run:
         self.cursor = len(self.world.log)
         self.world.do_poll(0)
         self.awake, self.shown, self.contact = True, dict(self.world.picture), self.world.ready
+        given = self.world.settings
         self.controller = Doubting(
             self.kube,
             nodesets=self.nodesets,
@@ -144,6 +148,13 @@ class Run:
             recorder=Silent(),
             defaults=Defaults(image="slurmd"),
             ask_volumes=unasked,
+            machines=Machines(
+                self.kube,
+                MachineRules(frozenset(given["namespaces"]), reboot_by=given["by"], delete_nodes=given["deletes"]),
+                lambda key: self.slurm if key == (NAMESPACE, CLUSTER) else None,
+                clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
+                now=lambda: self.world.now,
+            ),
             drain_requests=lambda: {host: DrainRequest("nv", host, host, host, "x") for host in self.world.requests},
             now=lambda: self.world.now,
             patience=timedelta(seconds=PATIENCE),
@@ -269,6 +280,9 @@ class Run:
                 self.see(len(self.world.log))
             case "restart":
                 self.restart()
+            case "settings":
+                self.world.do_settings(number)
+                self.restart()
             case "drain_request":
                 self.world.do_drain_request(number)
                 self.awake = True
@@ -301,6 +315,8 @@ class Run:
         self.world.seen_health = seen["spec"].get("health") if seen is not None else None
         self.world.seen_topology = (seen["spec"].get("topology") or []) if seen is not None else []
         self.world.seen_outside = self.world.is_outside_windows()
+        tries = (seen.get("status") or {}).get("replacements") or () if seen is not None else ()
+        self.world.seen_tries = {one["host"]: one for one in tries}
         self.world.seen_conditions = dict(self.conditions)
         self.world.seen_boots = {host: (last, before) for host, (_, last, before) in self.boots.items()}
         bound = {self.world.node_in(pod): pod["spec"].get("nodeName") for pod in self.pods if self.world.is_ours(pod)}
@@ -328,9 +344,12 @@ class Run:
         try:
             result = await self.controller.reconcile(OWN_KEY)
             self.awake = result.requeue_after is not None
-        except* kube_errors.KubeError:
+        except* (kube_errors.KubeError, Died):
             # The loop of the real thing comes again; so does this one.
             self.awake = True
+        if self.world.dead:
+            self.world.dead = False
+            self.restart()
         self.hear_slurm()
         retains = self.world.seen_retention.get("whenScaled") == "Retain"
         if retains and failing == self.world.fail_kube and self.has_looked_at(seen):

@@ -6,7 +6,14 @@ import os
 import random
 from collections.abc import Sequence
 
-from tests.unit.nodeset.simulation.steps import STEPS, STEPS_OF_CHECKS, STEPS_OF_HEALTH, STEPS_ON_HOSTS, Step
+from tests.unit.nodeset.simulation.steps import (
+    STEPS,
+    STEPS_OF_CHECKS,
+    STEPS_OF_HEALTH,
+    STEPS_OF_MACHINES,
+    STEPS_ON_HOSTS,
+    Step,
+)
 
 HISTORIES = int(os.environ.get("NODESET_HISTORIES", "2000"))
 """How many are lived through from seeds. `make test-full` asks for 20,000; another number is set for a short run."""
@@ -20,6 +27,7 @@ def history(
     on_hosts: bool = False,
     of_health: bool = False,
     of_checks: bool = False,
+    of_machines: bool = False,
 ) -> list[Step]:
     """A history of 20 to 80 steps.
 
@@ -35,11 +43,14 @@ def history(
         Whether conditions of Nodes come and go, and the rules for them.
     of_checks
         Whether nodes run health checks.
+    of_machines
+        Whether machines of bad nodes are rebooted and deleted.
     """
     known = (
         *(STEPS_ON_HOSTS if on_hosts else STEPS),
         *(STEPS_OF_HEALTH if of_health else ()),
         *(STEPS_OF_CHECKS if of_checks else ()),
+        *(STEPS_OF_MACHINES if of_machines else ()),
     )
     rng = random.Random(seed)  # noqa: S311 - to be repeated
     steps = list(beginning)

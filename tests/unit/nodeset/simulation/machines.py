@@ -91,6 +91,8 @@ class Machines(State):
             return
         uid = self.uid_of(name)
         self.known.add(uid)
+        # Its node takes jobs until the controller has seen it.
+        self.excused.add(self.where.get(uid, ""))
         node = self.node_of(name)
         record = self.records.get(node)
         if record is None:
@@ -187,6 +189,7 @@ class Machines(State):
             self.tell("nodes", "DELETED", host)
             if index > 3:
                 self.end_machine(name)
+                self.boot_ids[name] = f"boot-{self.next()}"
 
     def do_host_comes(self, index: int) -> None:
         """The Node registers again: its kubelet ends what has no pod any more, and what the API server calls failed."""
@@ -197,7 +200,7 @@ class Machines(State):
         self.hosts[name] = {
             "metadata": {"name": name, "uid": f"uid-{self.next()}", "labels": dict(SELECTED)},
             "spec": {},
-            "status": {"nodeInfo": {"bootID": "first"}},
+            "status": {"nodeInfo": {"bootID": self.boot_ids.get(name, "first")}},
         }
         self.tell("nodes", "ADDED", self.hosts[name])
         for uid in [uid for uid, host in self.where.items() if host == name]:

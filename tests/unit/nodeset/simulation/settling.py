@@ -23,6 +23,8 @@ async def settle(run: Run) -> None:
     """
     world = run.world
     world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
+    world.lacks_rights, world.refusal, world.dies_in = False, "", 0
+    world.tenants.clear()
     calm(run.world)
     if world.windows:
         # What waits for maintenance goes on once that has begun, and nobody but the clock says so.
@@ -47,6 +49,10 @@ async def settle(run: Run) -> None:
         world.do_pods_collected(0)
         world.do_collect(0)
         world.do_claims_go(0)
+        world.do_machines_work(0)
+        if world.asked_ever:
+            # Another machine takes the place of one that was deleted.
+            world.do_host_comes(0)
         world.do_checks_run(1)
         world.do_time(3)
         world.do_poll(0)

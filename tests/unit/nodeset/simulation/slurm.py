@@ -198,6 +198,7 @@ class Slurm(State):
         self.lose_slurm = 1
 
     def check_slurm(self) -> None:
+        self.check_alive()
         match self.slurm_fault:
             case "401":
                 raise slurm_errors.Unauthorized("token refused")
@@ -209,6 +210,7 @@ class Slurm(State):
                 pass
 
     def lost(self) -> None:
+        self.watch_death()
         if self.lose_slurm:
             self.lose_slurm -= 1
             raise slurm_errors.Timeout("the answer was lost")

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job
 from tests.unit.nodeset.simulation.checks import Checks
+from tests.unit.nodeset.simulation.hardware import Hardware
 from tests.unit.nodeset.simulation.objects import BAD, OURS, PATIENCE, TAG
 from tests.unit.nodeset.simulation.slurm import Slurm
 
 
-class SlurmOrders(Slurm, Checks):
+class SlurmOrders(Slurm, Checks, Hardware):
     """Drains, nodes marked down, records deleted."""
 
     def order_drain(self, names: list[str], reason: str) -> None:
@@ -70,6 +71,7 @@ class SlurmOrders(Slurm, Checks):
         if name in self.seen_requested:
             self.violations.append(f"{name} was given back although NVSentinel asks for its Node")
         self.watch_given_back(name)
+        self.watch_going(name)
         health = self.seen_health
         rule = next(iter((health or {}).get("nodeConditions") or ()), None)
         if health is None or rule is None or not self.is_held(name):

@@ -20,6 +20,10 @@ from tests.unit.nodeset.simulation.objects import (
 )
 
 
+class Died(Exception):
+    """The operator has ended in the midst of a pass."""
+
+
 @dataclass
 class Record:
     """A node record in slurmctld."""
@@ -167,6 +171,8 @@ class State:
     """By Node when its machine was last seen to have started again, and the time before that."""
     replaced: dict[str, set[str]] = field(default_factory=dict)
     """By Node the uids of pods that were deleted for its health, as long as the status remembers tries there."""
+    seen_tries: dict[str, Object] = field(default_factory=dict)
+    """Tries that the status remembers, by Node, as the controller sees it."""
     requests: set[str] = field(default_factory=set)
     """Kubernetes Nodes that NVSentinel asks for."""
     checks: Object | None = None
@@ -179,6 +185,30 @@ class State:
     """Nodes on which no check can be run."""
     results: dict[str, tuple[str, str, float]] = field(default_factory=dict)
     """By node revision and result of its last report, and since when it is so."""
+    settings: Object = field(default_factory=lambda: {"by": "RebootNode", "deletes": True, "namespaces": ["*"]})
+    """What the operator's settings allow about machines."""
+    lacks_rights: bool = False
+    """Whether the chart is missing that lets the operator write on Nodes."""
+    refusal: str = ""
+    """What the next write about a machine meets."""
+    dies_in: int = 0
+    """Writes after which the operator ends; 0 for never."""
+    dead: bool = False
+    """Whether it has."""
+    boot_ids: dict[str, str] = field(default_factory=dict)
+    """Of machines that have started again."""
+    reboots: dict[str, Object] = field(default_factory=dict)
+    """RebootNodes."""
+    capi: dict[str, Object] = field(default_factory=dict)
+    """Machines of Cluster API."""
+    tenants: set[str] = field(default_factory=set)
+    """Nodes on which a pod of somebody else runs."""
+    asked: dict[str, Object] = field(default_factory=dict)
+    """By Node what the controller has last asked for: the end of which boot of its machine, by what, and when."""
+    asked_ever: set[tuple[str, str]] = field(default_factory=set)
+    """Nodes and tries."""
+    excused: set[str] = field(default_factory=set)
+    """Nodes to which jobs may have come after that, by no doing of the controller."""
     windows: list[Object] = field(default_factory=list)
     """Maintenance windows of the Cluster."""
     seen_outside: bool = False
@@ -292,6 +322,8 @@ class State:
     def expose(self, node: str) -> None:
         """Slurm takes a node back without our doing."""
         name = self.pod_of(node)
+        if name is not None:
+            self.excused.add(self.pods[name]["spec"].get("nodeName") or "")
         if name is not None and not self.is_protected(name):
             self.exposed.add(self.uid_of(name))
 
@@ -352,13 +384,26 @@ class State:
         pod = self.pods.get(one["pod"])
         if pod is not None and pod["metadata"]["uid"] == one["podUid"]:
             return False
-        young = (self.now - datetime.fromisoformat(one["last"])).total_seconds() < 299
+        takes = 1799 if one.get("bootId") else 299
+        young = (self.now - datetime.fromisoformat(one["last"])).total_seconds() < takes
         node = self.node_in(pod) if pod is not None else one["pod"]
         return young and (one["pod"] not in self.seen_pods or self.seen_ready.get(node) is None)
 
     def is_held(self, node: str) -> bool:
         """Whether a node is drained by us for its health."""
         return "health" in self.causes_of(node)
+
+    def watch_death(self) -> None:
+        """Count a write, and let the operator end with it."""
+        if self.dies_in:
+            self.dies_in -= 1
+            self.dead = not self.dies_in
+        self.check_alive()
+
+    def check_alive(self) -> None:
+        """Raise if the operator has ended: whatever it was about to do does not happen."""
+        if self.dead:
+            raise Died
 
     # The NodeSet, and jobs
 

@@ -79,6 +79,7 @@ STEPS: tuple[str, ...] = (
 TROUBLES = frozenset(
     {
         *("fault", "lose_slurm", "slurm_forgets", "slurmctld_restarts", "lose_kube", "fail_kube", "restart"),
+        *("dies", "settings", "machines_work"),
         *("host_goes", "pods_collected", "finalizer_taken", "neighbour_comes"),
     }
 )
@@ -104,6 +105,31 @@ STEPS_OF_HEALTH = (
 )
 """What else happens where nodes are drained for the conditions of their Kubernetes Nodes, are placed by labels of
 these, and updates wait for maintenance windows."""
+
+STEPS_OF_MACHINES = (
+    *("machine_policy",) * 8,
+    *("machines_work",) * 6,
+    *("enrol",) * 3,
+    "settings",
+    *("rights",) * 2,
+    *("refuse",) * 2,
+    *("dies",) * 2,
+    *("tenant",) * 2,
+    "unmark",
+    "reboot_asked",
+    *("see_all",) * 3,
+    *("poll",) * 2,
+    *("pass",) * 6,
+    *("time",) * 2,
+)
+"""What happens besides where machines are rebooted and deleted."""
+
+BAD_MACHINES: tuple[Step, ...] = (
+    *(("health", 1), ("health", 3), ("sicken", 0), ("sicken", 1), ("sicken", 2), ("machines_work", 0), ("time", 3)),
+    *(("machine_policy", 0), ("machine_policy", 1), ("machine_policy", 3), ("machine_policy", 4)),
+    *(("see_all", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("pass", 1), ("poll", 0)),
+)
+"""What happens often where histories are about machines."""
 
 STEPS_OF_CHECKS = (
     *("check",) * 3,

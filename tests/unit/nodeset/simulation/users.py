@@ -390,7 +390,9 @@ class Users(Machines):
         """The machine of a Node has started again, so fast that nothing there has noticed."""
         host = self.hosts.get(HOSTS[index % len(HOSTS)])
         if host is not None:
-            host["status"]["nodeInfo"] = {"bootID": f"boot-{self.next()}"}
+            name = host["metadata"]["name"]
+            self.boot_ids[name] = f"boot-{self.next()}"
+            host["status"]["nodeInfo"] = {"bootID": self.boot_ids[name]}
             self.tell("nodes", "MODIFIED", host)
 
     def do_drain_request(self, index: int) -> None:

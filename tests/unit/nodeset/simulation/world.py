@@ -14,6 +14,7 @@ module            concern
 `slurm`           what happens in Slurm without the controller, and how Slurm shows it
 `users`           actions of users and administrators
 `checks`          health checks: what nodes report, and what may follow from it
+`hardware`        machines: what is asked of them, when they end, and what may follow from it
 `slurm_orders`    the controller's writes to Slurm, and those that are never allowed
 `kube_orders`     the controller's writes to Kubernetes, and those that are never allowed
 ================  =================================================================
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tests.unit.nodeset.simulation.checks import Checks
+from tests.unit.nodeset.simulation.hardware import Hardware
 from tests.unit.nodeset.simulation.kube_orders import KubeOrders
 from tests.unit.nodeset.simulation.objects import HOSTS, NEIGHBOUR, SELECTED
 from tests.unit.nodeset.simulation.slurm_orders import SlurmOrders
@@ -34,7 +36,7 @@ from tests.unit.nodeset.simulation.users import Users
 
 
 @dataclass
-class World(Users, SlurmOrders, KubeOrders, Checks):
+class World(Users, SlurmOrders, KubeOrders, Checks, Hardware):
     """All of it together."""
 
     def __post_init__(self) -> None:

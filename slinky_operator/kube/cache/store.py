@@ -61,6 +61,11 @@ def key_of(obj: Object) -> Key:
     return metadata.get("namespace") or "", metadata["name"]
 
 
+def _labels(obj: Object | None) -> Mapping[str, str] | None:
+    """Labels of an object; None if there is no object."""
+    return (obj["metadata"].get("labels") or {}) if obj is not None else None
+
+
 def version_of(obj: Object) -> int:
     """Version of an object as a number; 0 if it has none."""
     version = obj["metadata"].get("resourceVersion")
@@ -106,6 +111,9 @@ class Store:
         self._left_out: dict[Key, _LeftOut] = {}
         self._missing: dict[str, int] = {}
         self._objects: dict[Key, Object] = {}
+        self.layout = 0
+        """Grows whenever an object comes or goes, or has other labels or other places in an index: until then, what was
+        looked up by these need not be looked up again."""
         # Dictionaries instead of sets: they keep the order of arrival, which makes runs repeatable.
         self._indexes: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in self._indexers}
         self._buried: dict[Key, int] = {}
@@ -326,10 +334,13 @@ class Store:
             self._objects[key] = kept
         elif old is not None:
             del self._objects[key]
+        if _labels(old) != _labels(kept):
+            self.layout += 1
         for name, indexer in self._indexers.items():
             before = set(indexer(old)) if old is not None else set()
             after = set(indexer(kept)) if kept is not None else set()
             if before != after:
+                self.layout += 1
                 self._reindex(name, key, before - after, after - before)
 
     def _ration(self, budget: Budget, key: Key, new: Object) -> Object | None:
@@ -383,6 +394,7 @@ class Store:
         if old is None:
             return
         del self._objects[key]
+        self.layout += 1
         for name, indexer in self._indexers.items():
             self._reindex(name, key, set(indexer(old)), set())
 

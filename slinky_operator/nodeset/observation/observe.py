@@ -6,7 +6,8 @@ pods were created if the status is lost, which revision is the current one, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.disruption import cluster_upgrade, maintenance_window
 from slinky_operator.nodeset.model import claims as claim_facts
-from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
 from slinky_operator.nodeset.model.pods import lost_labels, pod_facts, pod_names
 from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
@@ -43,6 +44,22 @@ _REASONS: Final[Mapping[Trouble, Reason]] = {
     Trouble.CONTROLLER_DOWN: Reason.CONTROLLER_DOWN,
     Trouble.UNSUPPORTED: Reason.UNSUPPORTED_VERSION,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A look at the pods of others that found none with a name that a pod of this NodeSet could have."""
+
+    asked: tuple[Hashable, ...]
+    """What else the names follow from; the pods of the NodeSet follow from the layout of their cache."""
+    nodes: Mapping[str, Node]
+    hosts: Mapping[str, KubernetesNode] | None
+
+    def holds(
+        self, asked: tuple[Hashable, ...], nodes: Mapping[str, Node], hosts: Mapping[str, KubernetesNode] | None
+    ) -> bool:
+        """Whether another look would find none, either."""
+        return asked == self.asked and hosts is self.hosts and nodes.keys() == self.nodes.keys()
 
 
 class Observer:
@@ -95,6 +112,8 @@ class Observer:
         self._max_startup = max_startup
         self._patience = patience
         self.readings = NodeSetParseCache()
+        self._alone: dict[str, _Alone] = {}
+        """Looks at the pods of others that found none, by uids of NodeSets."""
         self._read: dict[str, dict[str, pod_facts.Pod]] = {}
         """Pods as last parsed, by uids of NodeSet and pod: few of them change between two passes."""
 
@@ -144,7 +163,7 @@ class Observer:
         mode_is_fixed = nodeset.status.scaling_mode is not None
         nodeset = _with_mode(nodeset, own)
         slurm = self._slurm_facts(nodeset, cluster, own)
-        foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
+        foreign_pods, names_of_other_nodesets = self._still_alone(nodeset, cluster, own, slurm)
         leaving = self._leaving(nodeset)
         known = _cluster_facts(nodeset, cluster, gone=cluster_gone, leaving=leaving, now=self._now())
         nodeset = cluster_upgrade.held(nodeset, known.update_wait or known.window_wait)
@@ -178,6 +197,7 @@ class Observer:
     def forget(self, uid: str) -> None:
         """Drop the cached data of a deleted NodeSet."""
         self._read.pop(uid, None)
+        self._alone.pop(uid, None)
         self.readings.forget(uid)
 
     def _own_pods(self, nodeset: NodeSet) -> tuple[pod_facts.Pod, ...]:
@@ -215,16 +235,44 @@ class Observer:
         nodes: dict[str, Node] = {
             name: node
             for name, node in slurm.nodes.items()
-            if name in names or identity.is_tagged(node, owner) or could_be(name)
+            # There may be fifty times as many nodes of other NodeSets.
+            if name in names or (node.extra == owner and identity.is_tagged(node, owner)) or could_be(name)
         }
         return SlurmFacts(readable=True, nodes=nodes)
 
     def _namer(self, nodeset: NodeSet) -> Callable[[str], bool]:
         """Return a function that says whether a node of this NodeSet could have a name."""
         if nodeset.mode is ScalingMode.STATEFUL_SET or self._hosts is None:
-            return lambda name: pod_names.ordinal(nodeset.name, name) is not None
+            own, head = nodeset.name, f"{nodeset.name}-"
+            return lambda name: name.startswith(head) and pod_names.ordinal(own, name) is not None
         names = {host.node_name for host in self._hosts.picture().values()}
         return names.__contains__
+
+    def _still_alone(
+        self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...], slurm: SlurmFacts
+    ) -> tuple[frozenset[str], dict[str, str]]:
+        """The same as `_others`, which takes most of an observation and seldom finds any: not looked up twice."""
+        # Only pods that are one for each of them are named after them.
+        on_hosts = self._hosts is not None and nodeset.mode is not ScalingMode.STATEFUL_SET
+        hosts = self._hosts.picture() if self._hosts is not None and on_hosts else None
+        asked = (
+            self._pods.layout,
+            nodeset.namespace,
+            nodeset.name,
+            nodeset.mode,
+            nodeset.spec.replicas,
+            nodeset.spec.ordinal_padding,
+            (cluster.namespace, cluster.name) if cluster is not None else None,
+        )
+        known = self._alone.get(nodeset.uid)
+        if known is not None and known.holds(asked, slurm.nodes, hosts):
+            return frozenset(), {}
+        foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
+        if foreign_pods or names_of_other_nodesets:
+            self._alone.pop(nodeset.uid, None)
+        else:
+            self._alone[nodeset.uid] = _Alone(asked, slurm.nodes, hosts)
+        return foreign_pods, names_of_other_nodesets
 
     def _others(
         self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...], slurm: SlurmFacts

@@ -146,3 +146,29 @@ def test_any_order_of_arrival_ends_in_the_last_state(
     for app in ("red", "blue"):
         expected = {n for n, obj in truth.items() if obj["metadata"]["labels"].get("app") == app}
         assert {obj["metadata"]["name"] for obj in store.find("app", app)} == expected
+
+
+def test_the_layout_changes_with_objects_labels_and_indexes_and_with_nothing_else() -> None:
+    store = Store({"app": by_label("app"), OWNER: by_owner})
+    known = [store.layout]
+
+    def has_changed() -> bool:
+        known.append(store.layout)
+        return known[-1] != known[-2]
+
+    store.put(thing("x", 1))
+    assert has_changed()
+    store.put(thing("x", 2))
+    assert not has_changed()
+    store.put(thing("x", 1, app="older"))
+    assert not has_changed()
+    store.put(thing("x", 3, app="one"))
+    assert has_changed()
+    store.put(thing("x", 4, app="one", owners=("u",)))
+    assert has_changed()
+    store.remove(thing("x", 5))
+    assert has_changed()
+    store.put(thing("y", 6))
+    assert has_changed()
+    store.replace([], 7)
+    assert has_changed()

@@ -1,0 +1,96 @@
+"""A NodeSet's pods and nodes in caches that an observer reads."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+from typing_extensions import override
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
+from slinky_operator.kube.cache.store import Store
+from slinky_operator.kube.objects import Object
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
+from slinky_operator.nodeset.observation.observe import Observer
+from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
+from slinky_operator.slurm.connection.contact import ContactState
+from slurm_client.models import Node
+from tests.unit.nodeset import builders
+
+OWN, OTHER = "set-uid", "other-uid"
+
+CLUSTER = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cluster-uid"}, "spec": {}})
+
+
+class Pods(Store):
+    """The pods of a namespace, and how often somebody has looked for those of others."""
+
+    looks = 0
+
+    @override
+    def lists_others(self, index: str, value: str, key: tuple[str, str] | None) -> bool:
+        self.looks += 1
+        return super().lists_others(index, value, key)
+
+
+class World:
+    """Caches that one observer keeps reading."""
+
+    def __init__(self, *, pods: int = 3, replicas: int = 4) -> None:
+        self.pods, self.nodes = Pods(INDEXES_OF_PODS), dict[str, Node]()
+        self.replicas, self.padding, self.mode = replicas, 0, ScalingMode.STATEFUL_SET
+        self.version = 0
+        self.kept = self.observer()
+        for number in range(pods):
+            self.put(f"a-{number}", OWN)
+
+    def observer(self) -> Observer:
+        contact = SimpleNamespace(state=ContactState.READY, trouble=None, why="")
+        slurm = SimpleNamespace(contact=contact, nodes_at=time.monotonic(), nodes=self.nodes)
+        return Observer(
+            Store(INDEXES_OF_NODESETS),
+            cast("Any", SimpleNamespace(known=lambda _: CLUSTER)),
+            self.pods,
+            Store(INDEXES_OF_REVISIONS),
+            Store(INDEXES_OF_CLAIMS),
+            None,
+            cast("Any", SimpleNamespace(get=lambda _: slurm)),
+            clock=time.monotonic,
+            now=lambda: datetime.now(UTC),
+            max_startup=100,
+            patience=timedelta(minutes=5),
+        )
+
+    def put(self, name: str, uid: str | None, *, host: str = "", node_name: str = "") -> None:
+        self.version += 1
+        nodeset = {} if uid is None else {labels.LABEL_NODESET_UID: uid, labels.LABEL_NODESET_NAME: f"name-of-{uid}"}
+        pod: Object = {
+            "metadata": {
+                "name": name,
+                "namespace": "ns",
+                "uid": f"pod-{name}",
+                "resourceVersion": str(self.version),
+                "labels": {
+                    labels.LABEL_CLUSTER_NAME: "c",
+                    "app.kubernetes.io/component": "slurmd",
+                    **nodeset,
+                },
+            },
+            "spec": {"hostname": node_name or name, **({"nodeName": host} if host else {})},
+            "status": {"phase": "Running"},
+        }
+        _ = self.pods.put(pod)
+
+    def remove(self, name: str) -> None:
+        if (pod := self.pods.get("ns", name)) is not None:
+            _ = self.pods.remove(pod)
+
+    def observe(self, observer: Observer) -> Snapshot:
+        nodeset = builders.nodeset(replicas=self.replicas, ordinalPadding=self.padding)
+        status = nodeset.status.model_copy(update={"scaling_mode": self.mode})
+        return observer.observe(nodeset.model_copy(update={"status": status}))

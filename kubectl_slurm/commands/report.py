@@ -14,17 +14,7 @@ from typing import IO, Any
 
 import click
 
-from kubectl_slurm.access.kinds import (
-    CLUSTERS,
-    CONFIG_MAPS,
-    EVENTS,
-    LOGINSETS,
-    NODESETS,
-    PODS,
-    SLURMJOBS,
-    TOKENS,
-    Kind,
-)
+from kubectl_slurm.access.kinds import CLUSTERS, CONFIG_MAPS, EVENTS, LOGINSETS, NODESETS, PODS, SLURMJOBS, TOKENS, Kind
 from kubectl_slurm.commands.logs.command import of_daemon
 from kubectl_slurm.commands.shared.options import Options, shared
 from kubectl_slurm.commands.shared.session import Session, open_session

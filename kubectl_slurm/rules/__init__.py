@@ -5,7 +5,6 @@
 `jobs`          jobs: why they wait, what holds them back, the queue
 `nodes`         nodes: why they take no jobs, drains
 `changes`       what applying an object would do, and what Slurm says of it
-`endings`       tokens and keys that end soon
 `tokens`        a list of Tokens
 `conf`          files of the configuration, and what differs
 `redaction`     texts and objects without secrets

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_slurm.facts.objects import ClusterFacts, Condition, KeyFacts, NodeSetFacts, TokenFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
-from kubectl_slurm.rules import endings
 from kubectl_slurm.rules.jobs import queue
 from kubectl_slurm.rules.nodes import service
 from kubectl_slurm.screen.blocks import Line, Mood, Row, Screen, Section, table
@@ -57,7 +56,7 @@ def screen(seen: Overview) -> Screen:
         _nodesets(seen),
         service.section(seen.slurm, seen.now, _condition(seen.cluster, "NodesOutOfService")),
         queue.section(seen.slurm, seen.cluster),
-        endings.section(seen.tokens, seen.keys, seen.now),
+        section(seen.tokens, seen.keys, seen.now),
         *_hidden(seen),
     )
 
@@ -130,3 +129,45 @@ def _hidden(seen: Overview) -> Sequence[Section]:
 
 def _condition(cluster: ClusterFacts, kind: str) -> Condition | None:
     return next((one for one in cluster.conditions if one.type == kind and one.status == "True"), None)
+
+
+SOON_TOKEN: Final = timedelta(hours=24)
+SOON_KEY: Final = timedelta(days=14)
+LATE: Final = 0.75
+"""Part of a token's life after which it should have been renewed."""
+
+
+def section(tokens: Iterable[TokenFacts], keys: Iterable[KeyFacts], now: datetime) -> Section:
+    """What ends soon, the first end first."""
+    ends: list[tuple[datetime, Row]] = []
+    for token in tokens:
+        why = "" if token.temporary else _why_ended(token, now)
+        if why:
+            at = token.expires or now
+            cells = ("Token", token.name, token.user, ago(token.expires, now), why)
+            ends.append((at, Row(cells, Mood.BAD if at <= now else Mood.WARNING)))
+    for key in keys:
+        if key.expires - now < SOON_KEY:
+            mood = Mood.BAD if key.expires <= now else Mood.WARNING
+            ends.append((key.expires, Row(("key", key.name, "", ago(key.expires, now), "replace it"), mood)))
+    if not ends:
+        return Section("Tokens and keys: none ends soon", mood=Mood.GOOD)
+    rows = [row for _, row in sorted(ends, key=lambda one: (one[0], one[1].cells))]
+    head = ("WHAT", "NAME", "USER", "ENDS", "WHY")
+    return Section("Tokens and keys that end soon", (table(head, rows, "tokens and keys"),), Mood.WARNING)
+
+
+def _why_ended(token: TokenFacts, now: datetime) -> str:
+    """Why a Token needs somebody; empty if it does not."""
+    if token.ready is not None and token.ready.status == "False":
+        return clip(f"{token.ready.reason}: {token.ready.message}")
+    if token.expires is None:
+        return ""
+    if token.expires <= now:
+        return "ended; the operator does not renew it" if token.refresh else "ended; refresh: false"
+    if not token.refresh:
+        return "refresh: false: make another Token" if token.expires - now < SOON_TOKEN else ""
+    if token.issued is None or token.expires <= token.issued:
+        return ""
+    late = (now - token.issued) / (token.expires - token.issued) > LATE
+    return "should have been renewed: look whether the operator runs" if late else ""

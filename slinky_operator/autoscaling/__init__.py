@@ -13,6 +13,5 @@ module          concern
 `rules`         pure: what a job needs, where it fits, how many nodes, what to set
 `spec`          what the process is given
 `triggers`      what triggers a pass
-`writes`        replicas and status of a NodeSet
 ==============  ====================================================================
 """

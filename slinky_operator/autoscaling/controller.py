@@ -23,7 +23,7 @@ from slinky_api.events import EventReason
 from slinky_api.v1alpha1.nodeset.autoscaling import AutoscalingStatus
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
-from slinky_operator.autoscaling import observation, report, writes
+from slinky_operator.autoscaling import observation, report
 from slinky_operator.autoscaling.report import Blocked
 from slinky_operator.autoscaling.rules import demand
 from slinky_operator.autoscaling.rules.decision import History, Limits, Move, decide
@@ -35,7 +35,7 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.ports import Kube, Recorder
+from slinky_operator.kube.ports import Kube, Patcher, Recorder
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
@@ -304,7 +304,7 @@ class AutoscalingReconciler(Reconciler):
             return
         if decision.move in {Move.SET, Move.ADOPT}:
             try:
-                await writes.set_replicas(self._kube, obj, decision.replicas)
+                await set_replicas(self._kube, obj, decision.replicas)
             except (errors.Conflict, errors.NotFound):
                 # Somebody was faster, or the cache is behind: the next look decides on what is there then.
                 memory.next_at = min(memory.next_at, self._clock() + AT_ONCE_S)
@@ -322,7 +322,7 @@ class AutoscalingReconciler(Reconciler):
     async def _is_set_by_hpa(self, nodeset: NodeSet) -> bool:
         """Ask the API server: the cache has no records of who wrote what."""
         try:
-            return writes.is_set_by_hpa(await self._kube.get(NODESETS, nodeset.name, nodeset.namespace))
+            return is_set_by_hpa(await self._kube.get(NODESETS, nodeset.name, nodeset.namespace))
         except errors.NotFound:
             return False
 
@@ -378,3 +378,46 @@ def _is_meant(obj: Object) -> bool:
 
 def _gist(status: AutoscalingStatus) -> tuple[bool, int | None, str]:
     return status.active, status.wanted, status.reason
+
+
+HPA_MANAGERS: Final = frozenset({"kube-controller-manager", "horizontal-pod-autoscaler"})
+"""Field managers under which a HorizontalPodAutoscaler writes to the scale subresource."""
+
+
+async def set_replicas(kube: Patcher, obj: Object, replicas: int) -> None:
+    """Set the replicas of a NodeSet.
+
+    Raises
+    ------
+    Conflict
+        The NodeSet has changed since `obj`.
+    KubeError
+        The API server failed or refused.
+    """
+    metadata = obj["metadata"]
+    await kube.merge_patch(
+        NODESETS,
+        metadata["name"],
+        {
+            "metadata": {"annotations": {labels.ANNOTATION_AUTOSCALED: str(replicas)}},
+            "spec": {"replicas": replicas},
+        },
+        metadata.get("namespace"),
+        resource_version=metadata["resourceVersion"],
+        uid=metadata["uid"],
+    )
+
+
+def is_set_by_hpa(obj: Object) -> bool:
+    """Whether a HorizontalPodAutoscaler was the last to change replicas, as the API server has recorded it."""
+    for entry in obj["metadata"].get("managedFields") or ():
+        fields = entry.get("fieldsV1")
+        spec = fields.get("f:spec") if isinstance(fields, dict) else None
+        if (
+            entry.get("subresource") == "scale"
+            and entry.get("manager") in HPA_MANAGERS
+            and isinstance(spec, dict)
+            and "f:replicas" in spec
+        ):
+            return True
+    return False

@@ -5,37 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster import adoption
-from slinky_operator.cluster.actions import (
-    Action,
-    AdoptKey,
-    Ask,
-    Connect,
-    Disconnect,
-    EmitEvent,
-    EndPreflight,
-    ExcludeSlurmdKinds,
-    GrowClaim,
-    HoldBackNodeSets,
-    Hurry,
-    KeepKeys,
-    KeepMonitor,
-    MakeKey,
-    MakePassword,
-    PutKeyBack,
-    ReadKeys,
-    Reload,
-    Remove,
-    ReplacePod,
-    SealKey,
-    SetFinalizer,
-    StartPreflight,
-    TearDown,
-    TouchPod,
-    UseReplicas,
-    UseSlurmKey,
-    Write,
-)
+from slinky_operator.cluster import actions, adoption
 from slinky_operator.cluster.context import PassContext, reference
 from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.claims import writes as claim_writes
@@ -46,15 +16,12 @@ from slinky_operator.cluster.question import A, Question
 from slinky_operator.cluster.rollout import reload
 from slinky_operator.cluster.writes import kubernetes_writes
 from slinky_operator.kube.events import EventType
-from slinky_operator.kube.resources import (
-    NODESETS,
-    PODS,
-)
+from slinky_operator.kube.resources import NODESETS, PODS
 from slinky_operator.slurm.connection.clients import OwnTokens
 from slurm_client import StaticToken, TokenProvider
 
 
-async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, context: PassContext) -> bool:
+async def act(planned: tuple[actions.Action, ...], cluster: Cluster, memory: Memory, context: PassContext) -> bool:
     """Carry out actions in order, until one fails.
 
     Returns
@@ -69,8 +36,8 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, con
     """
     again = False
     try:
-        for action in actions:
-            if again and isinstance(action, EmitEvent) and action.with_status:
+        for action in planned:
+            if again and isinstance(action, actions.EmitEvent) and action.with_status:
                 # The status is not written in this round, and the next one plans it again.
                 continue
             again = await _carry_out(action, cluster, memory, context) or again
@@ -81,20 +48,27 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, con
     return again
 
 
-async def _carry_out(action: Action, cluster: Cluster, memory: Memory, context: PassContext) -> bool:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one each
+async def _carry_out(action: actions.Action, cluster: Cluster, memory: Memory, context: PassContext) -> bool:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one each
     match action:
-        case SetFinalizer():
+        case actions.SetFinalizer():
             await kubernetes_writes.set_finalizer(action, memory, context)
-        case MakeKey() | MakePassword() | PutKeyBack() | SealKey() | KeepKeys() | ReadKeys():
+        case (
+            actions.MakeKey()
+            | actions.MakePassword()
+            | actions.PutKeyBack()
+            | actions.SealKey()
+            | actions.KeepKeys()
+            | actions.ReadKeys()
+        ):
             return await key_writes.carry_out(action, cluster, memory, context)
-        case AdoptKey():
+        case actions.AdoptKey():
             await kubernetes_writes.adopt_key(action, cluster, memory, context)
             return True
-        case Write():
+        case actions.Write():
             return await kubernetes_writes.write(action, cluster, memory, context)
-        case KeepMonitor():
+        case actions.KeepMonitor():
             return await monitors.keep(action, cluster, memory, context)
-        case Connect():
+        case actions.Connect():
             token: TokenProvider = StaticToken(action.token)
             if action.keys:
                 token = OwnTokens(action.keys, action.lifetime)
@@ -109,55 +83,55 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, context: 
             )
             entry.slurm_key = action.slurm_key
             return True
-        case UseReplicas():
+        case actions.UseReplicas():
             client = context.clients.get(cluster.uid)
             if client is not None:
                 client.replicas.use(action.urls)
-        case UseSlurmKey():
+        case actions.UseSlurmKey():
             client = context.clients.get(cluster.uid)
             if client is not None:
                 client.slurm_key = action.key
-        case Disconnect():
+        case actions.Disconnect():
             await context.clients.close(cluster.uid)
-        case Hurry():
+        case actions.Hurry():
             client = context.clients.get(cluster.uid)
             if client is not None:
                 client.hurry()
-        case TouchPod():
+        case actions.TouchPod():
             await kubernetes_writes.touch(action, context)
             memory.rollout.touched = action.hash, context.clock()
-        case ReplacePod():
+        case actions.ReplacePod():
             pod = action.pod["metadata"]
             await kubernetes_writes.remove(PODS, pod["name"], pod["namespace"], pod["uid"], context)
             memory.rollout.replaced |= {(action.component, action.hash)}
-        case StartPreflight():
+        case actions.StartPreflight():
             context.changes.preflight_started(cluster.uid, action.preflight.name, context.clock())
             return await kubernetes_writes.start_preflight(action, cluster, memory, context)
-        case EndPreflight():
+        case actions.EndPreflight():
             memory.rollout.judge(action.name, action.verdict)
             outcome = action.verdict.outcome.name.lower()
             context.changes.preflight_ended(cluster.uid, action.name, outcome, context.clock())
             return True
-        case ExcludeSlurmdKinds():
+        case actions.ExcludeSlurmdKinds():
             memory.rollout.left_out = dict(action.left_out)
             return True
-        case Remove():
+        case actions.Remove():
             await kubernetes_writes.remove(action.resource, action.name, cluster.namespace, action.uid, context)
-        case HoldBackNodeSets():
+        case actions.HoldBackNodeSets():
             memory.rollout.held, memory.rollout.held_for = dict(action.held), action.held_for
             return True
-        case GrowClaim():
+        case actions.GrowClaim():
             known = memory.writes.claims.get(action.name)
             memory.writes.claims[action.name] = size = await claim_writes.grow(action, cluster.namespace, context)
             return size.shows_other_than(known)
-        case Reload():
+        case actions.Reload():
             memory.rollout.loaded = await reload.reload(context.clients.get(cluster.uid), action, context.clock)
             return True
-        case TearDown():
+        case actions.TearDown():
             return await deletion.tear_down(action, cluster, memory, context)
-        case Ask():
+        case actions.Ask():
             return await _ask(action.question, cluster, memory, context)
-        case EmitEvent():
+        case actions.EmitEvent():
             context.recorder.event(action.obj, action.type, action.reason, action.message)
             if action.obj["kind"] == NODESETS.kind:
                 memory.rollout.reported_nodesets |= {(action.obj["metadata"]["name"], action.message)}

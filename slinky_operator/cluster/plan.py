@@ -18,42 +18,39 @@ from slinky_operator.cluster.actions import Action, Disconnect
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.part import Part
-from slinky_operator.cluster.parts.accounting.part import ACCOUNTING
-from slinky_operator.cluster.parts.accounting.step import ask_accounting, keep_accounting
-from slinky_operator.cluster.parts.accounts.part import ACCOUNTS
-from slinky_operator.cluster.parts.accounts.step import keep_accounts
+from slinky_operator.cluster.parts.accounting.part import ACCOUNTING, ask_accounting, keep_accounting
+from slinky_operator.cluster.parts.accounts.part import ACCOUNTS, keep_accounts
 from slinky_operator.cluster.parts.bridge.part import BRIDGE_PART, BridgeSwitch
 from slinky_operator.cluster.parts.claims.part import CLAIMS
 from slinky_operator.cluster.parts.claims.step import feasible, grow_claims
 from slinky_operator.cluster.parts.configuration.part import CONFIGURATION, LEFT_OUT
 from slinky_operator.cluster.parts.configuration.step import roll_out, tell_of_configuration
-from slinky_operator.cluster.parts.connection.part import CONNECTION
+from slinky_operator.cluster.parts.connection.part import CONNECTION, connect, count_jobs, jobs_due, tell_of_jobs
 from slinky_operator.cluster.parts.connection.slurm_connection import Pace
-from slinky_operator.cluster.parts.connection.step import connect, count_jobs, jobs_due, tell_of_jobs
-from slinky_operator.cluster.parts.deletion.part import DELETION
-from slinky_operator.cluster.parts.deletion.step import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
-from slinky_operator.cluster.parts.exporter.part import EXPORTER_PART
-from slinky_operator.cluster.parts.exporter.step import keep_exporter
+from slinky_operator.cluster.parts.deletion.part import (
+    DELETION,
+    LOOK_AGAIN_FOR_PODS,
+    set_finalizer,
+    slurmd_pods_left,
+    tear_down,
+)
+from slinky_operator.cluster.parts.exporter.part import EXPORTER_PART, keep_exporter
 from slinky_operator.cluster.parts.external_nodes.step import tell_outside
-from slinky_operator.cluster.parts.identity.part import IDENTITY
-from slinky_operator.cluster.parts.identity.step import ask_directory, keep_users
+from slinky_operator.cluster.parts.identity.part import IDENTITY, ask_directory, keep_users
 from slinky_operator.cluster.parts.job_counts.part import JOB_COUNTS
-from slinky_operator.cluster.parts.job_logs_key.part import JOB_LOGS_KEY
-from slinky_operator.cluster.parts.job_logs_key.step import keep_job_logs_key
+from slinky_operator.cluster.parts.job_logs_key.part import JOB_LOGS_KEY, keep_job_logs_key
 from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.parts.keys.key_guard import guarded
 from slinky_operator.cluster.parts.keys.part import KEYS, trouble
 from slinky_operator.cluster.parts.keys.sets import key_form
 from slinky_operator.cluster.parts.keys.step import adopt_keys, keep_keys, load_changed_key, load_key_set, read_keys
-from slinky_operator.cluster.parts.maintenance.part import MAINTENANCE
-from slinky_operator.cluster.parts.maintenance.step import keep_reservations
+from slinky_operator.cluster.parts.maintenance.part import MAINTENANCE, keep_reservations
 from slinky_operator.cluster.parts.monitoring.step import keep_monitors
 from slinky_operator.cluster.parts.nodes.part import NODES
 from slinky_operator.cluster.parts.slurmctld.part import SLURMCTLD_PART
 from slinky_operator.cluster.parts.upgrade.part import UPGRADE
 from slinky_operator.cluster.parts.virtual_nodes.part import VIRTUAL_NODES, VirtualNodesSwitch
-from slinky_operator.cluster.parts.volumes.part import VOLUMES
-from slinky_operator.cluster.parts.volumes.step import ask_volumes
+from slinky_operator.cluster.parts.volumes.part import VOLUMES, ask_volumes
 from slinky_operator.cluster.parts.workloads.part import WORKLOADS
 from slinky_operator.cluster.parts.workloads.step import (
     ask_claim,

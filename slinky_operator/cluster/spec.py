@@ -14,13 +14,7 @@ from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.rollout.config_sources import ConfigMapWatcher
 from slinky_operator.cluster.triggers import ClusterTriggers
 from slinky_operator.kube.domain import own_domain
-from slinky_operator.kube.resources import (
-    CLUSTERS,
-    LOGINSETS,
-    NODESETS,
-    PODS,
-    TOKENS,
-)
+from slinky_operator.kube.resources import CLUSTERS, LOGINSETS, NODESETS, PODS, TOKENS
 from slinky_operator.reconcile.cached.caches import CacheSpec
 from slinky_operator.reconcile.cached.indexes import (
     INDEXES_OF_NODESETS,

@@ -20,15 +20,7 @@ from slinky_operator.conversion.errors import NotOfSlinky, WrongType
 from slinky_operator.conversion.report import Fate, Report
 from slinky_operator.conversion.rules import At
 from slinky_operator.conversion.tables.operator import OPERATOR
-from slinky_operator.conversion.tables.slurm import (
-    ACCOUNTING,
-    COMPUTE,
-    CONTROLLER,
-    LOGIN,
-    NODESET,
-    PARTITION,
-    SLURM,
-)
+from slinky_operator.conversion.tables.slurm import ACCOUNTING, COMPUTE, CONTROLLER, LOGIN, NODESET, PARTITION, SLURM
 from slinky_operator.conversion.walk import EMPTY, Walk, complete
 
 CHARTS: Final = ("slurm", "slurm-operator")

@@ -17,29 +17,20 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
+from slinky_operator.kube import resources
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import (
-    CLUSTERS,
-    LOGINSETS,
-    NODESETS,
-    SLURM_SLURMJOBS,
-    SLURMJOBS,
-    TOKENS,
-    VIRTUAL_NODES,
-    VIRTUAL_PODS,
-    WLM_SLURMJOBS,
-    WLM_WLMJOBS,
-    Resource,
-)
 from slinky_operator.metrics import job_objects, virtual_objects
 from slinky_operator.metrics.names import MOST_OBJECTS, PREFIX
 
-KINDS: Final = (CLUSTERS, NODESETS, LOGINSETS, TOKENS)
+KINDS: Final = (resources.CLUSTERS, resources.NODESETS, resources.LOGINSETS, resources.TOKENS)
 
 JOB_KINDS: Final = {
-    SLURMJOBS: SLURMJOBS.kind,
-    **{one: f"{one.kind}.{one.group}" for one in (WLM_SLURMJOBS, WLM_WLMJOBS, SLURM_SLURMJOBS)},
+    resources.SLURMJOBS: resources.SLURMJOBS.kind,
+    **{
+        one: f"{one.kind}.{one.group}"
+        for one in (resources.WLM_SLURMJOBS, resources.WLM_WLMJOBS, resources.SLURM_SLURMJOBS)
+    },
 }
 """Kinds that are counted, not shown one by one: there are as many as jobs. What tells their names apart."""
 
@@ -80,7 +71,7 @@ class Objects(Collector):
     """
 
     def __init__(
-        self, stores: Mapping[Resource, Store], *, leads: Callable[[], bool], most: int = MOST_OBJECTS
+        self, stores: Mapping[resources.Resource, Store], *, leads: Callable[[], bool], most: int = MOST_OBJECTS
     ) -> None:
         self._stores = stores
         self._leads = leads
@@ -94,11 +85,13 @@ class Objects(Collector):
     def collect(self) -> Iterator[Metric]:
         found = self._stores if self._leads() else {}
         yield from self._families({kind: store.items() for kind, store in found.items() if kind in _COUNTED})
-        yield from job_objects.families(found[SLURMJOBS].items() if SLURMJOBS in found else None)
-        nodes = found[VIRTUAL_NODES].items() if VIRTUAL_NODES in found else ()
-        yield from virtual_objects.families(nodes, found[VIRTUAL_PODS].items() if VIRTUAL_PODS in found else None)
+        yield from job_objects.families(found[resources.SLURMJOBS].items() if resources.SLURMJOBS in found else None)
+        nodes = found[resources.VIRTUAL_NODES].items() if resources.VIRTUAL_NODES in found else ()
+        yield from virtual_objects.families(
+            nodes, found[resources.VIRTUAL_PODS].items() if resources.VIRTUAL_PODS in found else None
+        )
 
-    def _families(self, found: Mapping[Resource, Sequence[Object]]) -> Iterator[Metric]:
+    def _families(self, found: Mapping[resources.Resource, Sequence[Object]]) -> Iterator[Metric]:
         shown = {one: in_turns(found.get(one, ()), self._most) for one in KINDS}
         total = _gauge("objects", "Objects by kind; the old job kinds with their group.", ["kind"])
         left_out = _gauge("objects_left_out", "Objects without samples of their own: there are too many.", ["kind"])
@@ -109,9 +102,9 @@ class Objects(Collector):
         yield total
         yield left_out
         yield _conditions(shown)
-        yield from _nodesets(shown[NODESETS])
-        yield from _autoscaling(shown[NODESETS])
-        yield _tokens(shown[TOKENS])
+        yield from _nodesets(shown[resources.NODESETS])
+        yield from _autoscaling(shown[resources.NODESETS])
+        yield _tokens(shown[resources.TOKENS])
 
 
 def in_turns(objects: Sequence[Object], most: int) -> Sequence[Object]:
@@ -129,7 +122,7 @@ def _gauge(name: str, what: str, labels: Sequence[str]) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"{PREFIX}_{name}", what, labels=labels)
 
 
-def _conditions(shown: Mapping[Resource, Sequence[Object]]) -> Metric:
+def _conditions(shown: Mapping[resources.Resource, Sequence[Object]]) -> Metric:
     family = _gauge(
         "condition", "Conditions of objects: 1 if true, 0 if false, -1 if unknown.", ["kind", *_WHERE, "condition"]
     )

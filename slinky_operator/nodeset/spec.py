@@ -12,14 +12,7 @@ from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.cache.store import Key, key_of
 from slinky_operator.kube.domain import own_domain
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import (
-    CLUSTERS,
-    CONTROLLERREVISIONS,
-    NODES,
-    NODESETS,
-    PERSISTENTVOLUMECLAIMS,
-    PODS,
-)
+from slinky_operator.kube.resources import CLUSTERS, CONTROLLERREVISIONS, NODES, NODESETS, PERSISTENTVOLUMECLAIMS, PODS
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.execute.hosts.drain_requests import DrainRequests, bridged, clients
 from slinky_operator.nodeset.execute.hosts.machines import Machines

@@ -38,25 +38,10 @@ from slinky_operator.slurmjob.execute.reports import Reports
 from slinky_operator.slurmjob.execute.resubmission import MOST, Resubmissions
 from slinky_operator.slurmjob.execute.slurm_access import SlurmAccess
 from slinky_operator.slurmjob.execute.submission import SOON_S, Submitter
-from slinky_operator.slurmjob.model import metric_changes, report
+from slinky_operator.slurmjob.model import metric_changes, report, steps
 from slinky_operator.slurmjob.model.plan import plan, without_history
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
-from slinky_operator.slurmjob.model.steps import (
-    AddFinalizer,
-    AskAllocation,
-    AskHistory,
-    CancelSecond,
-    Delete,
-    DryRun,
-    GiveOrder,
-    Nothing,
-    Plan,
-    Prepare,
-    RecordEnd,
-    RemoveFinalizer,
-    Submit,
-)
 from slinky_operator.slurmjob.observation import Observer
 from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
 from slinky_operator.slurmjob.pods.log_upkeep import LogUpkeep
@@ -158,11 +143,11 @@ class SlurmJobReconciler(ModelReconciler[SlurmJob]):
             # The cache is behind: the script is not that of the job in it.
             return Postponed(OVERTAKEN_S)
         planned = plan(snapshot)
-        if isinstance(planned.step, AskHistory):
+        if isinstance(planned.step, steps.AskHistory):
             snapshot = await history.ask(self._access, snapshot, memory, self._now())
             away_since = memory.history_away_since or snapshot.now
             planned = plan(snapshot) if snapshot.history is not None else without_history(snapshot, away_since)
-        if isinstance(planned.step, AskAllocation):
+        if isinstance(planned.step, steps.AskAllocation):
             planned = plan(await external.ask_allocation(self._access, snapshot, planned.step, memory, self._now))
         self._note_end(obj, snapshot, planned)
         try:
@@ -200,48 +185,50 @@ class SlurmJobReconciler(ModelReconciler[SlurmJob]):
             record_again=memory.record_again,
         )
 
-    def _note_end(self, obj: Object, snapshot: Snapshot, planned: Plan) -> None:
+    def _note_end(self, obj: Object, snapshot: Snapshot, planned: steps.Plan) -> None:
         """Remember a job that has ended: slurmctld may have it again after a crash."""
         finished = find(snapshot.job.status.conditions, SlurmJobCondition.FINISHED)
         is_over = finished is not None and finished.status == "True"
-        if snapshot.cluster is None or not (is_over or isinstance(planned.step, RemoveFinalizer)):
+        if snapshot.cluster is None or not (is_over or isinstance(planned.step, steps.RemoveFinalizer)):
             return
         at = finished.last_transition_time if is_over and finished is not None else None
         self._queues.ended(snapshot.cluster.uid, obj, at or snapshot.now)
 
-    async def _carry_out(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
+    async def _carry_out(self, obj: Object, snapshot: Snapshot, planned: steps.Plan, memory: Memory) -> Result:
         """Take the step; what it leads to is seen in the next pass, which its own write brings."""
         job = snapshot.job
         match planned.step:
-            case AddFinalizer() | RemoveFinalizer() | Delete() as step:
+            case steps.AddFinalizer() | steps.RemoveFinalizer() | steps.Delete() as step:
                 await self._change(obj, job, step)
                 return Result()
-            case Prepare() | Submit() | DryRun() as step:
+            case steps.Prepare() | steps.Submit() | steps.DryRun() as step:
                 return await self._submitter.begin(obj, snapshot, step, memory)
-            case CancelSecond(seen):
+            case steps.CancelSecond(seen):
                 await self._orders.cancel_second(obj, snapshot, seen, memory)
                 return Result(SOON_S)
-            case GiveOrder() as step:
+            case steps.GiveOrder() as step:
                 obj, snapshot, planned = await self._orders.give(obj, snapshot, step, memory, planned)
-            case RecordEnd() as step:
+            case steps.RecordEnd() as step:
                 return await self._ends.record(obj, snapshot, step, memory)
-            case Nothing() | AskHistory() | AskAllocation():
+            case steps.Nothing() | steps.AskHistory() | steps.AskAllocation():
                 pass
         wake = await self._reports.show(obj, snapshot, planned.news, memory)
         return Result(min((one for one in (planned.wake, wake) if one is not None), default=None))
 
-    async def _change(self, obj: Object, job: SlurmJob, step: AddFinalizer | RemoveFinalizer | Delete) -> None:
+    async def _change(
+        self, obj: Object, job: SlurmJob, step: steps.AddFinalizer | steps.RemoveFinalizer | steps.Delete
+    ) -> None:
         """Keep the object from going, let it go, or delete it."""
-        if isinstance(step, AddFinalizer):
+        if isinstance(step, steps.AddFinalizer):
             added = await set_finalizer(self._kube, SLURMJOBS, obj, labels.FINALIZER_SLURMJOB, present=True)
             self._own_writes.expect_version(job.uid, added)
-        elif isinstance(step, RemoveFinalizer):
+        elif isinstance(step, steps.RemoveFinalizer):
             await self._remove_finalizer(obj, job, step)
         else:
             version = job.metadata.resource_version
             _ = await self._kube.delete(SLURMJOBS, job.name, job.namespace, uid=job.uid, resource_version=version)
 
-    async def _remove_finalizer(self, obj: Object, job: SlurmJob, step: RemoveFinalizer) -> None:
+    async def _remove_finalizer(self, obj: Object, job: SlurmJob, step: steps.RemoveFinalizer) -> None:
         """Remove the finalizer, and say what nobody will see any more."""
         if step.is_left_behind:
             self._recorder.warning(obj, EventReason.JOB_LEFT_BEHIND, report.left_behind(job.status))

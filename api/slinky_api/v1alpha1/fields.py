@@ -9,13 +9,7 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    JsonValue,
-    PlainSerializer,
-    StringConstraints,
-)
+from pydantic import BeforeValidator, Field, JsonValue, PlainSerializer, StringConstraints
 
 from slinky_api.v1alpha1.rules import VALIDATIONS, Keywords, Rule, Text, cel, cel_string, matching
 

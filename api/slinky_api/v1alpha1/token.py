@@ -12,16 +12,7 @@ from pydantic import ConfigDict, Field
 
 from slinky_api.resource import Column, Resource
 from slinky_api.v1alpha1.cluster.auth import TOKEN_KEY, Lifetime
-from slinky_api.v1alpha1.common import (
-    CONDITIONS,
-    GROUP,
-    VERSION,
-    ApiModel,
-    ApiObject,
-    Condition,
-    KeyRef,
-    ObjectMeta,
-)
+from slinky_api.v1alpha1.common import CONDITIONS, GROUP, VERSION, ApiModel, ApiObject, Condition, KeyRef, ObjectMeta
 from slinky_api.v1alpha1.fields import DnsLabel, Namespace, UserName
 from slinky_api.v1alpha1.rules import Rule, Text, cel, cel_string
 

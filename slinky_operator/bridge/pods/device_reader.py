@@ -17,11 +17,7 @@ from slinky_operator.bridge.caches import OF_NODE
 from slinky_operator.bridge.device_claims import OF_CLAIM, claims_of_pod, holders
 from slinky_operator.bridge.devices import classes_of, devices_of, word_of
 from slinky_operator.bridge.pods.model.snapshot import ENDED, GroupJob, Member, Numbered, Snapshot
-from slinky_operator.bridge.pods.model.translation.device_requests import (
-    ClaimsPending,
-    DeviceRequest,
-    device_requests,
-)
+from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending, DeviceRequest, device_requests
 from slinky_operator.bridge.pods.model.translation.request import Request
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube import errors

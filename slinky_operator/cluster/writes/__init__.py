@@ -5,6 +5,5 @@ module               concern
 ===================  =========================================================================
 `due`                which objects are written: those that differ
 `kubernetes_writes`  how objects are written and deleted, and pods of trials are created
-`admission`          which part of a trial's pod the API server rejects
 ===================  =========================================================================
 """

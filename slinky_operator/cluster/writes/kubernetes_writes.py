@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
@@ -12,8 +13,9 @@ from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.memory.rollout import left_out_again
 from slinky_operator.cluster.memory.writes import Denied
-from slinky_operator.cluster.writes.admission import refused_parts
 from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
 from slinky_operator.reconcile.writes import finalizers
 from slinky_operator.reconcile.writes.children import Settled, is_current
@@ -118,3 +120,32 @@ async def start_preflight(action: StartPreflight, cluster: Cluster, memory: Memo
             return True
         memory.writes.denied.pop(child.key, None)
     return False
+
+
+LONGEST: Final = 600
+"""Maximum characters of a stored rejection."""
+
+
+async def refused_parts(action: StartPreflight, namespace: str, kube: KubeClient) -> dict[str, str]:
+    """Find out which slurmds prevent a preflight's pod from being admitted.
+
+    Returns
+    -------
+    dict
+        The API server's message for each of them; empty if the pod would be rejected without slurmds too, or if no
+        single one is the cause.
+    """
+    if action.alone is None or await _refusal(action.alone, namespace, kube) is not None:
+        return {}
+    answers = {key: await _refusal(body, namespace, kube) for key, body in action.parts.items()}
+    return {key: words for key, words in answers.items() if words is not None}
+
+
+async def _refusal(body: Object, namespace: str, kube: KubeClient) -> str | None:
+    try:
+        await kube.create(PODS, dict(body), namespace, dry_run=True)
+    except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
+        return f"the API server refuses its pod: {error.message[:LONGEST]}"
+    except errors.AlreadyExists:
+        return None
+    return None

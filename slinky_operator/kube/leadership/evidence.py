@@ -16,12 +16,7 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.leadership.scope import Release, Shared
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Creator
-from slinky_operator.kube.resources import (
-    LOCAL_SUBJECT_ACCESS_REVIEWS,
-    NODESETS,
-    SUBJECT_ACCESS_REVIEWS,
-    Resource,
-)
+from slinky_operator.kube.resources import LOCAL_SUBJECT_ACCESS_REVIEWS, NODESETS, SUBJECT_ACCESS_REVIEWS, Resource
 
 logger = logging.getLogger(__name__)
 

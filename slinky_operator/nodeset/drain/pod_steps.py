@@ -8,23 +8,7 @@ from datetime import datetime
 from slinky_operator.nodeset.disruption import eviction, repairs
 from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import pod_condition
-from slinky_operator.nodeset.model import pod_state
-from slinky_operator.nodeset.model.actions import (
-    Action,
-    Adopt,
-    Announce,
-    DeleteClaims,
-    DeleteIdlePods,
-    DeletePods,
-    DropRevisions,
-    MarkClaims,
-    Protect,
-    RecordRevision,
-    RenumberRevision,
-    Repair,
-    Show,
-    Unprotect,
-)
+from slinky_operator.nodeset.model import actions, pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_state import State
 from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
@@ -36,16 +20,16 @@ from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
-def delete_all(snapshot: Snapshot) -> list[Action]:
+def delete_all(snapshot: Snapshot) -> list[actions.Action]:
     """Delete every pod at once, whatever holds its node."""
     going = tuple(pod for pod in snapshot.pods if not pod.deleting)
     blind = "" if snapshot.slurm.readable else snapshot.slurm.why
-    return [DeletePods(going, forced=True, blind=blind)] if going else []
+    return [actions.DeletePods(going, forced=True, blind=blind)] if going else []
 
 
 def deletions_without_slurm(
     snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]]
-) -> list[Action]:
+) -> list[actions.Action]:
     """Delete pods that have ended, and those to be removed in which no slurmd has run."""
     ended = tuple(pod for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED and not pod.deleting)
     never = tuple(
@@ -56,12 +40,12 @@ def deletions_without_slurm(
         # If the pod is bound and Slurm can be asked, Slurm is asked.
         and not (snapshot.slurm.readable and pod.bound)
     )
-    return [DeleteIdlePods((*ended, *never))] if ended or never else []
+    return [actions.DeleteIdlePods((*ended, *never))] if ended or never else []
 
 
 def protections(
     snapshot: Snapshot, live: Sequence[Member], states: Mapping[str, State], causes: Mapping[str, frozenset[Cause]]
-) -> list[Action]:
+) -> list[actions.Action]:
     """Pods to add to the PodDisruptionBudget, and pods that may be removed from it."""
     pods = [member.pod for member in live]
     wanted = {
@@ -70,10 +54,10 @@ def protections(
     }
     protect = tuple(pod for pod in pods if wanted[pod.name] and not pod.protected)
     lift = tuple(pod for pod in pods if pod.protected and not wanted[pod.name])
-    return [*([Protect(protect)] if protect else []), *([Unprotect(lift)] if lift else [])]
+    return [*([actions.Protect(protect)] if protect else []), *([actions.Unprotect(lift)] if lift else [])]
 
 
-def adoptions(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
+def adoptions(snapshot: Snapshot, live: Sequence[Member]) -> list[actions.Action]:
     """Pods without the labels of the existing Cluster: it was recreated under its name, or they are older.
 
     The Cluster's PodDisruptionBudget selects them already, by its name; so nothing waits for this.
@@ -82,25 +66,27 @@ def adoptions(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
     if not cluster.exists:
         return []
     found = tuple(one.pod for one in live if one.pod.cluster_labels != (cluster.uid, name))
-    return [Adopt(found)] if found else []
+    return [actions.Adopt(found)] if found else []
 
 
 def showings(
-    snapshot: Snapshot, live: Sequence[Member], states: Mapping[str, State], actions: Sequence[Action]
-) -> list[Action]:
+    snapshot: Snapshot, live: Sequence[Member], states: Mapping[str, State], planned: Sequence[actions.Action]
+) -> list[actions.Action]:
     """What to show on pods of their nodes; not needed for pods deleted now."""
     if not snapshot.slurm.readable:
         return []
-    going = {pod.name for action in actions if isinstance(action, DeletePods | Repair) for pod in action.pods}
+    going = {
+        pod.name for action in planned if isinstance(action, actions.DeletePods | actions.Repair) for pod in action.pods
+    }
     changes = [pod_condition.change(member, states[member.name]) for member in live if member.name not in going]
     found = tuple(change for change in changes if change is not None)
-    return [Show(found)] if found else []
+    return [actions.Show(found)] if found else []
 
 
-def announcements(snapshot: Snapshot, waits: Mapping[str, UnregisteredPod], now: datetime) -> list[Action]:
+def announcements(snapshot: Snapshot, waits: Mapping[str, UnregisteredPod], now: datetime) -> list[actions.Action]:
     """When pods are recreated, to be written on them."""
     found = repairs.announcements(snapshot, waits, now)
-    return [Announce(found)] if found else []
+    return [actions.Announce(found)] if found else []
 
 
 def revision_changes(snapshot: Snapshot) -> RevisionChanges:
@@ -117,24 +103,24 @@ def revision_changes(snapshot: Snapshot) -> RevisionChanges:
     )
 
 
-def record_revisions(changes: RevisionChanges) -> list[Action]:
+def record_revisions(changes: RevisionChanges) -> list[actions.Action]:
     """Revisions to record before pods are created."""
-    record: list[Action] = [RecordRevision(changes.record)] if changes.record is not None else []
+    record: list[actions.Action] = [actions.RecordRevision(changes.record)] if changes.record is not None else []
     if changes.renumber is not None:
-        record.append(RenumberRevision(*changes.renumber))
+        record.append(actions.RenumberRevision(*changes.renumber))
     return record
 
 
-def drop_revisions(changes: RevisionChanges) -> list[Action]:
+def drop_revisions(changes: RevisionChanges) -> list[actions.Action]:
     """Revisions to drop."""
-    return [DropRevisions(changes.drop)] if changes.drop else []
+    return [actions.DropRevisions(changes.drop)] if changes.drop else []
 
 
-def mark_claims(claims: Keeping) -> list[Action]:
+def mark_claims(claims: Keeping) -> list[actions.Action]:
     """What to write on claims."""
-    return [MarkClaims(claims.marks)] if claims.marks else []
+    return [actions.MarkClaims(claims.marks)] if claims.marks else []
 
 
-def delete_claims(claims: Keeping) -> list[Action]:
+def delete_claims(claims: Keeping) -> list[actions.Action]:
     """Claims to delete."""
-    return [DeleteClaims(claims.delete)] if claims.delete else []
+    return [actions.DeleteClaims(claims.delete)] if claims.delete else []

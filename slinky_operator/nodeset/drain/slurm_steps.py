@@ -7,21 +7,7 @@ from datetime import datetime
 
 from slinky_operator.nodeset.disruption import eviction, rolling_update, victims
 from slinky_operator.nodeset.drain import deadline, forgotten_ends, pod_condition, slurmd_questions
-from slinky_operator.nodeset.model import kubernetes_nodes, pod_state
-from slinky_operator.nodeset.model.actions import (
-    Action,
-    AskForEnds,
-    AskForSteps,
-    CancelForgotten,
-    DeletePods,
-    Drain,
-    EndDrains,
-    MarkRecords,
-    MarkRegistered,
-    Repair,
-    SetTraits,
-    Undrain,
-)
+from slinky_operator.nodeset.model import actions, kubernetes_nodes, pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_state import State
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -33,7 +19,7 @@ from slinky_operator.nodeset.slurm_nodes.kubernetes_features import Traits
 from slinky_operator.reconcile.text import named
 
 
-def registrations(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
+def registrations(snapshot: Snapshot, live: Sequence[Member]) -> list[actions.Action]:
     """Mark the records of pods that were taken over, and the pods that Slurm has come to know.
 
     Parameters
@@ -51,17 +37,19 @@ def registrations(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
         member.pod for member in live if member.ownership is RecordOwnership.OURS and not member.pod.registered
     )
     return [
-        *([MarkRecords(unmarked)] if unmarked else []),
-        *([MarkRegistered(registered)] if registered else []),
+        *([actions.MarkRecords(unmarked)] if unmarked else []),
+        *([actions.MarkRegistered(registered)] if registered else []),
     ]
 
 
-def undrains(snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
+def undrains(
+    snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]]
+) -> list[actions.Action]:
     """Undrain nodes that no cause keeps drained; for parameters see `drains_to_write`."""
     found = tuple(
         member.pod.node_name for member in live if not causes.get(member.name) and _may_undrain(snapshot, member)
     )
-    return [Undrain(found)] if found else []
+    return [actions.Undrain(found)] if found else []
 
 
 def drains_to_write(
@@ -70,7 +58,7 @@ def drains_to_write(
     causes: Mapping[str, frozenset[Cause]],
     unhealthy: Mapping[str, str],
     now: datetime,
-) -> list[Action]:
+) -> list[actions.Action]:
     """Drain nodes for which there is a cause: one action for each set of causes and reason.
 
     Parameters
@@ -98,7 +86,7 @@ def drains_to_write(
             words = kubernetes_nodes.one_line("; ".join(filter(None, told)))
             alike.setdefault((why, words), []).append(member)
     return [
-        Drain(
+        actions.Drain(
             tuple(member.pod.node_name for member in members),
             drains.reason(why, snapshot.owner, words),
             why,
@@ -110,7 +98,7 @@ def drains_to_write(
 
 def deletions_of_drained_pods(
     snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
-) -> list[Action]:
+) -> list[actions.Action]:
     """Delete pods to be removed whose nodes are drained and empty; for parameters see `drains_to_write`.
 
     Pods that are removed for a repair alone are recreated, and checked by other rules.
@@ -125,8 +113,8 @@ def deletions_of_drained_pods(
             continue
         (repair if removal == {Cause.REPAIR} else delete).append(member.pod)
     return [
-        *([DeletePods(tuple(delete))] if delete else []),
-        *([Repair(tuple(repair))] if repair else []),
+        *([actions.DeletePods(tuple(delete))] if delete else []),
+        *([actions.Repair(tuple(repair))] if repair else []),
     ]
 
 
@@ -172,7 +160,7 @@ def _may_undrain(snapshot: Snapshot, member: Member) -> bool:
     return is_up and drains.may_be_given_back(node) and eviction.may_undrain(snapshot.nodeset, member.pod)
 
 
-def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
+def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[actions.Action]:
     """Set the features and the topology of the NodeSet's nodes from their Kubernetes Nodes."""
     found: dict[str, Traits] = {}
     places = snapshot.nodeset.spec.topology
@@ -187,7 +175,7 @@ def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
             continue
         if kubernetes_features.missing(node, wanted) is not None:
             found[member.pod.node_name] = wanted
-    return [SetTraits(found)] if found else []
+    return [actions.SetTraits(found)] if found else []
 
 
 def overdue(
@@ -208,13 +196,13 @@ def overdue(
     return deadline.overdue(wanted, snapshot.nodeset.spec.drain, now)
 
 
-def endings(late: Iterable[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
+def endings(late: Iterable[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[actions.Action]:
     """What is done to nodes whose drain has exceeded its timeout."""
     acting = tuple((one.pod, causes[one.pod.name]) for one in late if one.acts)
-    return [EndDrains(acting)] if acting else []
+    return [actions.EndDrains(acting)] if acting else []
 
 
-def ends_to_ask_for(snapshot: Snapshot, states: Mapping[str, State], now: datetime) -> list[Action]:
+def ends_to_ask_for(snapshot: Snapshot, states: Mapping[str, State], now: datetime) -> list[actions.Action]:
     """What is asked about jobs that delay drains for long, and about forgotten nodes; and which jobs are cancelled."""
     recorded, mode = snapshot.recorded, snapshot.nodeset.spec.drain.forgotten_jobs
     asked = forgotten_ends.questions(states.values(), recorded, now)
@@ -222,9 +210,9 @@ def ends_to_ask_for(snapshot: Snapshot, states: Mapping[str, State], now: dateti
     gone = slurmd_questions.gone(snapshot, forgotten_ends.jobs_of(states.values()).values(), now)
     over = forgotten_ends.to_cancel(states.values(), recorded, gone, mode, now)
     return [
-        *([AskForEnds(asked)] if asked else []),
-        *([AskForSteps(slurmds)] if slurmds else []),
-        *([CancelForgotten(over, snapshot.pods)] if over else []),
+        *([actions.AskForEnds(asked)] if asked else []),
+        *([actions.AskForSteps(slurmds)] if slurmds else []),
+        *([actions.CancelForgotten(over, snapshot.pods)] if over else []),
     ]
 
 

@@ -24,42 +24,7 @@ from slinky_operator.nodeset.execute import (
 )
 from slinky_operator.nodeset.execute.context import MustWait, PassContext, PassOutcome, listed
 from slinky_operator.nodeset.execute.patch_pods import Marks
-from slinky_operator.nodeset.model.actions import (
-    Action,
-    AddFinalizer,
-    Adopt,
-    Announce,
-    AskForEnds,
-    AskForRoom,
-    AskForSteps,
-    CancelForgotten,
-    CreatePods,
-    DeleteClaims,
-    DeleteIdlePods,
-    DeletePods,
-    DeleteRecords,
-    Drain,
-    DropRevisions,
-    EndDrains,
-    EnsureGuard,
-    KeepChecks,
-    MarkClaims,
-    MarkDown,
-    MarkRecords,
-    MarkRegistered,
-    Protect,
-    RecordRevision,
-    RemoveFinalizer,
-    RenumberRevision,
-    Repair,
-    ReplaceMachines,
-    SetTraits,
-    Show,
-    ShowStates,
-    TakeOver,
-    Undrain,
-    Unprotect,
-)
+from slinky_operator.nodeset.model import actions
 from slinky_operator.nodeset.model.pods import guard
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.reconcile.writes.children import NameTaken
@@ -72,9 +37,9 @@ class Executor:
     def __init__(self, context: PassContext) -> None:
         self.context = context
 
-    async def carry_out(self, actions: Iterable[Action]) -> PassOutcome:
+    async def carry_out(self, planned: Iterable[actions.Action]) -> PassOutcome:
         """Carry out actions in order; the failure of one does not prevent the others."""
-        for action in actions:
+        for action in planned:
             if self.context.outcome.slurm_error is not None and _asks_slurm(action):
                 continue
             try:
@@ -89,7 +54,14 @@ class Executor:
                 self.context.outcome.slurm_error = error
             except kube_errors.KubeError as error:
                 self.context.outcome.errors.append(error)
-                if isinstance(action, AddFinalizer | TakeOver | EnsureGuard | RemoveFinalizer | RecordRevision):
+                if isinstance(
+                    action,
+                    actions.AddFinalizer
+                    | actions.TakeOver
+                    | actions.EnsureGuard
+                    | actions.RemoveFinalizer
+                    | actions.RecordRevision,
+                ):
                     # The following actions depend on these.
                     break
             except (MustWait, NameTaken) as error:
@@ -99,78 +71,78 @@ class Executor:
                 self._note_told()
         return self.context.outcome
 
-    async def _one(self, action: Action) -> None:  # noqa: C901, PLR0912, PLR0915 - one line for each
+    async def _one(self, action: actions.Action) -> None:  # noqa: C901, PLR0912, PLR0915 - one line for each
         context = self.context
         match action:
-            case AddFinalizer():
+            case actions.AddFinalizer():
                 await finalizer.add_finalizer(context)
-            case EnsureGuard():
+            case actions.EnsureGuard():
                 await self._ensure_guard(action.pods)
-            case TakeOver():
+            case actions.TakeOver():
                 await finalizer.take_over(context)
-            case MarkRecords():
+            case actions.MarkRecords():
                 await slurm_writes.mark_records(context, action.pods)
-            case RemoveFinalizer():
+            case actions.RemoveFinalizer():
                 await finalizer.remove_finalizer(context, action)
-            case MarkRegistered():
+            case actions.MarkRegistered():
                 self._note_marks(await self._marks().registered(action.pods))
-            case Protect():
+            case actions.Protect():
                 self._note_marks(await self._marks().protect(action.pods))
-            case Adopt():
+            case actions.Adopt():
                 await self._adopt(action.pods)
-            case Unprotect():
+            case actions.Unprotect():
                 await self._unprotect(action.pods)
-            case Show():
+            case actions.Show():
                 self._note_marks(await self._marks().show(action.showings))
-            case ShowStates():
+            case actions.ShowStates():
                 self._note_marks(await self._marks().states(action.pods))
-            case Announce():
+            case actions.Announce():
                 self._note_marks(await self._marks().announce(action.times))
-            case Undrain():
+            case actions.Undrain():
                 await slurm_writes.undrain_nodes(context, action.nodes)
-            case Drain():
+            case actions.Drain():
                 await slurm_writes.drain_nodes(context, action)
-            case SetTraits():
+            case actions.SetTraits():
                 await slurm_writes.set_traits(context, action.wanted)
-            case MarkDown():
+            case actions.MarkDown():
                 await slurm_writes.mark_down(context, action.nodes)
-            case EndDrains():
+            case actions.EndDrains():
                 await slurm_writes.end_drains(context, action)
-            case AskForEnds():
+            case actions.AskForEnds():
                 found = await slurm_queries.recorded_ends(context.reach(), action.jobs, context.recorded, context.now())
                 context.outcome.recorded = found
-            case AskForSteps():
+            case actions.AskForSteps():
                 context.outcome.steps |= await pod_queries.ask_steps(context, action.questions)
-            case AskForRoom():
+            case actions.AskForRoom():
                 context.outcome.rooms = await pod_queries.ask_room(context, action.pods)
-            case CancelForgotten():
+            case actions.CancelForgotten():
                 await end_jobs.cancel_forgotten(context, action)
-            case DeleteIdlePods():
+            case actions.DeleteIdlePods():
                 await delete_pods.delete_idle(context, action.pods)
-            case DeletePods():
+            case actions.DeletePods():
                 if action.forced:
                     await delete_pods.give_up(context, action.pods, action.blind)
                 else:
                     await delete_pods.delete_checked(context, action.pods, for_health=action.for_health)
-            case ReplaceMachines():
+            case actions.ReplaceMachines():
                 await self._replace_machines(action)
-            case Repair():
+            case actions.Repair():
                 await delete_pods.repair(context, action.pods)
-            case DeleteRecords():
+            case actions.DeleteRecords():
                 await slurm_writes.delete_records(context, action.nodes)
-            case RecordRevision():
+            case actions.RecordRevision():
                 await owned_objects.record(context.kube, context.nodeset, context.revision, action)
-            case RenumberRevision():
+            case actions.RenumberRevision():
                 await owned_objects.renumber(context.kube, context.nodeset, action)
-            case DropRevisions():
+            case actions.DropRevisions():
                 await owned_objects.drop(context.kube, context.nodeset, action)
-            case CreatePods():
+            case actions.CreatePods():
                 await create_pods.create(context, action)
-            case KeepChecks():
+            case actions.KeepChecks():
                 await check_tables.keep(context, action)
-            case DeleteClaims():
+            case actions.DeleteClaims():
                 await owned_objects.delete_claims(context, action)
-            case MarkClaims():
+            case actions.MarkClaims():
                 await owned_objects.mark_claims(context, action)
 
     async def _ensure_guard(self, unguarded: Sequence[Pod]) -> None:
@@ -202,7 +174,7 @@ class Executor:
         if free:
             self._note_marks(await self._marks().unprotect(free))
 
-    async def _replace_machines(self, action: ReplaceMachines) -> None:
+    async def _replace_machines(self, action: actions.ReplaceMachines) -> None:
         """One after the other: there are few, and one that is refused delays no other."""
         context, keeper = self.context, self.context.machines
         if keeper is None:
@@ -232,18 +204,25 @@ class Executor:
         self.context.outcome.errors += failures
 
 
-def _asks_slurm(action: Action) -> bool:
+def _asks_slurm(action: actions.Action) -> bool:
     """Whether an action is useless while Slurm does not answer."""
     match action:
-        case Undrain() | Drain() | SetTraits() | MarkRecords() | DeleteRecords() | EndDrains():
+        case (
+            actions.Undrain()
+            | actions.Drain()
+            | actions.SetTraits()
+            | actions.MarkRecords()
+            | actions.DeleteRecords()
+            | actions.EndDrains()
+        ):
             return True
-        case AskForEnds() | AskForSteps() | CancelForgotten():
+        case actions.AskForEnds() | actions.AskForSteps() | actions.CancelForgotten():
             return True
-        case MarkDown() | Repair():
+        case actions.MarkDown() | actions.Repair():
             return True
-        case DeletePods():
+        case actions.DeletePods():
             return not action.forced
-        case RemoveFinalizer():
+        case actions.RemoveFinalizer():
             # A write that Slurm did not get is left to the next pass, which sees that Slurm is unreachable.
             return not action.anyway
         case _:

@@ -6,7 +6,6 @@ module                    concern
 `checks`                  whether all nodes run the health checks, and what stands in the way
 `forgotten`               what Slurm has forgotten: ends of jobs that delay drains, nodes of pods
 `health`                  whether the budget of `spec.health` lets all bad nodes be drained
-`missing_cluster`         the message of a NodeSet that names a Cluster which does not exist
 `out_of_service`          nodes that get no jobs although the operator does not drain them: which
 `progress`                what a NodeSet is doing: the conditions `Progressing` and `Draining`
 `status`                  the status of a NodeSet: counts under both generations' names

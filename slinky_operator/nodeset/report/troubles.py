@@ -7,6 +7,7 @@ Cluster has not started yet has no trouble: it waits, and the Cluster reports it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,27 +15,22 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, find
+from slinky_api.v1alpha1.common import GROUP, VERSION
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Drain
 from slinky_operator.nodeset.disruption import repairs
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pod_state import Doubt
-from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods.pod_facts import SLURMD, Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.planning.decisions import Decisions
-from slinky_operator.nodeset.report import (
-    checks,
-    forgotten,
-    health,
-    missing_cluster,
-    out_of_service,
-    topology,
-    volumes,
-)
+from slinky_operator.nodeset.report import checks, forgotten, health, out_of_service, topology, volumes
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.reconcile.text import joined, named, stamp
+from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
+from slinky_operator.slurm.slurmd import launch
 
 EVENTFUL: Final = frozenset(
     {
@@ -194,7 +190,7 @@ def _of_the_whole(snapshot: Snapshot, found: Decisions) -> Trouble | None:
         )
     if not cluster.exists:
         told = f"there is no Cluster {nodeset.spec.cluster_name} in this namespace"
-        missing = Reason.CLUSTER_NOT_FOUND, missing_cluster.message(nodeset)
+        missing = Reason.CLUSTER_NOT_FOUND, message(nodeset)
         return Trouble(*(cluster_gone(snapshot) or missing), brief=told)
     if cluster.refused:
         how = "keeps it as it was" if cluster.listed else "does not contain it"
@@ -322,3 +318,54 @@ def _was_told(snapshot: Snapshot) -> bool:
     if stored is None or stored.status != "True":
         return False
     return stored.reason == Reason.NOT_REGISTERED or repairs.LIKELY in stored.message
+
+
+_RELEASE: Final = re.compile(r"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)-controller(?:\.[-a-z0-9.]+)?(?::[0-9]+)?")
+
+
+def message(nodeset: NodeSet) -> str:
+    """Say which Cluster is missing, and show one to apply.
+
+    If Slurm runs already, the Cluster says where; without `spec` the operator runs Slurm.
+    """
+    name, namespace = nodeset.spec.cluster_name, nodeset.namespace
+    started = _launch(nodeset)
+    release = _release(started)
+    server = f"http://{release}-restapi.{namespace}:6820" if release else "http://SLURMRESTD:6820"
+    secret = f"{release}-token-slurm" if release else "SECRET"
+    manifest = [
+        f"apiVersion: {GROUP}/{VERSION}",
+        "kind: Cluster",
+        "metadata:",
+        f"  name: {name}",
+        f"  namespace: {namespace}",
+        "spec:",
+        f"  server: {server}",
+        "  token:",
+        f"    secretRef: {secret}",
+    ]
+    fill = "" if release else ", with the address of slurmrestd and the Secret that has a token of Slurm's"
+    if not started.names_conf_server:
+        # Without it slurmd would not know where slurmctld is: the template does not name it either.
+        manifest += ["  controller:", "    external:", "      host: SLURMCTLD"]
+    told = f"there is no Cluster {name} in namespace {namespace}. If Slurm runs already, apply this Cluster{fill};"
+    return "\n".join([f"{told} for a Slurm that the operator is to run, leave out spec:", *manifest])
+
+
+def _launch(nodeset: NodeSet) -> launch.Launch:
+    template = nodeset.spec.template or {}
+    if next(misfits(template, POD_TEMPLATE), None) is not None:
+        return launch.Launch(())
+    containers = (template.get("spec") or {}).get("containers") or ()
+    return launch.read(next((item for item in containers if item.get("name") == SLURMD), {}))
+
+
+def _release(started: launch.Launch) -> str:
+    """Name of the release of Slinky's chart, from the slurmctld in slurmd's arguments; empty if there is none."""
+    words = iter(started.arguments)
+    for word in words:
+        option, _, value = word.partition("=")
+        if option == launch.CONF_SERVER:
+            found = _RELEASE.fullmatch(value or next(words, ""))
+            return found[1] if found is not None else ""
+    return ""

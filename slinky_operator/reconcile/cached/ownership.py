@@ -14,24 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from slinky_api import labels
+from slinky_operator.kube import resources
 from slinky_operator.kube.cache.interest import Name, OwnershipClaim
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import (
-    CLUSTERS,
-    CONFIGMAPS,
-    CONTROLLERREVISIONS,
-    DEPLOYMENTS,
-    JOB_LOG_PODS,
-    LOGINSETS,
-    NODESETS,
-    PERSISTENTVOLUMECLAIMS,
-    PODDISRUPTIONBUDGETS,
-    PODS,
-    SERVICES,
-    SLURMJOBS,
-    STATEFULSETS,
-    Resource,
-)
 from slinky_operator.slurm import naming, pod_ownership
 
 UIDS: Final = (labels.LABEL_CLUSTER_UID, labels.LABEL_NODESET_UID, labels.LABEL_LOGINSET_UID)
@@ -47,7 +32,7 @@ def of_child(obj: Object) -> OwnershipClaim:
     is_child = bool(cluster) and naming.is_child(cluster, name)
     # They protect slurmd pods, and stay for these when their Cluster has gone.
     is_left = is_child and name in {naming.node_service(cluster), naming.disruption_budget(cluster)}
-    return OwnershipClaim(_uids(obj), frozenset({(CLUSTERS, cluster)} if is_child else ()), is_left)
+    return OwnershipClaim(_uids(obj), frozenset({(resources.CLUSTERS, cluster)} if is_child else ()), is_left)
 
 
 def of_pod(obj: Object) -> OwnershipClaim:
@@ -58,13 +43,13 @@ def of_pod(obj: Object) -> OwnershipClaim:
 def of_claim(obj: Object) -> OwnershipClaim:
     """The claim of a PersistentVolumeClaim: its label names the NodeSet, also if an administrator has set it."""
     nodeset = _label(obj, labels.LABEL_NODESET_NAME)
-    return OwnershipClaim(_uids(obj), frozenset({(NODESETS, nodeset)} if nodeset else ()))
+    return OwnershipClaim(_uids(obj), frozenset({(resources.NODESETS, nodeset)} if nodeset else ()))
 
 
 def of_job_pod(obj: Object) -> OwnershipClaim:
     """The claim of a pod that serves or copies the files of a SlurmJob; one of its predecessor has the same name."""
-    named = {str(one.get("name")) for one in _references(obj) if one.get("kind") == SLURMJOBS.kind}
-    return OwnershipClaim(_uids(obj), frozenset((SLURMJOBS, name) for name in named))
+    named = {str(one.get("name")) for one in _references(obj) if one.get("kind") == resources.SLURMJOBS.kind}
+    return OwnershipClaim(_uids(obj), frozenset((resources.SLURMJOBS, name) for name in named))
 
 
 def by_uid(obj: Object) -> OwnershipClaim:
@@ -72,12 +57,21 @@ def by_uid(obj: Object) -> OwnershipClaim:
     return OwnershipClaim(_uids(obj))
 
 
-CLAIMS: Final[Mapping[Resource, Callable[[Object], OwnershipClaim]]] = {
-    **dict.fromkeys((STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS), of_child),
-    PODS: of_pod,
-    PERSISTENTVOLUMECLAIMS: of_claim,
-    CONTROLLERREVISIONS: by_uid,
-    JOB_LOG_PODS: of_job_pod,
+CLAIMS: Final[Mapping[resources.Resource, Callable[[Object], OwnershipClaim]]] = {
+    **dict.fromkeys(
+        (
+            resources.STATEFULSETS,
+            resources.DEPLOYMENTS,
+            resources.SERVICES,
+            resources.CONFIGMAPS,
+            resources.PODDISRUPTIONBUDGETS,
+        ),
+        of_child,
+    ),
+    resources.PODS: of_pod,
+    resources.PERSISTENTVOLUMECLAIMS: of_claim,
+    resources.CONTROLLERREVISIONS: by_uid,
+    resources.JOB_LOG_PODS: of_job_pod,
 }
 """By kind of object; every cache of objects with owners has one."""
 
@@ -88,17 +82,19 @@ def _names_of_pod(obj: Object) -> Iterator[Name]:
     references = _references(obj)
     for reference in references:
         kind, owner = reference.get("kind"), str(reference.get("name"))
-        if kind == NODESETS.kind:
-            yield NODESETS, owner
+        if kind == resources.NODESETS.kind:
+            yield resources.NODESETS, owner
         # Its jobs may run: the Cluster that it names keeps its daemons for it.
-        is_slurmd = kind == NODESETS.kind or (kind == CONFIGMAPS.kind and owner.startswith(_GUARD))
-        workload = owner.rpartition("-")[0] if kind == "ReplicaSet" else owner if kind == STATEFULSETS.kind else ""
+        is_slurmd = kind == resources.NODESETS.kind or (kind == resources.CONFIGMAPS.kind and owner.startswith(_GUARD))
+        workload = (
+            owner.rpartition("-")[0] if kind == "ReplicaSet" else owner if kind == resources.STATEFULSETS.kind else ""
+        )
         if cluster and (is_slurmd or workload in naming.children(cluster)):
-            yield CLUSTERS, cluster
+            yield resources.CLUSTERS, cluster
         if loginset and workload.startswith(f"{loginset}-"):
-            yield LOGINSETS, loginset
+            yield resources.LOGINSETS, loginset
     if cluster and not pod_ownership.owners(obj) and naming.is_preflight(cluster, name):
-        yield CLUSTERS, cluster
+        yield resources.CLUSTERS, cluster
 
 
 def _uids(obj: Object) -> frozenset[str]:

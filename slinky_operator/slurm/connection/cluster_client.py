@@ -18,14 +18,7 @@ from typing import Final
 from slinky_api.v1alpha1.cluster.status import WaitingReason
 from slinky_operator.slurm import job_facts, node_references
 from slinky_operator.slurm.connection import slurmd_status
-from slinky_operator.slurm.connection.contact import (
-    LONGEST_PAUSE,
-    Contact,
-    ContactState,
-    Endpoint,
-    Trouble,
-    trouble_of,
-)
+from slinky_operator.slurm.connection.contact import LONGEST_PAUSE, Contact, ContactState, Endpoint, Trouble, trouble_of
 from slinky_operator.slurm.connection.replicas import ReplicaTransport
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slinky_operator.slurm.connection.slurmd_status import NoStatus, SlurmdStatus

@@ -5,7 +5,6 @@ module               concern
 ===================  =====================================================================================
 `submission`         submits a job, with what comes before it and after: volumes, files, Slurm's answer
 `resubmission`       when a job that Slurm has refused is submitted again
-`dry_run`            shows the request that would submit a job
 `holds_and_cancels`  holds, releases and cancels jobs
 `external`           asks what a job without a script was given, and tells accounting how its work has ended
 `history`            asks slurmdbd about jobs that slurmctld does not list

@@ -20,7 +20,7 @@ from slinky_operator.kube.ports import Recorder
 from slinky_operator.metrics.job_changes import ACCEPTED, NOT_SENT, REFUSED, UNANSWERED, JobChanges
 from slinky_operator.reconcile.text import cut
 from slinky_operator.runtime.controller import Result
-from slinky_operator.slurmjob.execute import dry_run, slurm_calls
+from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.execute.memory import Lacking, Memory
 from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.resubmission import Resubmissions
@@ -31,7 +31,7 @@ from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import late_calls
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
-from slinky_operator.slurmjob.model.steps import DryRun, Prepare, Request, Submit
+from slinky_operator.slurmjob.model.steps import DryRun, Plan, Prepare, Request, Submit
 from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
 from slinky_operator.slurmjob.queues import Queues
 from slurm_client.errors import SlurmError
@@ -115,7 +115,7 @@ class Submitter:
         return await self._submit(obj, snapshot, step, memory)
 
     async def _dry_run(self, obj: Object, snapshot: Snapshot, request: Request, memory: Memory) -> Result:
-        shown = await dry_run.ended(self._access, snapshot.job, request)
+        shown = await ended(self._access, snapshot.job, request)
         note, wake = note_of(shown.news), shown.wake
         if note is not None and note.reason is Reason.SUBMISSION_REFUSED:
             wake = (self._refuse(snapshot.job, memory, passing=True) - self._now()).total_seconds()
@@ -273,3 +273,36 @@ class Submitter:
             self._recorder.warning(obj, EventReason.JOB_SUBMITTED, words)
         else:
             self._recorder.normal(obj, EventReason.JOB_SUBMITTED, words)
+
+
+async def ended(access: SlurmAccess, job: SlurmJob, request: Request) -> Plan:
+    """What a dry run has come to: its request, or why there is none yet.
+
+    Parameters
+    ----------
+    access
+        The Slurm of Clusters.
+    job
+        The SlurmJob.
+    request
+        What would be submitted of it.
+    """
+    client = access.client(request.cluster)
+    if client is None:
+        return Plan(wake=RETRY_S)
+    try:
+        _ = await access.key(request.cluster)
+        wanted = requests.wanted(job, request.submission, request.ready, 0)
+        slurm_calls.check_release(client, wanted[0])
+        sent = await client.submission_request(wanted if len(wanted) > 1 else wanted[0], timeout=slurm_calls.TIMEOUT)
+    except KeyUnknown as error:
+        return Plan(news=Note(Reason.KEY_PENDING, str(error)), wake=KEY_VALID_S)
+    except slurm_calls.REFUSALS as error:
+        why = slurm_calls.told(error, is_external=job.spec.external is not None)
+        words = f"the job cannot be submitted to this Slurm: {cut(why, LONGEST)}"
+        # It is tried again like a job that Slurm has refused: another Slurm may answer by then.
+        return Plan(news=Note(Reason.SUBMISSION_REFUSED, words))
+    except SlurmError as error:
+        words = f"Slurm does not answer: {cut(str(error), LONGEST)}"
+        return Plan(news=Note(Reason.SLURM_UNREACHABLE, words), wake=RETRY_S)
+    return requests.ended(requests.shown(sent), request.submission)

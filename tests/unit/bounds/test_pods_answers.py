@@ -30,10 +30,10 @@ from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.cluster.parts.accounting import condition as accounting
 from slinky_operator.cluster.parts.accounting import slurmdbd
 from slinky_operator.cluster.parts.identity import question as query_of_directory
-from slinky_operator.cluster.parts.slurmctld import hang
+from slinky_operator.cluster.parts.slurmctld import part as hang
 from slinky_operator.cluster.parts.slurmrestd import manifests as slurmrestd
 from slinky_operator.cluster.parts.upgrade import asking
-from slinky_operator.cluster.parts.volumes import step as volumes
+from slinky_operator.cluster.parts.volumes import part as volumes
 from slinky_operator.cluster.rollout import agent_questions
 from slinky_operator.cluster.rollout.agent_questions import Agent
 from slinky_operator.cluster.rollout.config import loading

@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import parts
 from slinky_operator.cluster.observe import CHILDREN
 from slinky_operator.cluster.part import Part
-from slinky_operator.cluster.parts.deletion import step as deletion
+from slinky_operator.cluster.parts.deletion import part as deletion
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.plan import PARTS, secrets
 from slinky_operator.cluster.status.answers import ask

@@ -15,14 +15,7 @@ from slinky_api.v1alpha1.cluster.containers import Containers
 from slinky_api.v1alpha1.cluster.jobs import Jobs
 from slinky_api.v1alpha1.cluster.maintenance import Maintenance
 from slinky_api.v1alpha1.cluster.metrics import Metrics
-from slinky_api.v1alpha1.cluster.parts import (
-    Accounting,
-    Controller,
-    Identity,
-    Partition,
-    RestApi,
-    StaticNode,
-)
+from slinky_api.v1alpha1.cluster.parts import Accounting, Controller, Identity, Partition, RestApi, StaticNode
 from slinky_api.v1alpha1.common import MAP_BY_NAME, ApiModel, ConfigMapRef
 from slinky_api.v1alpha1.fields import MAX_ORDINALS, ConfText, FileTexts, SlurmName, UrlOrEmpty
 from slinky_api.v1alpha1.login import Login

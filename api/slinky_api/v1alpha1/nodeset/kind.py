@@ -9,12 +9,7 @@ from typing import Final, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from slinky_api.resource import Column, Resource, Scale
-from slinky_api.v1alpha1.common import (
-    GROUP,
-    VERSION,
-    ApiObject,
-    ObjectMeta,
-)
+from slinky_api.v1alpha1.common import GROUP, VERSION, ApiObject, ObjectMeta
 from slinky_api.v1alpha1.nodeset.spec import NodeSetSpec, ScalingMode
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_api.v1alpha1.rules import cel

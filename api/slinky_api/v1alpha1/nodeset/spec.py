@@ -7,12 +7,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from slinky_api.labels import LABEL_NODESET_NAME
-from slinky_api.v1alpha1.common import (
-    SET,
-    ApiModel,
-    LabelSelector,
-    Resources,
-)
+from slinky_api.v1alpha1.common import SET, ApiModel, LabelSelector, Resources
 from slinky_api.v1alpha1.fields import (
     MAX_ORDINALS,
     DnsLabelOrEmpty,

@@ -4,11 +4,7 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import Field
 
-from slinky_api.v1alpha1.common import (
-    CONDITIONS,
-    ApiModel,
-    Condition,
-)
+from slinky_api.v1alpha1.common import CONDITIONS, ApiModel, Condition
 from slinky_api.v1alpha1.nodeset.autoscaling import AutoscalingStatus
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_api.v1alpha1.rules import Keywords

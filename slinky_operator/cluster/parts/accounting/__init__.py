@@ -9,7 +9,6 @@ module                 concern
 `mariadb`              the MariaDB that the operator runs
 `slurmdbd`             slurmdbd: its configuration and its objects
 `slurmdbd_conf`        whether a disposable slurmdbd accepts slurmdbd.conf before the running one does
-`step`                 makes passwords, tries slurmdbd.conf, and asks slurmdbd
 `question`             asks slurmdbd which slurmctld it knows
 `condition`            whether slurmdbd and its database work
 `part`                 what a Cluster shows of accounting, and which Secrets that reads

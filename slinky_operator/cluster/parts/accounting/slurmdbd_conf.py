@@ -21,11 +21,7 @@ from slinky_operator.cluster.parts.accounting import in_conf, stored
 from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import TRY_AGAIN, Remembered, Rules, Stage, Trial
 from slinky_operator.cluster.trials.scripts import REFUSED, UNTRIED
-from slinky_operator.cluster.trials.slurmdbd_pod import (
-    is_judged,
-    slurmdbd_trial,
-    unmounted,
-)
+from slinky_operator.cluster.trials.slurmdbd_pod import is_judged, slurmdbd_trial, unmounted
 from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming

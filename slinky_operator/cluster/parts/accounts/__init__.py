@@ -11,10 +11,8 @@ module                concern
 `difference`          the changes that lead from what is there to what is wanted, in an order that works
 `pruning`             what is deleted, and what stays because it is used
 `comparison`          what came of it, as it is remembered until the next time
-`step`                compares, and changes a batch, if it is time
 `question`            compares the tree with slurmdbd, and changes what differs
 `apply`               calls slurmdbd
-`condition`           whether slurmdbd has the accounts of the spec
 `part`                what a Cluster shows of its accounts
 ====================  ==============================================================================
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,11 +13,24 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.parts.job_counts import unopened_files
-from slinky_operator.cluster.parts.job_counts.counting import count_jobs
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import errors
-from slurm_client.models import Job
+from slurm_client.models import Job, JobStateEntry
+
+
+def count_jobs(jobs: Iterable[JobStateEntry]) -> JobCounts:
+    """Count jobs that have not ended, each in one state: the numbers add up. One that is ending is completing."""
+    counts = dict.fromkeys(("total", "running", "pending", "suspended", "completing", "other"), 0)
+    for job in jobs:
+        if job.state.is_finished:
+            # Slurm keeps the records of ended jobs for a while (MinJobAge).
+            continue
+        counts["total"] += 1
+        base = "completing" if "COMPLETING" in job.state.flags else job.state.base.lower()
+        counts[base if base in counts and base != "total" else "other"] += 1
+    return JobCounts.model_validate(counts)
+
 
 logger = logging.getLogger(__name__)
 

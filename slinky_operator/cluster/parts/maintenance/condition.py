@@ -12,11 +12,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.part import Shown
 from slinky_operator.cluster.parts.maintenance import changes
 from slinky_operator.cluster.parts.maintenance.question import ReservationsQuestion, Reserved
-from slinky_operator.cluster.parts.maintenance.windows import (
-    WantedReservation,
-    is_released,
-    unknown_node_sets,
-)
+from slinky_operator.cluster.parts.maintenance.windows import WantedReservation, is_released, unknown_node_sets
 from slinky_operator.reconcile import maintenance
 from slinky_operator.reconcile.text import joined, named, stamp
 

@@ -13,9 +13,9 @@ from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.rollout.config import manual_changes
 from slinky_operator.cluster.rollout.config.candidate import Candidate, Refused, Step, Waiting
 from slinky_operator.cluster.rollout.config.held_nodesets import changed, holding
-from slinky_operator.cluster.rollout.in_use import answer
+from slinky_operator.cluster.rollout.in_use import answer, licenses, static_nodes
 from slinky_operator.cluster.rollout.in_use.answer import USE_VALID, is_fresh
-from slinky_operator.cluster.rollout.in_use.touched import touches_jobs
+from slinky_operator.cluster.rollout.in_use.removals import changed_gres
 from slinky_operator.cluster.rollout.preflight import decision, jobs_copy
 from slinky_operator.cluster.rollout.slurm_questions import StatesQuestion, UseQuestion
 from slinky_operator.cluster.trials import engine, pods
@@ -25,6 +25,7 @@ from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.conf import render
+from slinky_operator.slurm.conf.syntax.parsed import ConfFiles
 
 TRY_REFUSED: Final = timedelta(minutes=5)
 """How long a configuration that slurmctld rejected is not retried, unless it changes."""
@@ -172,3 +173,33 @@ def _written(candidate: Candidate, others: tuple[Action, ...]) -> Step:
     write = Write(Child(CONFIGMAPS, body), stored.mounted)
     told = manual_changes.events(snapshot, rendered, stored.running.lines)
     return Waiting(f"ConfigMap {write.child.name} is being written", (*others, write, *told))
+
+
+_TOPOLOGY_FILES: Final = ("topology.conf", "topology.yaml")
+_TOPOLOGY_KEYS: Final = ("topologyparam", "topologyplugin")
+
+
+def touches_jobs(running: ConfFiles, candidate: ConfFiles) -> bool:
+    """Whether jobs may refer to something that the candidate no longer has, or has less of.
+
+    Parameters
+    ----------
+    running
+        The files that slurmctld runs.
+    candidate
+        The files that it is to get, with what stays for now.
+    """
+    if not running.files:
+        return False
+    old, new = running.lines, candidate.lines
+    return (
+        not old.partitions.keys() <= new.partitions.keys()
+        or bool(static_nodes.changed_lines(old, new))
+        or bool(licenses.lowered(old, new))
+        or any(changed_gres(running, candidate))
+        or _topology(running) != _topology(candidate)
+    )
+
+
+def _topology(conf: ConfFiles) -> tuple[object, ...]:
+    return (*map(conf.files.get, _TOPOLOGY_FILES), *map(conf.lines.keys.get, _TOPOLOGY_KEYS))

@@ -9,6 +9,5 @@ module          concern
 `parameters`    keys of slurm.conf that stay until jobs have ended
 `removals`      what a change would end, and what therefore stays for now
 `static_nodes`  nodes outside Kubernetes that jobs need
-`touched`       whether a change takes away what a job may refer to
 ==============  ===============================================================================
 """

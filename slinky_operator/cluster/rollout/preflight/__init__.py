@@ -5,7 +5,6 @@ module             concern
 =================  ===========================================================================================
 `attempts`         one preflight: whether to start it, and what its pod shows
 `decision`         preflights: whether a configuration has been tried, and the outcome
-`differences`      which fields of a Cluster make slurmctld's next pod another one: named in messages about it
 `jobs_copy`        jobs: whether slurmctld, with a copy of them, ends any by a new configuration
 `pod_troubles`     which slurmds in a preflight's pod cannot be tried for reasons of their own
 `replacement`      slurmctld's pod: whether it may be replaced by one from another template

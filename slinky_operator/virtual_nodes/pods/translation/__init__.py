@@ -7,7 +7,6 @@ module             concern
 `pod_fields`       which fields of a pod are used, ignored and refused
 `job_annotations`  fields of a SlurmJob that a pod asks for by annotations
 `environment`      variables, and references to them in commands
-`resources`        CPUs, memory and GRES
 `volumes`          what an image sees of its node
 =================  ======================================================================
 

@@ -18,9 +18,12 @@ from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.images.image_folder import script
 from slinky_operator.jobs.images.program import Program
 from slinky_operator.jobs.images.runtimes import Runtime, lines_of, needs_folder
+from slinky_operator.jobs.quantities import MIB, number_of, whole
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
-from slinky_operator.virtual_nodes.pods.translation import environment, job_annotations, resources
+from slinky_operator.reconcile.text import named
+from slinky_operator.virtual_nodes.node_names import GPU, GRES_PREFIX, gres_of
+from slinky_operator.virtual_nodes.pods.translation import environment, job_annotations
 from slinky_operator.virtual_nodes.pods.translation.environment import ConfigMaps, expanded
 from slinky_operator.virtual_nodes.pods.translation.pod_fields import CONTAINER, check
 from slinky_operator.virtual_nodes.pods.translation.volumes import Volumes, volumes_of
@@ -118,7 +121,7 @@ def translate(pod: Object, partition: str, site: ImageRuntime, config_maps: Conf
     own_script = asked.pop(job_annotations.SCRIPT, None)
     variables = environment.variables_of(pod, config_maps)
     fields: dict[str, Any] = {"partition": partition}
-    _add(fields, resources.fields_of(container), f"{CONTAINER}.resources", asked)
+    _add(fields, fields_of(container), f"{CONTAINER}.resources", asked)
     deadline = pod["spec"].get("activeDeadlineSeconds")
     if deadline:
         _add(fields, {"time": f"{deadline // 60}:{deadline % 60:02d}"}, _DEADLINE, asked)
@@ -200,3 +203,44 @@ def _image_script(image: str, program: Program, volumes: Volumes, site: ImageRun
     except InvalidJob as error:
         raise InvalidJob(f"{CONTAINER}.image", error.reason) from None
     return script((*volumes.lines, *lines), folder=site.folder if has_folder else None)
+
+
+def fields_of(container: Object) -> dict[str, Any]:
+    """Return the fields of a SlurmJob that stand for the resources of a container.
+
+    Raises
+    ------
+    InvalidJob
+        For a resource that Slurm does not have.
+    """
+    resources = container.get("resources") or {}
+    if resources.get("claims"):
+        raise InvalidJob(f"{CONTAINER}.resources.claims", "Slurm allocates no devices of resource claims")
+    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    fields: dict[str, Any] = {}
+    gres = []
+    for name, text in asked.items():
+        path = path_of(resources, name)
+        number = number_of(text, path)
+        if not number:
+            continue
+        if name == "cpu":
+            fields["cpusPerTask"] = whole(number, path)
+        elif name == "memory":
+            fields["memory"] = f"{whole(number / MIB, path)}M"
+        elif name == "ephemeral-storage":
+            fields["parameters"] = {"temporary_disk_per_node": whole(number / MIB, path)}
+        elif (device := gres_of(name)) is not None:
+            gres.append(f"{device}:{whole(number, path)}")
+        else:
+            known = named(["cpu", "memory", "ephemeral-storage", GPU, f"{GRES_PREFIX}<name>"])
+            raise InvalidJob(path, f"Slurm knows no such resource: request {known}")
+    if gres:
+        fields["gres"] = ",".join(sorted(gres))
+    return fields
+
+
+def path_of(resources: Mapping[str, Any], name: str) -> str:
+    """Path of what a container says of a resource."""
+    kind = "requests" if name in (resources.get("requests") or {}) else "limits"
+    return f"{CONTAINER}.resources.{kind}[{name[:100]}]"

@@ -9,7 +9,7 @@ import pytest
 
 from kubectl_slurm.facts.objects import Condition, KeyFacts, TokenFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
-from kubectl_slurm.rules import endings
+from kubectl_slurm.rules import status as endings
 from kubectl_slurm.rules.jobs import queue
 from kubectl_slurm.rules.nodes import service
 from kubectl_slurm.rules.status import ACTIVITY, WANTED_FALSE, Overview, screen, unwanted

@@ -9,7 +9,7 @@ import yaml
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.report import missing_cluster
+from slinky_operator.nodeset.report import troubles as missing_cluster
 
 
 def message(*args: str, **spec: Any) -> str:

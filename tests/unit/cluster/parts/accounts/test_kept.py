@@ -8,8 +8,8 @@ from typing import Any
 from slinky_operator.cluster.actions import Action, EmitEvent, asks
 from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.accounting.question import AccountingAnswer, AccountingQuestion
+from slinky_operator.cluster.parts.accounts.part import AGAIN_AFTER, GO_ON_AFTER, LOOK_EVERY
 from slinky_operator.cluster.parts.accounts.question import AccountsQuestion
-from slinky_operator.cluster.parts.accounts.step import AGAIN_AFTER, GO_ON_AFTER, LOOK_EVERY
 from slinky_operator.slurm.conf import TextSource
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World, cluster_object

@@ -14,7 +14,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.memory.writes import Denied
-from slinky_operator.cluster.parts.deletion.step import tear_down
+from slinky_operator.cluster.parts.deletion.part import tear_down
 from slinky_operator.cluster.parts.exporter import manifests as exporter
 from slinky_operator.kube.resources import CONFIGMAPS, TOKENS
 from slinky_operator.token import grants

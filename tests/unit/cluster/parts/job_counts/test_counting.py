@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slinky_operator.cluster.parts.job_counts.counting import count_jobs
+from slinky_operator.cluster.parts.job_counts.question import count_jobs
 from slurm_client.models import JobStateEntry
 from slurm_client.models.job import JobState
 

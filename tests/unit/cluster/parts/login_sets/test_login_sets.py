@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slinky_operator.cluster.parts.deletion.step import tear_down
+from slinky_operator.cluster.parts.deletion.part import tear_down
 from slinky_operator.kube.resources import LOGINSETS
 from tests.unit.cluster.rollout_stories import settled
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from slinky_operator.cluster.parts.maintenance.part import AGAIN_AFTER, LOOK_EVERY, PACE
 from slinky_operator.cluster.parts.maintenance.question import ReservationsQuestion, Reserved
-from slinky_operator.cluster.parts.maintenance.step import AGAIN_AFTER, LOOK_EVERY, PACE
 from tests.unit.cluster.parts.maintenance.worlds import NIGHT, NODES, asked, events, node, show, world
 from tests.unit.cluster.world import World
 

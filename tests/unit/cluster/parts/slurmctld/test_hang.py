@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.cluster.actions import EmitEvent
-from slinky_operator.cluster.parts.slurmctld import hang
+from slinky_operator.cluster.parts.slurmctld import part as hang
 from slinky_operator.reconcile.text import stamp
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.pod_templates.controller_process import HUNG

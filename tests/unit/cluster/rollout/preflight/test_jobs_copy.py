@@ -9,8 +9,8 @@ import pytest
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import EmitEvent, StartPreflight
 from slinky_operator.cluster.memory.writes import Denied
+from slinky_operator.cluster.rollout.config.writing import touches_jobs
 from slinky_operator.cluster.rollout.in_use.removals import Use
-from slinky_operator.cluster.rollout.in_use.touched import touches_jobs
 from slinky_operator.cluster.rollout.preflight.jobs_copy import AGAIN, MOST_BYTES, harmed
 from slinky_operator.cluster.trials.scripts import NOT_COPIED
 from slinky_operator.slurm.conf import ConfFiles

@@ -6,6 +6,7 @@ Slurm is queried again before each write, and the answer passed to the rules.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
@@ -19,6 +20,10 @@ from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features, records
 from slinky_operator.nodeset.slurm_nodes.kubernetes_features import RefusedTraits, Traits
 from slurm_client import errors as slurm_errors
+
+CHANGES_AT_ONCE: Final = 20
+"""Changes of features and places in one pass: slurmctld takes each one alone, and what drains nodes must not wait for
+hundreds of them."""
 
 
 async def drain_nodes(context: PassContext, action: Drain) -> None:
@@ -54,10 +59,15 @@ async def undrain_nodes(context: PassContext, names: Sequence[str]) -> None:
 
 
 async def set_traits(context: PassContext, wanted: Mapping[str, Traits]) -> None:
-    """Write the features and the topology from Kubernetes Nodes."""
+    """Write features and topology from Kubernetes Nodes, a few changes at a time; the others in later passes.
+
+    A change is for all nodes of one rack, or of one place by other labels: there may be as many as nodes.
+    """
     slurm = context.reach()
     fresh = await slurm_queries.nodes(slurm, list(wanted))
-    for change, names in kubernetes_features.to_write(wanted, fresh, context.owner).items():
+    changes = list(kubernetes_features.to_write(wanted, fresh, context.owner).items())
+    context.outcome.acted |= len(changes) > CHANGES_AT_ONCE
+    for change, names in changes[:CHANGES_AT_ONCE]:
         refused: Mapping[str, RefusedTraits | None]
         try:
             taken, written = await _write_traits(context, slurm, names, change)

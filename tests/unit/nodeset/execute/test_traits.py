@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.drain.slurm_steps import give_traits
-from slinky_operator.nodeset.execute import slurm_writes
+from slinky_operator.nodeset.execute import slurm_queries, slurm_writes
 from slinky_operator.nodeset.execute.context import PassOutcome
+from slinky_operator.nodeset.execute.slurm_writes import CHANGES_AT_ONCE
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import SetTraits
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.slurm_nodes.kubernetes_features import AGAIN, words_of
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import AGAIN, Traits, words_of
 from slurm_client import errors
 from slurm_client.models import Node
 from tests.unit.nodeset.planning.test_steady import seen
@@ -42,6 +43,7 @@ class Slurm:
     def __init__(self, nodes: Mapping[str, Node], error: errors.SlurmError | None) -> None:
         self.nodes, self.error = nodes, error
         self.reads = 0
+        self.written: list[list[str]] = []
         self.client = self
 
     async def refresh(self, names: Collection[str]) -> Mapping[str, Node]:
@@ -51,6 +53,7 @@ class Slurm:
     async def update_nodes(self, names: Sequence[str], **_: Any) -> None:
         if self.error is not None:
             raise self.error
+        self.written.append(list(names))
 
 
 def context(slurm: Slurm) -> Any:
@@ -104,3 +107,25 @@ async def test_another_label_is_asked_for_at_once_and_what_is_taken_is_said_no_m
     reads, _ = await passed(placed("eu-2"), memory, slurm, 101.0)
     assert reads == 2
     assert memory.refused_traits(101.0) == {}
+
+
+@pytest.mark.parametrize("error", [None, errors.NotSupported("v0.0.42 has no topology")])
+async def test_many_places_are_written_some_at_a_time_and_the_others_soon(
+    error: errors.SlurmError | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_queries, "MAX_SINGLE_GETS", 100)
+    names = [f"a-{number}" for number in range(CHANGES_AT_ONCE + 3)]
+    (some, *_) = placed().slurm.nodes.values()
+    slurm = Slurm({name: replace(some, name=name, topology="") for name in names}, error)
+    wanted = {name: Traits((), f"default:rack-{name}") for name in names}
+    own = context(slurm)
+
+    await slurm_writes.set_traits(own, wanted)
+
+    assert list(own.outcome.traits) == names[:CHANGES_AT_ONCE]
+    assert own.outcome.acted
+    assert slurm.written == ([] if error is not None else [[name] for name in names[:CHANGES_AT_ONCE]])
+    # The last ones: no further pass is asked for if nothing was written.
+    own = context(slurm)
+    await slurm_writes.set_traits(own, {name: wanted[name] for name in names[CHANGES_AT_ONCE:]})
+    assert (list(own.outcome.traits), own.outcome.acted) == (names[CHANGES_AT_ONCE:], error is None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from tests.unit.nodeset.simulation.checks import check, mounts_checks
+from tests.unit.nodeset.simulation.hardware import MARK, TAKES
 from tests.unit.nodeset.simulation.harness import Run, Violated
 from tests.unit.nodeset.simulation.kube_orders import says_empty
 from tests.unit.nodeset.simulation.objects import BAD, HOSTS, LOW, MISFIT, OURS, REGISTERED, TAG, Object
@@ -50,6 +52,7 @@ async def settle(run: Run) -> None:
         world.do_collect(0)
         world.do_claims_go(0)
         world.do_machines_work(0)
+        take_back_marks(world)
         if world.asked_ever:
             # Another machine takes the place of one that was deleted.
             world.do_host_comes(0)
@@ -61,6 +64,21 @@ async def settle(run: Run) -> None:
         if await settled(run):
             return
     raise Violated(f"never settled{'' if run.awake else ', and asleep'}: {run.describe()}")
+
+
+def take_back_marks(world: World) -> None:
+    """The administrator does as a condition says about Nodes whose machines are not asked for after all.
+
+    An operator has ended between its mark and its request, and nobody knows.
+    """
+    for name, host in world.hosts.items():
+        words = world.mark_of(host).split(" ")
+        if words[-1] != "sent" or name in world.asked:
+            continue
+        if (world.now - datetime.fromisoformat(words[3])).total_seconds() >= TAKES:
+            host["metadata"]["annotations"].pop(MARK)
+            host["spec"].pop("unschedulable", None)
+            world.tell("nodes", "MODIFIED", host)
 
 
 def calm(world: World) -> None:

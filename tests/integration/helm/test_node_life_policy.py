@@ -1,9 +1,10 @@
-"""The chart slurm-node-life on a real API server: what the operator's account may do to Nodes, and what not."""
+"""What the operator's account may do to Nodes and requests to drain, and what not, on a real API server."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,19 @@ import pytest
 from hack.localkube.kubectl import KubectlFailed
 from hack.packaging.render import ROOT, render
 from slinky_api import labels
+from slinky_operator.kube import errors
+from slinky_operator.kube.cache.store import Store
+from slinky_operator.kube.calls.connection import Connection
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.leadership.fence import OpenFence
+from slinky_operator.kube.resources import DRAIN_REQUESTS
+from slinky_operator.nodeset.execute.hosts.drain_requests import DrainRequests
+from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
+from tests.integration.nodeset.test_drain_requests import CRD
+from tests.support import service_account
 from tests.support.control_plane import ControlPlane
 from tests.support.job_logs import wait_for
+from tests.support.served import wait_until_allowed
 
 OPERATOR = "--as=system:serviceaccount:slurm-operator:slurm-operator"
 NODE, OTHER = "node-life-1", "node-life-2"
@@ -75,3 +87,64 @@ def test_it_may_delete_only_what_it_has_cordoned(cluster: ControlPlane) -> None:
         cluster.kubectl("delete", "node", OTHER, OPERATOR, "--wait=false")
     assert patched(cluster, NODE, CORDON) == ""
     cluster.kubectl("delete", "node", NODE, OPERATOR, "--wait=false")
+
+
+class Looked(Exception):
+    """Requests have been looked at once."""
+
+
+async def look_once(kube: KubeClient, namespace: str) -> DrainRequests:
+    """Serve the requests of a namespace once."""
+
+    async def stop(_: float) -> None:
+        raise Looked
+
+    requests = DrainRequests(kube, namespace, Store(INDEXES_OF_PODS), lambda _: None, sleep=stop)
+    _ = requests.by_host()
+    with pytest.raises(Looked):
+        await requests.run()
+    return requests
+
+
+async def test_it_may_complete_requests_to_drain_of_one_namespace_and_no_more(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    kubectl, own = cluster.kubectl, f"{DRAIN_REQUESTS.plural}.{DRAIN_REQUESTS.group}"
+    chart = render(values={"drainRequestsNamespace": "nvsentinel"})
+    names = ("slurm-operator", "nvsentinel", "elsewhere")
+    account = {"name": service_account.NAME, "namespace": "slurm-operator"}
+    kubectl.apply(
+        [
+            CRD,
+            *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names),
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+            *(one for one in chart if one["metadata"]["name"].endswith("drain-requests")),
+        ]
+    )
+    kubectl("wait", "--for=condition=Established", "crd", own)
+    asked = {
+        "apiVersion": DRAIN_REQUESTS.api_version,
+        "kind": DRAIN_REQUESTS.kind,
+        "spec": {"nodeName": "no-such-node"},
+    }
+    kubectl.apply([{**asked, "metadata": {"name": "one", "namespace": name}} for name in names[1:]])
+    wait_until_allowed(kubectl, service_account.user_of("slurm-operator"), "list", own, "nvsentinel")
+    file = service_account.kubeconfig_of(kubectl, cluster.kubeconfig, "slurm-operator", tmp_path / "kubeconfig")
+
+    async with await Connection.connect(file) as connection:
+        kube = KubeClient(connection, fence=OpenFence(), field_manager="test")
+        served = await look_once(kube, "nvsentinel")
+        refused = await look_once(kube, "elsewhere")
+        assert set(served.by_host() or ()) == {"no-such-node"}
+        assert refused.by_host() is None
+        for forbidden in (
+            kube.create(DRAIN_REQUESTS, {**asked, "metadata": {"name": "two"}}, "nvsentinel"),
+            kube.merge_patch(DRAIN_REQUESTS, "one", {"spec": {"nodeName": NODE}}, "nvsentinel"),
+            kube.delete(DRAIN_REQUESTS, "one", "nvsentinel", uid=None),
+            kube.patch_status(DRAIN_REQUESTS, "one", {"conditions": []}, "elsewhere"),
+        ):
+            with pytest.raises(errors.Forbidden):
+                await forbidden
+
+    (condition,) = kubectl.get(own, "one", namespace="nvsentinel")["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("DrainComplete", "True", "NoPods")

@@ -146,5 +146,5 @@ async def test_it_may_complete_requests_to_drain_of_one_namespace_and_no_more(
             with pytest.raises(errors.Forbidden):
                 await forbidden
 
-    (condition,) = kubectl.get(own, "one", namespace="nvsentinel")["status"]["conditions"]
+    (condition,) = kubectl.get(own, "one", "--namespace=nvsentinel")["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("DrainComplete", "True", "NoPods")

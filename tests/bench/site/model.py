@@ -72,7 +72,7 @@ class Meter:
     outside: float = 0.0
     """CPU seconds of the model itself."""
     calls: Counter[str] = field(default_factory=Counter)
-    bytes: int = 0
+    bytes: Counter[str] = field(default_factory=Counter)
     slurm: float = 0.0
     """Seconds that slurmrestd was answering."""
     api: Counter[str] = field(default_factory=Counter)
@@ -84,8 +84,8 @@ class Meter:
     def begin(self) -> None:
         """Count from now on."""
         self.outside = self.slurm = 0.0
-        self.bytes = self.api_bytes = 0
-        for counter in (self.calls, self.api, self.passes):
+        self.api_bytes = 0
+        for counter in (self.calls, self.bytes, self.api, self.passes):
             counter.clear()
         self._began, self._cpu = Clock.passed, time.thread_time()
 
@@ -98,13 +98,19 @@ class Meter:
             "cpu": cpu / seconds,
             "slurm": self.slurm / seconds,
             "calls": self.calls.total() / seconds,
-            "bytes": self.bytes / seconds,
+            "bytes": self.bytes.total() / seconds,
             "api": self.api.total() / seconds,
             "api_bytes": self.api_bytes / seconds,
             "passes": self.passes.total() / seconds,
-            "calls_by_kind": {key: count / seconds for key, count in self.calls.items()},
-            "api_by_kind": {key: count / seconds for key, count in self.api.items()},
-            "passes_by_kind": {key: count / seconds for key, count in self.passes.items()},
+            **{
+                f"{name}_by_kind": {key: count / seconds for key, count in counter.items()}
+                for name, counter in (
+                    ("calls", self.calls),
+                    ("bytes", self.bytes),
+                    ("api", self.api),
+                    ("passes", self.passes),
+                )
+            },
         }
 
     @contextmanager
@@ -134,7 +140,7 @@ class Direct(httpx.AsyncBaseTransport):
             response = httpx.Response(status, content=content, headers={"content-type": kind}, request=request)
         seconds = ANSWER + len(content) / BYTES_A_SECOND
         self._meter.calls["get_nodes, unchanged" if (status, operation) == (304, "get_nodes") else operation] += 1
-        self._meter.bytes += len(content)
+        self._meter.bytes[operation] += len(content)
         self._meter.slurm += seconds
         await asyncio.sleep(seconds)
         return response

@@ -78,6 +78,8 @@ def test_day(figures: Figures) -> None:
     ):
         figures.note(what, OF, NODES, flow[key] * factor, unit, rest[key] * factor, "the same site without jobs")
     for what in ("nodes", "jobs"):
+        share = flow["bytes_by_kind"].get(f"get_{what}", 0.0)
+        figures.note(f"bytes of lists of {what}", OF, NODES, share * DAY / 1e9, "GB a day")
         figures.note(f"from one list of {what} to the next", OF, NODES, flow[f"{what}_every"], "s")
     out = found["out"]
     figures.note("all nodes are made: API requests each", OF, NODES, out["api"] * out["seconds"] / NODES, "requests")

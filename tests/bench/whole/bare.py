@@ -112,6 +112,8 @@ class Polls:
         self._site = site
         self._client = httpx.AsyncClient(base_url=site.urls[0], headers=HEADERS, timeout=120, trust_env=False)
         self._since = 0
+        self.size = 0
+        """Bytes of the last list."""
 
     async def ask(self) -> Any:
         """The list of nodes, None if it has not changed."""
@@ -119,6 +121,7 @@ class Polls:
         if answer.status_code == httpx.codes.NOT_MODIFIED:
             return None
         found = json.loads(answer.content)
+        self.size = len(answer.content)
         self._since = found["last_update"]["number"]
         return found["nodes"]
 

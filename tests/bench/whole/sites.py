@@ -90,10 +90,14 @@ class Site:
         watched = self.folder / "watched.json"
         first = f"import os; os.environ['WATCHED'] = {str(watched)!r}; import tests.bench.whole.watched"
         everywhere = f"--namespaces={','.join(self.namespaces)}"
-        flags = (everywhere, "--no-watch-nodes", *self.flags)
+        # On a machine that is busy with other things a Lease is not renewed in time, and the process ends.
+        flags = (everywhere, "--no-watch-nodes", "--no-leader-election", *self.flags)
         async with operator(self.plane.kubeconfig, self.namespace, self.folder, *flags, first=first) as process:
             self.process = process
-            yield
+            try:
+                yield
+            finally:
+                self.process = None
 
     async def begin(self) -> None:
         """Begin to measure."""
@@ -123,12 +127,28 @@ class Site:
             now["requests"] - last["requests"],
         )
 
+    def cpu(self) -> float:
+        """Seconds of CPU that the operator has used since its start, imports included."""
+        assert self.process is not None
+        fields = Path(f"/proc/{self.process.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     async def _requests(self) -> float:
         assert self.process is not None
         url = f"http://127.0.0.1:{self.process.port}/metrics"
         lines = (await asyncio.to_thread(fetch, url)).body.decode().splitlines()
         counted = "slurm_operator_kubernetes_requests_total"
         return sum(float(line.split()[-1]) for line in lines if line.startswith(counted))
+
+    async def reached(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until the watches of the bench show it, while the operator lives."""
+
+        def held() -> bool:
+            lives = self.process is None or self.process.process.returncode is None
+            assert lives, f"the operator has ended before: {what}"
+            return condition()
+
+        await reached(held, what)
 
     def status(self, name: str = "a-0", namespace: str = "") -> Object:
         """Status of a NodeSet as its watch has shown it."""

@@ -151,10 +151,10 @@ class Queues:
             _ = self.get(cluster_uid)
 
     def submitted(self, cluster_uid: str, namespace: str, number: int) -> None:
-        """Look at a new job at once."""
+        """Look at a new job at once; by itself where the list is long, or each submission would cost a whole one."""
         queue = self.get(cluster_uid)
-        if queue is not None and queue.young is not None and queue.is_complete:
-            queue.young.add(namespace, number)
+        if queue is not None and queue.young is not None and queue.is_complete and queue.young.add(namespace, number):
+            return
         self.poll_now(cluster_uid)
 
     def poll_now(self, cluster_uid: str) -> None:

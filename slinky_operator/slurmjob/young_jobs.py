@@ -63,17 +63,18 @@ class YoungJobs:
         """When each is due, its number and how often it was asked for, by namespace."""
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, namespace: str, number: int) -> None:
-        """Look at a job soon."""
+    def add(self, namespace: str, number: int) -> bool:
+        """Look at a job soon; False where the list is short, which is asked for at once instead."""
         if len(self._watch.objects) < MANY:
-            return
+            return False
         own = self._of.setdefault(namespace, deque())
         if len(own) >= MOST:
-            return
+            return True
         loop = asyncio.get_running_loop()
         own.append((loop.time() + PAUSES_S[0], number, 0))
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._run(), name="look at jobs that were just submitted")
+        return True
 
     def stop(self) -> None:
         """Look no more."""

@@ -35,6 +35,10 @@ from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.slurm import naming, node_features, pod_ownership
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 from slurm_client.models import Node
+from slurm_client.slices import sliced
+
+MANY_NEW_PODS: Final = 100
+"""Pods that may be read at once, some milliseconds."""
 
 OLDEST_PICTURE: Final = 120.0
 """Seconds after which cached nodes are not used any more, whatever the state of the connection."""
@@ -118,7 +122,8 @@ class Observer:
         """Pods as last parsed, by uids of NodeSet and pod: few of them change between two passes."""
 
     async def prepare(self, obj: Object) -> None:
-        """Parse a NodeSet and its Cluster in a thread if they are large."""
+        """Parse a NodeSet and its Cluster in a thread if they are large, and read many new pods in slices."""
+        await self._read_ahead(obj["metadata"]["uid"], obj["metadata"]["name"])
         name = (obj.get("spec") or {}).get("clusterName")
         await self.readings.prepare(obj)
         if isinstance(name, str):
@@ -200,14 +205,23 @@ class Observer:
         self._alone.pop(uid, None)
         self.readings.forget(uid)
 
+    async def _read_ahead(self, uid: str, name: str) -> None:
+        """Read the pods of a NodeSet in slices if many are new, as after a start: 5,000 take a tenth of a second."""
+        found, known = self._pods.find(POD_INDEX, uid), self._read.get(uid, {})
+        if len(found) - len(known) < MANY_NEW_PODS:
+            return
+        read = dict(known)
+        async for obj in sliced(found):
+            pod = _read_pod(obj, name, read)
+            read[pod.uid] = pod
+        # What has changed meanwhile is seen by its version.
+        self._read[uid] = read
+
     def _own_pods(self, nodeset: NodeSet) -> tuple[pod_facts.Pod, ...]:
         before, now = self._read.get(nodeset.uid, {}), {}
         name = nodeset.name
         for obj in self._pods.find(POD_INDEX, nodeset.uid):
-            metadata = obj["metadata"]
-            known = before.get(metadata["uid"])
-            if known is None or known.resource_version != metadata.get("resourceVersion"):
-                known = pod_facts.read(obj, name)
+            known = _read_pod(obj, name, before)
             now[known.uid] = known
         self._read[nodeset.uid] = now
         return tuple(now.values())
@@ -327,6 +341,15 @@ class Observer:
             if obj is not None and text is not None:
                 found[pod_ownership.node_name(obj)] = text
         return found
+
+
+def _read_pod(obj: Object, nodeset: str, known: Mapping[str, pod_facts.Pod]) -> pod_facts.Pod:
+    """A pod as it was read before, by uid, unless it has changed."""
+    metadata = obj["metadata"]
+    before = known.get(metadata["uid"])
+    if before is None or before.resource_version != metadata.get("resourceVersion"):
+        return pod_facts.read(obj, nodeset)
+    return before
 
 
 def problems_of(name: str, wanted: PodDemand, cluster: ClusterFacts) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 import pytest
@@ -49,6 +50,26 @@ def test_a_node_of_another_nodeset_is_found_when_its_name_becomes_one_of_ours() 
     assert world.observe(world.kept).names_of_other_nodesets == {}
     world.replicas = 10
     assert world.observe(world.kept).names_of_other_nodesets == {"a-9": "name-of-other-uid"}
+
+
+async def test_many_new_pods_are_read_in_slices_and_as_they_are_in_the_end() -> None:
+    pods = 3000
+    world = World(pods=pods, replicas=pods)
+    ready = asyncio.ensure_future(world.kept.prepare(world.obj))
+    turns = 0
+    while not ready.done():
+        turns += 1
+        # Meanwhile one comes, one goes, and one is bound.
+        if turns == 2:
+            world.put(f"a-{pods}", OWN)
+            world.remove("a-1")
+            world.put("a-2", OWN, host="host")
+        await asyncio.sleep(0)
+    assert turns > 3
+    seen, fresh = world.observe(world.kept), world.observe(world.observer())
+    assert seen.pods == fresh.pods
+    assert {"a-2": "host"}.items() <= {pod.name: pod.host for pod in seen.pods}.items()
+    assert f"a-{pods}" in {pod.name for pod in seen.pods}
 
 
 def change(world: World, dice: random.Random) -> None:

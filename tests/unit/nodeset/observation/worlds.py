@@ -27,6 +27,10 @@ OWN, OTHER = "set-uid", "other-uid"
 CLUSTER = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cluster-uid"}, "spec": {}})
 
 
+async def _nothing(_: object) -> None:
+    """The Cluster needs no preparation."""
+
+
 class Pods(Store):
     """The pods of a namespace, and how often somebody has looked for those of others."""
 
@@ -54,7 +58,7 @@ class World:
         slurm = SimpleNamespace(contact=contact, nodes_at=time.monotonic(), nodes=self.nodes)
         return Observer(
             Store(INDEXES_OF_NODESETS),
-            cast("Any", SimpleNamespace(known=lambda _: CLUSTER)),
+            cast("Any", SimpleNamespace(known=lambda _: CLUSTER, prepare=_nothing, store=Store())),
             self.pods,
             Store(INDEXES_OF_REVISIONS),
             Store(INDEXES_OF_CLAIMS),
@@ -89,6 +93,12 @@ class World:
     def remove(self, name: str) -> None:
         if (pod := self.pods.get("ns", name)) is not None:
             _ = self.pods.remove(pod)
+
+    @property
+    def obj(self) -> Object:
+        """The NodeSet as the API server has it."""
+        metadata = {"name": "a", "namespace": "ns", "uid": OWN, "resourceVersion": "1", "generation": 1}
+        return {"metadata": metadata, "spec": {"clusterName": "c", "replicas": self.replicas}}
 
     def observe(self, observer: Observer) -> Snapshot:
         nodeset = builders.nodeset(replicas=self.replicas, ordinalPadding=self.padding)

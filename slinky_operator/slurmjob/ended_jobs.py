@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
+from slinky_api import labels
+from slinky_api.conditions import SlurmJobCondition
 from slinky_api.events import EventReason
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
@@ -53,12 +55,23 @@ class _Noted:
 
 def _kept(obj: Object) -> Object:
     """What is read of a SlurmJob here, and what an Event needs: the cache does not count its long texts any more."""
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    read = ("user", "jobId", "submission", "failedAttempts", "conditions")
+    about, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    metadata = {key: about[key] for key in ("name", "namespace", "uid", "deletionTimestamp") if key in about}
+    if labels.is_true(about.get("annotations"), labels.ANNOTATION_CANCEL):
+        metadata["annotations"] = {labels.ANNOTATION_CANCEL: "true"}
+    finished = [{key: one.get(key) for key in ("type", "status")} for one in status.get("conditions") or ()]
     return {
-        **{key: obj[key] for key in ("apiVersion", "kind", "metadata") if key in obj},
-        "spec": {key: spec[key] for key in ("external", "cancelPolicy") if key in spec},
-        "status": {key: status[key] for key in read if key in status},
+        **{key: obj[key] for key in ("apiVersion", "kind") if key in obj},
+        "metadata": metadata,
+        "spec": {
+            **({"external": {}} if spec.get("external") is not None else {}),
+            **({"cancelPolicy": spec["cancelPolicy"]} if "cancelPolicy" in spec else {}),
+        },
+        "status": {
+            **{key: status[key] for key in ("user", "jobId", "failedAttempts") if key in status},
+            "submission": {"attempt": (status.get("submission") or {}).get("attempt")},
+            "conditions": [one for one in finished if one["type"] == SlurmJobCondition.FINISHED],
+        },
     }
 
 
@@ -85,6 +98,10 @@ class EndedJobs:
         """Remember a SlurmJob whose job nobody wants any more; whether lists of its Cluster are needed for that."""
         looked_at = self._looked_at.get(cluster_uid)
         until = ended_at + SAVED
+        status = obj.get("status") or {}
+        if not any(status.get(key) for key in ("submission", "jobId", "failedAttempts")):
+            # It was never submitted.
+            return False
         if not returned.is_unwanted(obj) or (looked_at is not None and looked_at >= until):
             return False
         noted = self._noted.setdefault(cluster_uid, {})
@@ -99,6 +116,11 @@ class EndedJobs:
         left = {uid: one for uid, one in self._noted.pop(cluster_uid, {}).items() if one.until > asked_at}
         if left:
             self._noted[cluster_uid] = left
+
+    def forget(self, cluster_uid: str) -> None:
+        """A Cluster is gone."""
+        _ = self._noted.pop(cluster_uid, None)
+        _ = self._looked_at.pop(cluster_uid, None)
 
     def is_waiting(self, cluster_uid: str) -> bool:
         """Whether lists of a Cluster's jobs are needed."""

@@ -150,6 +150,10 @@ class Queues:
         if self._ended.is_waiting(cluster_uid):
             _ = self.get(cluster_uid)
 
+    def forget(self, cluster_uid: str) -> None:
+        """A Cluster is gone."""
+        self._ended.forget(cluster_uid)
+
     def submitted(self, cluster_uid: str, namespace: str, number: int) -> None:
         """Look at a new job at once; by itself where the list is long, or each submission would cost a whole one."""
         queue = self.get(cluster_uid)

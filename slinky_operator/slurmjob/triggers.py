@@ -71,6 +71,8 @@ class SlurmJobTriggers:
         obj = new or old
         if obj is None:
             return
+        if new is None:
+            self._queues.forget(str(obj["metadata"]["uid"]))
         yield from self._of_cluster(*key_of(obj))
 
     def log_pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:

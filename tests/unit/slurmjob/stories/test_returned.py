@@ -225,7 +225,8 @@ def test_what_is_remembered_has_a_bound_and_an_end() -> None:
     now = datetime.now(UTC)
 
     def gone(number: int) -> Object:
-        return {"metadata": {"uid": str(number), "deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {}}
+        about = {"uid": str(number), "deletionTimestamp": "2026-01-01T00:00:00Z"}
+        return {"metadata": about, "spec": {}, "status": {"jobId": number + 1}}
 
     for number in range(ended_jobs.MOST + 10):
         assert ended.note("cluster", gone(number), now)

@@ -128,9 +128,9 @@ build/release/venv/.complete: requirements/release.txt
 
 .PHONY: audit audit-images
 audit: venv build/audit/venv/.complete ## Known vulnerabilities of all pinned Python packages (asks PyPI)
-	$(RUN) hack.audit python
+	$(RUN) hack.release.audit python
 audit-images: venv ## The same of the images of dist/VERSION (grype on the PATH, which fetches its database)
-	$(RUN) hack.audit images
+	$(RUN) hack.release.audit images
 
 build/audit/venv/.complete: requirements/audit.txt
 	@mkdir -p build/audit && $(PYTHON) -m venv --clear $(@D)
@@ -230,7 +230,7 @@ generate: venv ## Generate the wire code of slurm_client from Slurm's own specif
 	$(RUN) hack.generate_slurm_client
 	$(RUN) hack.client_package
 plugin: venv ## Make build/kubectl-slurm, one file (URL= of its archive: with a manifest for krew)
-	$(RUN) hack.plugin build $(if $(URL),--url $(URL))
+	$(RUN) hack.release.plugin build $(if $(URL),--url $(URL))
 golden: venv ## Write the golden trace of the Cluster controller again; its diff is what a change does
 	$(RUN) tests.unit.cluster.stories.golden
 clean: ## Remove what tools cached in the tree

@@ -3,8 +3,6 @@
 ========================  ===========================================================================
 module                    concern
 ========================  ===========================================================================
-`audit`                   known vulnerabilities of packages and of images of a release
-`changes`                 a release in CHANGELOG.md of the files in ``changes/``
 `check`                   ``make test`` and its parts
 `client_package`          blocking calls and reference pages of `slurm_client`
 `dashboards`              Grafana's dashboards
@@ -14,17 +12,12 @@ module                    concern
 `generate_slurm_client`   wire code of `slurm_client` from Slurm's own specifications
 `images`                  container images
 `localkube`               a real Kubernetes on this machine
-`machine`                 Debian packages, Go and downloads
-`neutral_start`           what programs and tests do not take over from who starts them
+`machine`                 this machine: Debian packages, Go, downloads, ports, how programs start and tell
 `operator_install`        the operator's image and chart in a local Kubernetes
 `packaging`               the kustomize base and the values table, from the charts
 `plain`                   Slurm from plain manifests, without the operator
-`plugin`                  ``kubectl slurm`` as one file, with a manifest for krew
-`ports`                   ports of loopback for servers in tests
-`preparing`               builds beside the checks that do not need them yet
-`progress`                lines that tell a person what is going on
-`release`                 what a release has, in one folder
+`release`                 what a release has, in one folder; the plugin, the changelog, known vulnerabilities
 `tables`                  tables that programs write, into the documentation and into the operator
-`testing`                 what runs tests: suites, workers, reports
+`testing`                 what runs tests: suites, builds beside them, reports
 ========================  ===========================================================================
 """

@@ -13,7 +13,7 @@ second time, with nothing beside them. The closing lines name each test that fai
 passed then: such a test is looked into like one that failed twice, but does not hide what all the others have shown.
 
 What a suite needs built (programs, images) is there before it starts: minutes on a fresh machine, which no test's time
-limit allows for. It is built beside the checks that come first (`hack.preparing`).
+limit allows for. It is built beside the checks that come first (`hack.testing.preparing`).
 
 With ``--profile`` each check is followed by the CPU time of each program on the machine, and the slowest files and
 tests.
@@ -34,13 +34,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hack import neutral_start
 from hack.images.errors import ImagesError
 from hack.localkube.errors import LocalKubeError, NoSpace
 from hack.localkube.paths import state_root
-from hack.preparing import Preparation, image_sets, programs
-from hack.progress import say
+from hack.machine import neutral_start
+from hack.machine.progress import say
 from hack.testing import profile, report
+from hack.testing.preparing import Preparation, image_sets, programs
 from hack.testing.report import Failure, Results
 from hack.testing.suites import SUITES, Call
 
@@ -57,7 +57,7 @@ TESTS_FAILED = 1
 """Exit status of pytest if it ran to its end and tests failed."""
 
 PREPARED = ("unit", "integration", "e2e")
-"""The suites of `hack.preparing` in the order in which they may run."""
+"""The suites of `hack.testing.preparing` in the order in which they may run."""
 
 
 SECOND_TIME = "passed the second time"

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from hack import neutral_start
 from hack.images import build as images
 from hack.images.errors import ImagesError
 from hack.localkube.cluster import Cluster, check_host
@@ -19,10 +18,11 @@ from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build, debian
+from hack.machine import neutral_start
+from hack.machine.progress import say, step
 from hack.operator_install import Installation
 from hack.plain.deploy import NODES, PlainSlurm
-from hack.preparing import Build, Preparation
-from hack.progress import say, step
+from hack.testing.preparing import Build, Preparation
 
 SLURM = "26.05"
 STAGES = ("Kubernetes", "Slurm", "operator")

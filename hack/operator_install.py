@@ -13,7 +13,7 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build
-from hack.progress import say
+from hack.machine.progress import say
 
 NAMESPACE = "slurm-operator"
 RELEASE = "slurm-operator"

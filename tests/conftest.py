@@ -12,7 +12,7 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from hack import neutral_start
+from hack.machine import neutral_start
 
 YOUNG = 10_000
 """New containers between two collections; Python's default is 700."""

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Sequence
 from typing import Final, Self
 
-from hack import ports
 from hack.developing.cluster import SlurmCluster, program
+from hack.machine import ports
 
 SLURMRESTD: Final = 6820
 PAUSE: Final = 1.0

@@ -24,7 +24,7 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.paths import ClusterPaths, state_root
 from hack.localkube.programs import build
-from hack.progress import say, step
+from hack.machine.progress import say, step
 
 
 def main(image_set: str, environment: Mapping[str, str] = os.environ) -> int:

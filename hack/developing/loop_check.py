@@ -18,7 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from hack import neutral_start
 from hack.developing import tools
 from hack.developing.errors import DevelopingError
 from hack.images.errors import ImagesError
@@ -26,8 +25,9 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import wait_for
 from hack.localkube.programs import build
+from hack.machine import neutral_start
+from hack.machine.progress import say, step
 from hack.packaging.render import ROOT
-from hack.progress import say, step
 
 PROFILES: Final[Mapping[str, Sequence[str]]] = {
     ".": ("docker", "local", "sync", "local-sync", "debug"),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hack.localkube.host.network import Fabric
-from hack.progress import say
+from hack.machine.progress import say
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ import yaml
 from hack.developing import cluster, routes
 from hack.developing.errors import DevelopingError
 from hack.developing.forwards import Forwards
+from hack.machine.progress import say
 from hack.packaging.errors import PackagingError
 from hack.packaging.render import OPERATOR_CHART, ROOT, render
-from hack.progress import say
 
 VALUES: Final = OPERATOR_CHART / "values-dev.yaml"
 LOOK_AGAIN: Final = 3.0

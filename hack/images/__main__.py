@@ -7,12 +7,12 @@ import datetime
 import sys
 from collections.abc import Sequence
 
-from hack import neutral_start
 from hack.images import build, rootfs, sizes
 from hack.images.cache import Cache, cache_root
 from hack.images.errors import ImagesError
 from hack.images.names import SETS, SLURM_SUITES
-from hack.progress import say
+from hack.machine import neutral_start
+from hack.machine.progress import say
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -20,7 +20,7 @@ from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools import debian
 from hack.images.tools.buildah import Buildah, opened
 from hack.images.tools.run import Runner
-from hack.progress import step
+from hack.machine.progress import step
 
 Progress = Callable[[str], None]
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hack import neutral_start
 from hack.images.build import REPOSITORY, ensure
 from hack.images.cache import Cache, cache_root
 from hack.images.errors import ImagesError
@@ -20,7 +19,8 @@ from hack.images.recipes.slurm import APT_OPTIONS, SlurmRecipe
 from hack.images.recipes.slurmd_oci import ADD
 from hack.images.tools.buildah import opened
 from hack.images.tools.run import Runner
-from hack.progress import say
+from hack.machine import neutral_start
+from hack.machine.progress import say
 
 
 def build(slurm: str, pyxis: Path, enroot: Path, tree: Path) -> str:

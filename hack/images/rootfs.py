@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hack.images.build import folder
 from hack.images.names import image_set, slurm_set, slurmd_oci_set
-from hack.progress import say
+from hack.machine.progress import say
 
 
 def ensure(slurm: str, progress: Callable[[str], None] = say) -> Path:

@@ -2,8 +2,8 @@
 
 import sys
 
-from hack import neutral_start
 from hack.localkube.cli import main
+from hack.machine import neutral_start
 
 neutral_start.begin()
 sys.exit(main())

@@ -15,7 +15,7 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.paths import ClusterPaths
 from hack.localkube.programs import build
-from hack.progress import say
+from hack.machine.progress import say
 
 DEFAULT_NAME = "local"
 

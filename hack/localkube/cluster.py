@@ -27,7 +27,7 @@ from hack.localkube.programs import build, debian
 from hack.localkube.servers import addons, control_plane, pki
 from hack.localkube.servers.control_plane import CLUSTER_DOMAIN, Endpoints
 from hack.localkube.servers.node import CONTAINERD_SOCKET, Node
-from hack.progress import say, step
+from hack.machine.progress import say, step
 
 CONTROL_PLANE = "control-plane"
 NEEDS_MIB = 2000

@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from hack import ports
 from hack.localkube.errors import ServiceFailed
 from hack.localkube.host import machine
 from hack.localkube.host.machine import Look, Machine
@@ -18,6 +17,7 @@ from hack.localkube.paths import ClusterPaths
 from hack.localkube.programs import build
 from hack.localkube.servers import control_plane, pki
 from hack.localkube.servers.control_plane import Endpoints
+from hack.machine import ports
 
 
 def up(name: str) -> ClusterPaths:

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hack import changes, plugin
+from hack.machine.progress import step
 from hack.packaging.errors import PackagingError
-from hack.progress import step
-from hack.release import assets, parameters, publish, support, version
+from hack.release import assets, changes, parameters, plugin, publish, support, version
 from hack.release.contents import charts, images, manifests, olm, provenance, sboms, wheels
 from hack.release.parameters import ROOT, Parameters
 from hack.release.publish import Crane

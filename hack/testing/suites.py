@@ -52,7 +52,7 @@ class Suite:
     Attributes
     ----------
     needs
-        The suite of `hack.preparing` that says what has to be built.
+        The suite of `hack.testing.preparing` that says what has to be built.
     steps
         Calls of pytest; those of one step run side by side.
     """

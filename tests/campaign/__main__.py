@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hack import neutral_start
 from hack.localkube.errors import LocalKubeError
-from hack.progress import say
+from hack.machine import neutral_start
+from hack.machine.progress import say
 from tests.campaign import costs
 from tests.campaign.plan import Plan, has_upgrade, make
 from tests.campaign.run import BOUND, Round

@@ -14,7 +14,7 @@ from typing import Final
 
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import KubectlFailed
-from hack.progress import say
+from hack.machine.progress import say
 from tests.campaign import costs, witness
 from tests.campaign.faults.kind import MetNothing
 from tests.campaign.faults.machines import NODE_LOST, lost_with

@@ -25,7 +25,7 @@ import pytest
 from hack.images import build as images
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl
-from hack.progress import say
+from hack.machine.progress import say
 from tests.support.files_by_version import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.support.shared_by_workers import first_of, folder_of_run, worker
 

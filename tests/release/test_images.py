@@ -15,7 +15,7 @@ import pytest
 
 from hack.images.names import SLURM_IMAGES, SLURM_SUITES, SLURMD_OCI
 from hack.images.tools import contents
-from hack.progress import say
+from hack.machine.progress import say
 from hack.release import version
 from tests.support.slurm_host import SLURM_UID
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from hack import ports
+from hack.machine import ports
 from tests.support.slurm_host import SLURM_UID, SlurmHost
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hack import ports
 from hack.localkube import control_plane_only
 from hack.localkube.host.machine import Machine
 from hack.localkube.kubectl import Kubectl
 from hack.localkube.servers import control_plane as servers
+from hack.machine import ports
 
 
 @dataclass(frozen=True, slots=True)

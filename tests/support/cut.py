@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Self
 
-from hack import ports
+from hack.machine import ports
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hack import ports
+from hack.machine import ports
 from hack.packaging.render import ROOT
 from tests.support import web
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from hack import ports
+from hack.machine import ports
 
 if TYPE_CHECKING:
     from pathlib import Path

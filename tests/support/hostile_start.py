@@ -1,6 +1,6 @@
 """Start a program as badly as one may be started: signals, mask, priority, limits, files and variables of others.
 
-What makes it neutral again is `hack.neutral_start`.
+What makes it neutral again is `hack.machine.neutral_start`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from hack.neutral_start import ROOT
+from hack.machine.neutral_start import ROOT
 
 VARIABLES: Final = {
     "TZ": "Asia/Kathmandu",

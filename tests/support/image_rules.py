@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hack.images import build, sizes
-from hack.progress import say
+from hack.machine.progress import say
 
 ROOT = {
     "busybox": "the volume provisioner's helper makes and removes folders of any owner",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hack import ports
+from hack.machine import ports
 from tests.support.daemons import accepts
 from tests.support.slurm_host import SlurmHost
 

@@ -12,7 +12,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from hack import ports
+from hack.machine import ports
 from tests.support.daemons import Daemons, accepts, accepts_at
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack import ports
+from hack.machine import ports
 from tests.support.web import fetch
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self
 
 import jwt
 
-from hack import ports
+from hack.machine import ports
 from tests.support.daemons import DaemonError, Daemons, accepts, short_host_name
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from hack import ports
 from hack.localkube.kubectl import wait_for
+from hack.machine import ports
 from hack.packaging.render import ROOT, render
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.testing.threaded import running as fake_running

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import pytest
 from typing_extensions import override
 
-from hack import ports
+from hack.machine import ports
 from slinky_operator import app, custom_resource_watch
 from slinky_operator.kube.cache.budget import Budget
 from slinky_operator.kube.cache.store import Store

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hack import audit
+from hack.release import audit
 from hack.release.parameters import ROOT
 
 

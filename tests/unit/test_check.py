@@ -14,7 +14,7 @@ import pytest
 from hack import check
 from hack.check import PREPARED, Tally
 from hack.localkube.errors import LocalKubeError
-from hack.preparing import Preparation
+from hack.testing.preparing import Preparation
 from hack.testing.suites import SUITES, Call, Suite, daemons
 
 PYTEST = """\

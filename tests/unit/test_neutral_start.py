@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from hack.neutral_start import FIXED, NEAR, OPEN_FILES, environment
+from hack.machine.neutral_start import FIXED, NEAR, OPEN_FILES, environment
 from tests.support import hostile_start
 
 SENSITIVE = (
@@ -27,13 +27,13 @@ SENSITIVE = (
 
 SHOWN = """
 import json, os, resource, signal, subprocess, sys, time
-from hack import neutral_start
+from hack.machine import neutral_start
 neutral_start.begin()
 ours = signal.getsignal(signal.SIGHUP) not in (signal.SIG_DFL, signal.SIG_IGN)
 os.kill(os.getpid(), signal.SIGHUP)
 look = "import os, resource; print(open('/proc/self/status').read()); print(os.umask(0), os.fstat(0).st_rdev)"
 hang_up = "import os, signal; os.kill(os.getpid(), signal.SIGHUP)"
-heir = "from hack import neutral_start; neutral_start.begin(); " + hang_up
+heir = "from hack.machine import neutral_start; neutral_start.begin(); " + hang_up
 status = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout
 # The C library keeps two signals to itself: who starts this may have them ignored, and nobody can change that.
 settable = sum(1 << one - 1 for one in signal.valid_signals())

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from hack import ports
+from hack.machine import ports
 
 
 def server(port: int) -> socket.socket:

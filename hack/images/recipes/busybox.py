@@ -20,7 +20,7 @@ from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
 from hack.images.tools.run import Runner
 from hack.machine import apt, go
-from hack.progress import step
+from hack.machine.progress import step
 
 IMAGE = f"{REGISTRY}/busybox:1"
 

@@ -14,7 +14,7 @@ from hack.images.names import REGISTRY, SSSD
 from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
-from hack.progress import step
+from hack.machine.progress import step
 
 IMAGES: Final = {"sssd": f"{REGISTRY}/sssd:{SSSD}", "slapd": f"{REGISTRY}/slapd:test"}
 """By their folders in containers/."""

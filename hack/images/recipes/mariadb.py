@@ -13,7 +13,7 @@ from hack.images.names import MARIADB, REGISTRY
 from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
-from hack.progress import step
+from hack.machine.progress import step
 
 IMAGE = f"{REGISTRY}/mariadb:{MARIADB}"
 

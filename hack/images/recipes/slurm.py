@@ -15,7 +15,7 @@ from hack.images.names import REGISTRY, SLURM_IMAGES, TEST_IMAGES, moved_notice,
 from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
-from hack.progress import step
+from hack.machine.progress import step
 
 #: debootstrap does not look at the date either, and a local mirror of unstable is soon past its own.
 APT_OPTIONS = "-o Acquire::Check-Valid-Until=false"

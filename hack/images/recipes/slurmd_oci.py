@@ -17,7 +17,7 @@ from hack.images.recipes.recipe import Built, Recipe
 from hack.images.recipes.slurm import APT_OPTIONS, SlurmRecipe, read_version
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
-from hack.progress import step
+from hack.machine.progress import step
 
 ADD = 'tar -C "$1" -cf - . | tar -C "$2" -xf - --numeric-owner --skip-old-files'
 """Adds the files that a tree does not have yet: quicker than to install them once more."""

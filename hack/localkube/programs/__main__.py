@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
-from hack import neutral_start
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.programs import build
-from hack.progress import say
+from hack.machine import neutral_start
+from hack.machine.progress import say
 
 NICENESS = 10
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hack.localkube.errors import MissingProgram
 from hack.machine import apt
-from hack.progress import say, step
+from hack.machine.progress import say, step
 
 NODE_PACKAGES: Mapping[str, str] = {
     "containerd": "containerd",

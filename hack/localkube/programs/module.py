@@ -17,7 +17,7 @@ from typing import Final
 from hack.localkube.errors import BuildFailed, MissingProgram
 from hack.machine import go
 from hack.machine.downloads import persist
-from hack.progress import say, step
+from hack.machine.progress import say, step
 
 KUBERNETES_VERSION: Final = "v1.34.4"
 HELM_VERSION: Final = "v3.19.4"

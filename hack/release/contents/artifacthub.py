@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import yaml
 
-from hack import changes
 from hack.images.names import MARIADB, SLURM_IMAGES, SLURM_SUITES, SLURMD_OCI, SSSD
+from hack.release import changes
 from hack.release.parameters import Parameters
 
 CATEGORIES: Final[Mapping[str, str]] = {"slurm-exporter": "monitoring-logging"}

@@ -19,7 +19,7 @@ from hack.images import build as cache
 from hack.images.names import REGISTRY, SETS, TEST_IMAGES
 from hack.images.tools import contents
 from hack.images.tools.archive import CONTAINERD_NAME, LAYOUT_NAME
-from hack.progress import say
+from hack.machine.progress import say
 from hack.release.parameters import Parameters
 
 NOT_SHIPPED: Final = frozenset({"busybox", "slapd", *TEST_IMAGES})

@@ -8,8 +8,8 @@ import pytest
 
 from hack.images import build as images
 from hack.localkube.cluster import Cluster
+from hack.machine.progress import say
 from hack.operator_install import Installation
-from hack.progress import say
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,8 @@ import pytest
 
 from hack.images import build as images
 from hack.localkube.kubectl import KubectlFailed, wait_for
+from hack.machine.progress import say
 from hack.operator_install import Installation
-from hack.progress import say
 from tests.support.nodesets import uids
 from tests.support.slurm_in_kubernetes import NEWEST, OLDER, SlurmInKubernetes, fresh_namespace
 

@@ -8,7 +8,7 @@ import pytest
 
 from hack.images import build
 from hack.images.tools import contents
-from hack.progress import say
+from hack.machine.progress import say
 from tests.support import image_rules
 
 

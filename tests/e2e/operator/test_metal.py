@@ -12,8 +12,8 @@ import pytest
 
 from hack.images import rootfs
 from hack.localkube.kubectl import wait_for
+from hack.machine.progress import say
 from hack.operator_install import Installation
-from hack.progress import say
 from tests.support.metal import Metal, network
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.progress import say
+from hack.machine.progress import say
 from slinky_api.v1alpha1.nodeset.checks import Check
 from slinky_operator.slurm.health_checks import programs, tables
 from tests.support.nodesets import whole

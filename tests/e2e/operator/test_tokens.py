@@ -17,7 +17,7 @@ import pytest
 from typing_extensions import override
 
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
-from hack.progress import say
+from hack.machine.progress import say
 from slinky_operator.slurm.tokens import signing_keys
 from slinky_operator.token import jwts
 from tests.support.configuring import edit, wait_live

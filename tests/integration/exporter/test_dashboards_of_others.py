@@ -14,9 +14,9 @@ from typing import Final
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
 from hack.localkube.kubectl import wait_for
+from hack.machine import ports
 from slurm_exporter.other_names import rivosinc
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
+from hack.machine import ports
 from slurm_client import MintedToken, SlurmClient
 from slurm_exporter.counting import Budgets
 from slurm_exporter.exporter import Exporter, pace

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure
+from hack.machine import ports
 from slinky_api import labels
 from slinky_operator.kube.resources import NODES, PODS, SERVICEACCOUNTS
 from slinky_operator.slurm.connection.contact import Endpoint

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from hack import ports
+from hack.machine import ports
 from slinky_operator.kube.cache.informer import Informer
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS

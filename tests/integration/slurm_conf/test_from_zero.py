@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure
+from hack.machine import ports
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.slurm.conf import NodeSetConf, future_nodes
 from slinky_operator.slurm.slurmd import launch, node_conf, resources

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hack import ports
 from hack.images.rootfs import ensure
 from hack.localkube.paths import PROJECT
+from hack.machine import ports
 from tests.support.slurm_host import SlurmHost
 
 SAMPLE = PROJECT / "config" / "samples" / "more" / "gpu-jobs.yaml"

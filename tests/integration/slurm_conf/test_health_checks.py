@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure
+from hack.machine import ports
 from slinky_api.v1alpha1.nodeset.checks import Check
 from slinky_operator.slurm.health_checks import programs, reports, tables
 from slinky_operator.slurm.health_checks.reports import Report

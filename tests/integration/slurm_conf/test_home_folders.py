@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure
+from hack.machine import ports
 from slinky_operator.cluster.parts.job_counts import unopened_files
 from slinky_operator.slurm import home_folders
 from slurm_client import SlurmClient

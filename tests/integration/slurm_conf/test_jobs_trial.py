@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from hack import ports
 from hack.images.rootfs import ensure
+from hack.machine import ports
 from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.rollout.preflight.jobs_copy import harmed
 from slinky_operator.cluster.trials.jobs_pod import jobs_trial

@@ -21,9 +21,9 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
-from hack.progress import say
+from hack.machine import ports
+from hack.machine.progress import say
 from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.cluster.rollout.reload import reload

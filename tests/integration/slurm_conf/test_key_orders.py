@@ -23,8 +23,8 @@ from datetime import UTC, datetime
 import pytest
 from typing_extensions import override
 
-from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
+from hack.machine import ports
 from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, finding
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.slurm.connection import key_proof

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
-from hack.progress import say
+from hack.machine import ports
+from hack.machine.progress import say
 from slinky_operator.cluster.actions import Remove, Write
 from tests.integration.slurm_conf.test_key_orders import SLURMDBD, Load, completed, put
 from tests.integration.slurm_conf.test_key_sets import ends_well, running

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure
+from hack.machine import ports
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.parts.external_nodes import manifests as outside
 from slinky_operator.slurm import naming

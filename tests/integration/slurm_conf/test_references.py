@@ -16,8 +16,8 @@ from typing import cast
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
+from hack.machine import ports
 from slinky_operator.cluster.rollout.in_use.removals import Kept, keep
 from slinky_operator.cluster.rollout.slurm_questions import ask_use
 from slinky_operator.slurm.conf import ConfFiles

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 from typing_extensions import override
 
-from hack import ports
 from hack.images import rootfs
+from hack.machine import ports
 from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.cluster.rollout.reload import reload

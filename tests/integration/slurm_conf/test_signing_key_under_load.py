@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
-from hack.progress import say
+from hack.machine import ports
+from hack.machine.progress import say
 from slinky_operator.slurm.tokens import key_set as token_keys
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from tests.integration.slurm_conf import test_jwt_rotation as jwt_rotation

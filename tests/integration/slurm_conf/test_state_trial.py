@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
+from hack.machine import ports
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.daemons import Images

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
-from hack.progress import say
+from hack.machine.progress import say
 from slinky_operator.slurm.tokens import key_set, signing_keys
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.token import jwts

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hack import ports
 from hack.images.rootfs import ensure
+from hack.machine import ports
 from slinky_operator.cluster.parts.slurmrestd.manifests import ANSWERS, THREADS
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.slurm import naming

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from hack import ports
 from hack.images.rootfs import ensure
+from hack.machine import ports
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.resources import CLUSTERS, VIRTUAL_NODES
 from slinky_operator.reconcile.clusters import ClusterReader

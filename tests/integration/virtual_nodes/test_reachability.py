@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hack import ports
 from hack.localkube.kubectl import wait_for
+from hack.machine import ports
 from hack.packaging.render import ROOT, render
 from slinky_api.v1alpha1.cluster.status import KubeletApiStatus
 from slinky_operator.kube.cache.store import Store

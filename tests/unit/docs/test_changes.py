@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hack.changes import CHANGELOG, FOLDER, UNRELEASED, NoSection, entries, fragments, released, section
+from hack.release.changes import CHANGELOG, FOLDER, UNRELEASED, NoSection, entries, fragments, released, section
 
 TEXT = f"# Changelog\n\n{UNRELEASED}\n## 0.1.0\n\n### Added\n\n- **Old**: text.\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from hack import plugin
+from hack.release import plugin
 
 LIBRARIES = {"click", "httpx", "rich", "typing_extensions", "yaml"}
 """Those of requirements/plugin.txt that are imported by name."""

@@ -14,7 +14,7 @@ from hack.check import Tally, run_check
 from hack.images import build as images
 from hack.localkube.errors import BuildFailed
 from hack.localkube.programs import build, debian
-from hack.preparing import NICENESS, PROMETHEUS, Build, Preparation, image_sets, programs
+from hack.testing.preparing import NICENESS, PROMETHEUS, Build, Preparation, image_sets, programs
 
 ORDER = ["unit", "integration", "e2e"]
 

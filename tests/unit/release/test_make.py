@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hack import changes
 from hack.release import __main__ as program
-from hack.release import parameters, version
+from hack.release import changes, parameters, version
 from hack.release.contents import provenance
 from hack.release.parameters import Parameters
 

@@ -7,7 +7,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from hack.neutral_start import ROOT
+from hack.machine.neutral_start import ROOT
 
 HOOKS = "from tests.support.files_by_version import *\n"
 

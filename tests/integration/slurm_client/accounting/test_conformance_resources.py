@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from typing_extensions import override
 
-from hack import ports
 from hack.images.rootfs import ensure
+from hack.machine import ports
 from slurm_client import MintedToken, SlurmClient, errors
 from slurm_client.models import AccountSpec, AssociationSpec, JobSpec
 from slurm_client.notation.tres import Tres

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 
 OF_THE_CALLER: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """Signals of a terminal: who has them ignored wants this process to go on, not what it starts to be deaf."""

@@ -18,7 +18,7 @@ from typing import Final, Self
 from hack.images import build as images
 from hack.images.names import SLURM_SUITES, slurm_set, slurmd_oci_set
 from hack.localkube.programs import build, debian
-from hack.progress import say
+from hack.machine.progress import say
 
 NICENESS = 10
 

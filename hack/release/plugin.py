@@ -1,4 +1,4 @@
-"""Make one file of the plugin, and what krew needs: ``python -m hack.plugin FOLDER [--url URL]``.
+"""Make one file of the plugin, and what krew needs: ``python -m hack.release.plugin FOLDER [--url URL]``.
 
 The file is a zip archive that Python runs (`zipapp`): the plugin, what it imports of this repository, and pinned
 libraries without their compiled parts, so that it runs on every machine with Python 3.11 or newer. shiv and pex would
@@ -24,7 +24,7 @@ from typing import Final
 
 from kubectl_slurm.version import __version__
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 REQUIREMENTS: Final = ROOT / "requirements" / "plugin.txt"
 PLACES: Final = (ROOT, ROOT / "api")
 WHOLE: Final = ("kubectl_slurm", "slurm_client")

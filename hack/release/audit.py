@@ -1,4 +1,4 @@
-"""Look for known vulnerabilities: ``python -m hack.audit python`` in pinned packages, ``… images`` in a release.
+"""Look for known vulnerabilities: ``python -m hack.release.audit python`` in pinned packages, ``… images`` in a folder.
 
 pip-audit asks PyPI about each package of requirements/*.txt; grype looks through each image of dist/VERSION. Both need
 a database of others: what they could not look up fails an audit, as a vulnerability does, since it says nothing.
@@ -81,7 +81,7 @@ def run(commands: Iterator[list[str]]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Audit one of both; 1 if something was found or could not be looked up, 2 if there is nothing to audit."""
-    parser = argparse.ArgumentParser(prog="python -m hack.audit", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hack.release.audit", description=__doc__)
     parser.add_argument("what", choices=["python", "images"])
     what = parser.parse_args(arguments).what
     images = ROOT / "dist" / version.current(ROOT) / "images"

@@ -1,4 +1,4 @@
-"""Make a release in CHANGELOG.md of the files in ``changes/``: ``python -m hack.changes 0.2.0``.
+"""Make a release in CHANGELOG.md of the files in ``changes/``: ``python -m hack.release.changes 0.2.0``.
 
 What a file is to say is in ``changes/README.md``. What the release is, in a few lines, is written by hand afterwards.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-PROJECT: Final = Path(__file__).parents[1]
+PROJECT: Final = Path(__file__).parents[2]
 CHANGELOG: Final = PROJECT / "CHANGELOG.md"
 FOLDER: Final = PROJECT / "changes"
 KINDS: Final = ("added", "changed", "fixed")
@@ -67,7 +67,7 @@ def section(text: str, version: str) -> str:
     """
     _, found, rest = f"\n{text}".partition(f"\n## {version}\n")
     if not found:
-        raise NoSection(f"CHANGELOG.md has no section {version}: run `python -m hack.changes {version}`")
+        raise NoSection(f"CHANGELOG.md has no section {version}: run `python -m hack.release.changes {version}`")
     return rest.partition("\n## ")[0].strip() + "\n"
 
 

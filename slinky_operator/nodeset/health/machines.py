@@ -83,7 +83,7 @@ def why_not(host: KubernetesNode | None, mark_owner: str, rules: MachineRules) -
     if host.mark is not None and host.mark.owner != mark_owner:
         return f"the machine of Node {host.name} is in the hands of NodeSet {host.mark.owner}"
     if host.cordoned and host.mark is None:
-        return f"Node {host.name} has been cordoned by somebody else"
+        return f"Node {host.name} has been cordoned by somebody else: its machine is left alone until it is uncordoned"
     return ""
 
 

@@ -190,14 +190,14 @@ class Machines:
         """Raise if a Node is in the hands of somebody else, or of an earlier try."""
         if mark is None:
             if is_cordoned:
-                raise Refused("has been cordoned by somebody else")
+                raise Refused("has been cordoned by somebody else: its machine is left alone until it is uncordoned")
             return
         if mark.owner != wanted.owner:
             raise Refused(f"NodeSet {mark.owner} has its machine replaced")
         if mark.is_sent and not await self._is_over(mark, name):
             raise Refused(f"RebootNode {_request(mark, name)} of an earlier try is not complete")
         if not is_cordoned and mark.began == wanted.began:
-            raise Refused("has been uncordoned by somebody")
+            raise Refused("has been uncordoned by somebody: its machine is left alone until it is cordoned again")
 
     def _check_owners(self, pods: list[Object]) -> None:
         """Raise if a Node has pods of NodeSets that may not act on machines: their jobs would be kept out by others."""

@@ -182,7 +182,11 @@ class Executor:
         owner = f"{context.nodeset.namespace}/{context.nodeset.name}"
         marks = {**dict.fromkeys(action.given_back), **dict(action.tries)}
         for name, mark in marks.items():
-            done, waits = await (keeper.give_back(name, owner) if mark is None else keeper.go_on(name, mark))
+            done, waits = await (
+                keeper.give_back(name, owner)
+                if mark is None
+                else keeper.go_on(name, mark, is_shown=name in action.shown)
+            )
             if done:
                 context.say(EventReason.MACHINE_REPLACED, done)
             if waits:

@@ -40,6 +40,9 @@ class MachineSteps:
 
     tries: tuple[tuple[str, Mark], ...] = ()
     """Kubernetes Nodes, and what their marks are to say; the status has these tries."""
+    shown: frozenset[str] = frozenset()
+    """Those of them whose cordon the cache shows: no later look at it takes them for free, whatever they say of their
+    health."""
     given_back: tuple[str, ...] = ()
     """Nodes to uncordon."""
 
@@ -57,6 +60,11 @@ def mark_of(snapshot: Snapshot, record: Replacement, replace: Replace) -> Mark:
 def is_same_boot(record: Replacement, host: KubernetesNode | None) -> bool:
     """Whether the machine of a try is still there, and has not started again."""
     return host is not None and host.boot_id == record.boot_id
+
+
+def shows(host: KubernetesNode | None, mark: Mark) -> bool:
+    """Whether the cache shows the cordon for a try."""
+    return host is not None and host.cordoned and host.mark == mark
 
 
 def is_waiting(record: Replacement, host: KubernetesNode | None, mark_owner: str) -> bool:

@@ -201,7 +201,9 @@ class _Tries:
         marks = [
             (pod.host, machines.mark_of(snapshot, known[pod.host], self._policy)) for pod in self._pods[: machines.MOST]
         ]
-        steps = MachineSteps(tuple(marks), machines.given_back(snapshot, _pods(live), bad))
+        hosts = snapshot.hosts or {}
+        shown = frozenset(name for name, mark in marks if machines.shows(hosts.get(name), mark))
+        steps = MachineSteps(tuple(marks), shown, machines.given_back(snapshot, _pods(live), bad))
         due = [*self._due, *([machines.AGAIN] if marks or steps.given_back else [])]
         return ReplacementChoice(
             _listed(known),

@@ -209,6 +209,8 @@ class ReplaceMachines:
 
     tries: tuple[tuple[str, Mark], ...]
     """Kubernetes Nodes, and what their marks are to say."""
+    shown: frozenset[str] = frozenset()
+    """Those of them whose cordon the cache shows."""
     given_back: tuple[str, ...] = ()
     """Nodes that the operator uncordons, if the cordon is its own."""
 

@@ -118,7 +118,8 @@ def _replace_machines(_seen: Survey, decided: Decisions, _before: Sequence[actio
     steps = decided.replacement.machines if decided.replacement is not None else MachineSteps()
     if not steps.tries and not steps.given_back:
         return ()
-    return [actions.ReplaceMachines(() if decided.skip_drain else steps.tries, steps.given_back)]
+    tries = () if decided.skip_drain else steps.tries
+    return [actions.ReplaceMachines(tries, steps.shown, steps.given_back)]
 
 
 def _end_late_drains(seen: Survey, decided: Decisions, _before: Sequence[actions.Action]) -> Sequence[actions.Action]:

@@ -102,7 +102,7 @@ class Machines:
         self._kube, self.rules, self._clock, self._now = kube, rules, clock, now
         self._slurm_of, self._bridged = slurm_of, bridged
 
-    async def go_on(self, name: str, wanted: Mark) -> tuple[str, str]:
+    async def go_on(self, name: str, wanted: Mark, *, is_shown: bool = True) -> tuple[str, str]:
         """Take the next step with a Node: what has been done, for an Event, and what it waits for.
 
         Parameters
@@ -111,9 +111,12 @@ class Machines:
             The Node.
         wanted
             What its mark is to say; not sent.
+        is_shown
+            Whether the cache shows its cordon. Before that, only the cordon is written: a cache that is late could
+            show a Node that is well and free, whose machine has been asked for.
         """
         try:
-            return await self._go_on(name, wanted)
+            return await self._go_on(name, wanted, is_shown=is_shown)
         except (Refused, slurm_errors.SlurmError) as error:
             return "", f"Node {name}: {cut(str(error), LONGEST)}"
         except NOT_ALLOWED as error:
@@ -143,7 +146,7 @@ class Machines:
         why = "its machine has started again" if mark.is_sent else "its machine is no longer to be replaced"
         return f"uncordoned Node {name}: {why}", ""
 
-    async def _go_on(self, name: str, wanted: Mark) -> tuple[str, str]:
+    async def _go_on(self, name: str, wanted: Mark, *, is_shown: bool) -> tuple[str, str]:
         node = await self._kube.get(NODES, name)
         mark = _mark(node)
         if _boot_id(node) != wanted.boot_id or node["metadata"].get("deletionTimestamp"):
@@ -158,6 +161,8 @@ class Machines:
         if mark is None or not is_cordoned:
             await self._patch(node, _marked(wanted))
             return f"cordoned Node {name}, whose machine is to be replaced ({wanted.policy})", ""
+        if not is_shown:
+            return "", ""
         others = sorted(_name(one) for one in pods if one not in ours and _counts(one))
         if others:
             raise Refused(f"waits for pods that are not evicted: {named(others, PODS_TOLD)}")

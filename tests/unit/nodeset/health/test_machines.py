@@ -124,6 +124,19 @@ def test_what_is_not_proven_goes_no_further(changed: Any) -> None:
     assert told(chosen(changed(seen(machine(0, mark=mark(record)), records=[record]))))[0] == []
 
 
+def test_a_try_goes_on_behind_its_cordon_once_the_cache_shows_that() -> None:
+    record = tried()
+    causes = {"a-0": HELD | {Cause.NODE_CORDON}}
+    shown = seen(machine(0, cordoned=True, mark=mark(record)), records=[record])
+    earlier = tried(ago=90)
+
+    assert chosen(shown, **causes).machines.shown == {"host-0"}
+    assert chosen(seen(machine(0), records=[record])).machines.shown == frozenset()
+    uncordoned = seen(machine(0, mark=mark(record)), records=[record])
+    other = seen(machine(0, cordoned=True, mark=mark(earlier)), records=[record])
+    assert [chosen(one, **causes).machines.shown for one in (uncordoned, other)] == [frozenset(), frozenset()]
+
+
 def test_waiting_for_others_is_no_try_in_vain_and_holds_no_place() -> None:
     record = tried(ago=2 * TAKES.total_seconds())
     snapshot = seen(machine(0, cordoned=True, mark=mark(record)), machine(1), records=[record])

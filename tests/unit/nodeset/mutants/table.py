@@ -376,9 +376,10 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
     "pods of others end with machines": _steps("health:3 sicken tenant", _ASKED),
     "machines asked for again": _steps("settings:1 health:3 sicken", _ASKED, "pass see_all pass"),
     "what has been sent is forgotten": _steps(
+        # The cache does not show the mark as it is yet.
         "enrol:2 health:3 sicken",
-        _ASKED.replace("machine_policy", "machine_policy:1"),
-        "pass see_all pass",
+        _CORDONED.replace("machine_policy", "machine_policy:1"),
+        "pass poll pass",
     ),
     "RebootNodes not awaited": _steps("health:3 sicken", _ASKED, "machines_work:2 recover see_all time:3 poll pass"),
     "requests of others taken": _steps("settings:1 health:3 sicken", _CORDONED, "reboot_asked recover see_all pass"),

@@ -209,6 +209,13 @@ def test_a_reboot_that_somebody_else_asks_for_is_neither_taken_over_nor_taken_ba
     assert kube.node["metadata"]["annotations"] == {KEY: "please"}
 
 
+def test_nothing_is_sent_before_the_cache_shows_the_cordon() -> None:
+    kube = Kube(pod("a-0"), mark=WANTED, cordoned=True)
+
+    assert asyncio.run(keeper(kube).go_on(HOST, WANTED, is_shown=False)) == ("", "")
+    assert (kube.mark, kube.sent) == (WANTED, [])
+
+
 def test_a_try_that_the_cache_shows_late_asks_for_no_second_reboot() -> None:
     rules, kube = replace(ALLOWED, reboot_by=KEY), Kube(pod("a-0"), mark=WANTED, cordoned=True)
     go(kube, rules=rules)

@@ -47,7 +47,7 @@ class Recorder(Component):
     """Its objects: a daemon that a Cluster has while it wants several slurmrestds."""
 
     daemon = "recorder"
-    component = "record"
+    component = "recorder"
     resource = resources.DEPLOYMENTS
     template_field = "spec.recorder.template"
 
@@ -112,7 +112,7 @@ class SettingsWithIt(Settings):
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """One entry in each list; its condition takes the place of another, since a type cannot be added here."""
-    monkeypatch.setattr(labels, "COMPONENTS", MappingProxyType({**labels.COMPONENTS, "recorder": "record"}))
+    monkeypatch.setattr(labels, "COMPONENTS", MappingProxyType({**labels.COMPONENTS, "recorder": "recorder"}))
     monkeypatch.setattr(daemons, "DAEMONS", (*daemons.DAEMONS, RECORDER))
     monkeypatch.setattr(plan, "PARTS", tuple(RecorderPart() if one is BRIDGE_PART else one for one in plan.PARTS))
     monkeypatch.setattr(plan, "MANAGED", (*plan.MANAGED, ask_records))
@@ -134,7 +134,7 @@ async def life(site: Site) -> None:
     """It comes with a spec that wants it, and goes with the next one."""
     site.edit({"restapi": {"replicas": 2}})
     await site.settle()
-    deployment = found(site, resources.DEPLOYMENTS, "slurm-record")
+    deployment = found(site, resources.DEPLOYMENTS, "slurm-recorder")
     assert deployment is not None
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "recorder:26.05"
     condition = shown(site)
@@ -142,7 +142,7 @@ async def life(site: Site) -> None:
     assert (condition["status"], condition["message"]) == ("True", "records of slurm")
     site.edit({})
     await site.settle()
-    assert found(site, resources.DEPLOYMENTS, "slurm-record") is None
+    assert found(site, resources.DEPLOYMENTS, "slurm-recorder") is None
     assert shown(site) is None
 
 
@@ -155,6 +155,6 @@ def test_a_new_daemon_is_written_asked_shown_and_removed() -> None:
 
 @pytest.mark.usefixtures("registered")
 def test_its_objects_are_the_clusters_and_its_image_waits_for_those_before_it() -> None:
-    assert naming.is_child(NAME, "slurm-record")
+    assert naming.is_child(NAME, "slurm-recorder")
     cluster = Cluster.parse({"metadata": {"name": NAME}, "spec": {"restapi": {"replicas": 2}, "accounting": {}}})
     assert list(daemons.with_releases(cluster)) == [SLURMDBD, SLURMCTLD, SLURMRESTD, RECORDER]

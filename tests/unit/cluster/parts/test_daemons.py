@@ -16,7 +16,6 @@ from hack.packaging.render import SLURM_CHART, render
 from slinky_api import labels
 from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.actions import Action, Remove, Write
 from slinky_operator.cluster.daemons import metadata
 from slinky_operator.cluster.daemons.component import Component, Materials
@@ -28,25 +27,13 @@ from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
+from tests.unit.cluster.parts import test_a_new_daemon
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World, cluster_object
 
 
-class Recorder(Component):
-    """A daemon that a Cluster has while its spec says so."""
-
-    daemon = "recorder"
-    component = "recorder"
-    resource = DEPLOYMENTS
-    template_field = "spec.recorder.template"
-
-    @override
-    def spec(self, cluster: Cluster) -> ComponentSpec:
-        return ComponentSpec()
-
-    @override
-    def is_wanted(self, cluster: Cluster) -> bool:
-        return cluster.spec.restapi.replicas > 1
+class Recorder(test_a_new_daemon.Recorder):
+    """The same with a Service, a Secret and a template that is refused for some Clusters."""
 
     @override
     def takes_patches(self, cluster: Cluster) -> bool:

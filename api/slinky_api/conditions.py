@@ -356,6 +356,7 @@ class Reason(StrEnum):
     CHECK_FAILED_ON_TRIAL = "CheckFailedOnTrial"
     CHECK_NOT_RUN = "CheckNotRun"
     TOPOLOGY_LABELS_MISSING = "TopologyLabelsMissing"
+    SSH_NEEDS_CONTAIN = "SshNeedsContain"
     FOREIGN_DRAIN = "ForeignDrain"
     SCALING_MODE_FIXED = "ScalingModeFixed"
     NODES_NOT_WATCHED = "NodesNotWatched"

@@ -11,6 +11,7 @@ module             concern
 `jobs`             the jobs of one Cluster, requested as rarely as planning allows
 `job_log_servers`  where the job log server of a node is reached
 `node_references`  which jobs and reservations name a node
+`prolog_flags`     whether Slurm makes a step of each job into which sessions can be put
 `drain_reasons`    words by which the operator knows its own drains
 `tokens`           keys of tokens (auth/jwt), the operator's and the public ones
 `conf`             slurm.conf and its family, rendered and checked

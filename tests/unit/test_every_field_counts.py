@@ -145,6 +145,11 @@ SHAPED: dict[str, Any] = {
     "selector": {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]},
 }
 """Parts of a NodeSet that are there only if they are set."""
+SSH: dict[str, Any] = {
+    "confinement": "Constrain",
+    "ssh": {"port": 2222, "authorizedKeysRef": {"name": "people"}, "hostKeysRef": {"name": "hosts"}},
+}
+"""Those that need another field."""
 
 
 class Reads:
@@ -338,6 +343,7 @@ def test_every_field_of_a_nodeset_is_read(reads: Reads) -> None:
     scaled.nodeset("compute")
     asyncio.run(scaled.step())
     build_pod(cluster_object(), node_set_object("compute", SHAPED))
+    build_pod(cluster_object(), node_set_object("compute", SSH))
     assert selector(NodeSet.parse(node_set_object("compute", SHAPED)))
     check: dict[str, Any] = {"timeoutSeconds": 5, "contexts": ["Prolog"], "parameters": {"A": "1"}, "onFail": "Nothing"}
     checks = [checked.own("own", **check), {"name": "disk", "use": "Disk"}]

@@ -19,6 +19,7 @@ from slurm_client.models import Job
 
 REPLACING: Final = (
     "template", "image", "resources", "features", "gres", "weight", "extraConf", "confinement", "containers", "jobLogs",
+    "ssh",
 )  # fmt: skip
 """Fields of a NodeSet from which its pods are made: a change replaces them. Of volumeClaimTemplates the names count."""
 

@@ -54,6 +54,8 @@ class ClusterFacts:
     """The maintenance window with the NodeSet that is on or comes next; empty without one."""
     maintenance_changes_in: float | None = None
     """Seconds until a maintenance window begins or ends; None if none does."""
+    has_contain: bool = False
+    """Whether its jobs have a step for sessions by SSH; looked at only for a NodeSet with `spec.ssh`."""
 
     @property
     def exists(self) -> bool:

@@ -32,7 +32,7 @@ from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile import maintenance
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, NODE_INDEX
 from slinky_operator.reconcile.clusters import ClusterReader
-from slinky_operator.slurm import naming, node_features, pod_ownership
+from slinky_operator.slurm import naming, node_features, pod_ownership, prolog_flags
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 from slurm_client.models import Node
 from slurm_client.slices import sliced
@@ -386,6 +386,7 @@ def _cluster_facts(
         window_wait=maintenance_window.wait_of(cluster, nodeset.name, now),
         maintenance=maintenance.shown(cluster.spec.maintenance, now, nodeset.name),
         maintenance_changes_in=cluster.spec.maintenance.changes_in(now),
+        has_contain=nodeset.spec.ssh is not None and prolog_flags.has_contain(cluster.spec.extra_conf),
     )
 
 

@@ -28,7 +28,7 @@ from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.pod_spec.validation import demand
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.pod_templates import confinement, security
+from slinky_operator.slurm.pod_templates import confinement, security, ssh_server
 from slinky_operator.slurm.pod_templates.templates import POD_SPEC, merge
 from slinky_operator.slurm.slurmd import launch, node_conf
 from slinky_operator.slurm.slurmd.launch import CONF, CONF_SERVER, Launch
@@ -78,7 +78,7 @@ class PodBuilder:
         self._container["securityContext"] = security.agreeing(context, own.get("securityContext") or {})
         started = launch.read(own)
         confined = nodeset.spec.confinement is Confinement.CONSTRAIN
-        self._container["command"] = list(confinement.COMMAND if confined else started.container_command)
+        self._container["command"] = list(_confined_command(nodeset) if confined else started.container_command)
         if started.joined:
             _offer_everything(self._container)
         self._arguments = arguments_of(nodeset, cluster, started, self._container)
@@ -116,6 +116,11 @@ class PodBuilder:
             },
             "spec": pod_spec,
         }
+
+
+def _confined_command(nodeset: NodeSet) -> tuple[str, ...]:
+    ssh = nodeset.spec.ssh
+    return confinement.COMMAND if ssh is None else confinement.command(ssh_server.prepare(ssh.port), ssh_server.ATTEND)
 
 
 def _offer_everything(container: dict[str, Any]) -> None:

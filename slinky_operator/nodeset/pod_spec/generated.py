@@ -8,7 +8,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_api.v1alpha1.nodeset.spec import Confinement, ContainerJobs
+from slinky_api.v1alpha1.nodeset.spec import Confinement, ContainerJobs, Ssh
 from slinky_operator.identity import pod as identity
 from slinky_operator.identity.pod import SssdImage
 from slinky_operator.nodeset.model import check_tables
@@ -17,7 +17,7 @@ from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import job_logs
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.health_checks import programs as health_checks
-from slinky_operator.slurm.pod_templates import confinement, security
+from slinky_operator.slurm.pod_templates import confinement, security, ssh_server
 
 GRACE_SECONDS: Final = 30
 """Seconds between SIGTERM and SIGKILL. The operator deletes pods whose nodes are empty; slurmd then ends at once."""
@@ -85,7 +85,12 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
             {"name": CONFIG_VOLUME, "mountPath": confinement.GIVEN_FOLDER, "readOnly": True}
         )
         container["env"] += confinement.environment(key)
-        container["securityContext"] = confinement.security_context()
+        container["securityContext"] = confined_security(nodeset)
+    if nodeset.spec.ssh is not None:
+        found, mounts = ssh_server.volumes(*_ssh_secrets(nodeset.spec.ssh))
+        volumes += found
+        container["volumeMounts"] += mounts
+        container["ports"].append({"name": "ssh", "containerPort": nodeset.spec.ssh.port, "protocol": "TCP"})
     if nodeset.spec.health is not None and nodeset.spec.health.checks:
         # It is there before the pod, unless somebody deletes it: slurmd does without.
         source = {"name": check_tables.name(nodeset), "defaultMode": 0o500, "optional": True}
@@ -117,6 +122,17 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
     }
     known = identity.on_node(made, cluster, SLURMD, defaults.sssd)
     return job_logs.attached(known, nodeset, cluster, SLURMD, defaults.agent, defaults.image_pull_policy)
+
+
+def confined_security(nodeset: NodeSet) -> dict[str, Any]:
+    """Security context of a slurmd that confines its jobs."""
+    return confinement.security_context(ssh_server.CAPABILITIES if nodeset.spec.ssh is not None else ())
+
+
+def _ssh_secrets(ssh: Ssh) -> tuple[str | None, str | None]:
+    """Names of the Secrets with keys of users, and with host keys."""
+    users, hosts = ssh.authorized_keys_ref, ssh.host_keys_ref
+    return (None if users is None else users.name), (None if hosts is None else hosts.name)
 
 
 def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, str]:

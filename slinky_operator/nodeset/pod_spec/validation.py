@@ -12,12 +12,13 @@ from slinky_api import labels
 from slinky_api.errors import SpecError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NAME_LENGTH, NAME_MESSAGE, NodeSet
-from slinky_api.v1alpha1.nodeset.spec import Confinement
+from slinky_api.v1alpha1.nodeset.spec import Confinement, Ssh
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
 from slinky_operator.nodeset.pod_spec import generated, job_logs
 from slinky_operator.nodeset.pod_spec.generated import CHECKS_VOLUME, CONFIG_VOLUME, KEY_VOLUME, Defaults
 from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm.pod_templates import ssh_server
 from slinky_operator.slurm.pod_templates.shapes import CLAIM, misfits
 from slinky_operator.slurm.pod_templates.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
 from slinky_operator.slurm.slurmd import launch, node_conf, resources
@@ -32,6 +33,7 @@ _CHECKS_ELSEWHERE: Final = (
     "need a Cluster that the operator runs: slurm.conf of one that runs elsewhere has to name the program for them. Set"
     " HealthCheckProgram there, to a program of your own"
 )
+_PORTS_OF_PODS: Final[Mapping[int, str]] = {naming.SLURMD_PORT: "slurmd", naming.JOB_LOGS_PORT: "the job log server"}
 _REFUSED_SPEC: Final = ("subdomain", "nodeName")
 
 
@@ -106,18 +108,24 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
         yield Problem(
             "spec.template", "must be a whole one, with --conf-server, or the Cluster must say controller.external"
         )
-    confined = nodeset.spec.confinement is Confinement.CONSTRAIN
-    if confined:
+    if nodeset.spec.confinement is Confinement.CONSTRAIN:
         yield from _check_confined(cluster, containers, where)
-    reserved = {
-        KEY_VOLUME,
-        *({CHECKS_VOLUME} if nodeset.spec.health is not None and nodeset.spec.health.checks else ()),
-        *({CONFIG_VOLUME} if confined else ()),
-        *(job_logs.VOLUMES if nodeset.spec.job_logs else ()),
-    }
-    for field, reason in claims.check(nodeset, reserved):
+    yield from _check_ssh(nodeset.spec.ssh, containers, where)
+    for field, reason in claims.check(nodeset, _volumes(nodeset)):
         yield Problem(field, reason)
     yield from _check_line(nodeset, containers)
+
+
+def _volumes(nodeset: NodeSet) -> set[str]:
+    """Names of volumes that the operator gives to pods of this NodeSet."""
+    spec = nodeset.spec
+    return {
+        KEY_VOLUME,
+        *({CHECKS_VOLUME} if spec.health is not None and spec.health.checks else ()),
+        *({CONFIG_VOLUME} if spec.confinement is Confinement.CONSTRAIN else ()),
+        *(job_logs.VOLUMES if spec.job_logs else ()),
+        *((ssh_server.USERS_VOLUME, ssh_server.HOST_KEYS_VOLUME) if spec.ssh is not None else ()),
+    }
 
 
 def _check_health(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
@@ -202,6 +210,20 @@ def _check_confined(cluster: Cluster, containers: Iterable[Mapping[str, Any]], w
                 f"{at}.securityContext.privileged",
                 "cannot be true with confinement Constrain: a privileged"
                 " container has the cgroups of the machine, and none of its own",
+            )
+
+
+def _check_ssh(ssh: Ssh | None, containers: Iterable[Mapping[str, Any]], where: str) -> Iterable[Problem]:
+    """What would keep sshd from starting beside slurmd."""
+    if ssh is None:
+        return
+    if ssh.port in _PORTS_OF_PODS:
+        yield Problem("spec.ssh.port", f"{ssh.port} is the port of {_PORTS_OF_PODS[ssh.port]} in the same pod")
+    for place, container in enumerate(containers):
+        if container.get("name") == SLURMD and (container.get("securityContext") or {}).get("readOnlyRootFilesystem"):
+            yield Problem(
+                f"{where}.containers[{place}].securityContext.readOnlyRootFilesystem",
+                "cannot be true with ssh: the files of sshd and PAM are written when the pod starts",
             )
 
 

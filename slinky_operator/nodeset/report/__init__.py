@@ -8,6 +8,7 @@ module                    concern
 `health`                  whether the budget of `spec.health` lets all bad nodes be drained
 `out_of_service`          nodes that get no jobs although the operator does not drain them: which
 `progress`                what a NodeSet is doing: the conditions `Progressing` and `Draining`
+`ssh`                     what keeps users from logging in to nodes on which they have jobs
 `status`                  the status of a NodeSet: counts under both generations' names
 `summary`                 the status text of a NodeSet, as `kubectl get` shows it: troubles
 `trouble_events`          which troubles are reported in Events: each when it begins

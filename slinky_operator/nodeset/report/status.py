@@ -26,6 +26,7 @@ from slinky_operator.nodeset.report import (
     health,
     out_of_service,
     progress,
+    ssh,
     summary,
     topology,
     troubles,
@@ -223,8 +224,8 @@ class _Findings:
 
 def _conditions(snapshot: Snapshot, found: Decisions, counts: Counts, told: _Findings) -> list[Condition]:
     trouble = _with(told.failure, _all(told.troubles))
-    # Nodes whose volumes have little room serve, and so do those that the budget does not let drain.
-    serving = volumes.REASONS | health.REASONS | checks.REASONS | topology.REASONS
+    # Nodes whose volumes have little room serve, and so do those that the budget does not let drain, or without logins.
+    serving = volumes.REASONS | health.REASONS | checks.REASONS | topology.REASONS | ssh.REASONS
     unready = _with(told.failure, _all([one for one in told.troubles if one.reason not in serving]))
     busy = told.progress
     held_back = told.held_back if busy is None else None

@@ -26,7 +26,7 @@ from slinky_operator.nodeset.model.pods.pod_facts import SLURMD, Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.planning.decisions import Decisions
-from slinky_operator.nodeset.report import checks, forgotten, health, out_of_service, topology, volumes
+from slinky_operator.nodeset.report import checks, forgotten, health, out_of_service, ssh, topology, volumes
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.reconcile.text import joined, named, stamp
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
@@ -54,6 +54,7 @@ EVENTFUL: Final = frozenset(
         Reason.SCALING_MODE_FIXED,
         Reason.UNSCHEDULABLE,
         *checks.REASONS,
+        *ssh.REASONS,
         *topology.REASONS,
         *volumes.REASONS,
     }
@@ -112,6 +113,7 @@ def find_all(snapshot: Snapshot, found: Decisions, refusals: Sequence[str], now:
     troubles += [Trouble(*one) for one in health.told(snapshot, found)]
     troubles += [Trouble(*one) for one in checks.told(found)]
     troubles += [Trouble(*one) for one in topology.told(snapshot)]
+    troubles += [Trouble(*one) for one in ssh.told(snapshot)]
     troubles += [Trouble(*one) for one in volumes.told(snapshot)]
     return troubles
 

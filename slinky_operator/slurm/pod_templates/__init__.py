@@ -12,5 +12,6 @@ module                concern
 `first_process`       the shell above slurmd, which reaps its steps
 `controller_process`  the shell above slurmctld, which ends one that waits for itself
 `confinement`         what a slurmd pod is granted so that its jobs are confined by cgroups
+`ssh_server`          sshd beside such a slurmd, for users with a running job
 ====================  =======================================================================================
 """

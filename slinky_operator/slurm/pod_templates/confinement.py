@@ -19,7 +19,7 @@ What the first process does, before it starts slurmd:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from slinky_operator.slurm import naming
@@ -100,7 +100,7 @@ export SLURM_CONF="$used/slurm.conf"
 """
 """Prepares the container. Ends it, with a reason, if that cannot be done. No text of a user is in it."""
 
-FOLLOW: Final = """\
+_FOLLOW: Final = """\
 # Of a job that uses too much memory, the kernel ends the process with the highest score. Slurm gives tasks 0;
 # slurmstepd keeps that of the pod where it may not lower it, and a job whose slurmstepd has ended never ends.
 for wanted in -1000 0; do
@@ -112,10 +112,12 @@ read -r score < /proc/self/oom_score_adj
 [ "$score" -le 0 ] || fail "oom_score_adj is $score: out of memory, the kernel would end slurmstepd and not the job.\
  Set limits of cpu and memory, and no lower requests (QoS class Guaranteed), or add the capability SYS_RESOURCE"
 DEFAULT_SIGNALS true 2>/dev/null && above='DEFAULT_SIGNALS' || above=
+PREPARE_BESIDE
 $above slurmd "$@" &
 slurmd=$! ending=
 trap 'ending=1; kill -TERM "$slurmd" 2>/dev/null || :' TERM INT
 while kill -0 "$slurmd" 2>/dev/null && [ -z "$ending" ]; do
+ATTEND_BESIDE
   sleep 5 &
   wait "$!" || :
   if [ "$(readlink "$given/..data" || echo none)" != "$seen" ]; then
@@ -129,17 +131,38 @@ exit "$code"
 """.replace("DEFAULT_SIGNALS", first_process.DEFAULT_SIGNALS)
 """Starts slurmd with the container's arguments, tells it of new files, reaps, and ends with it."""
 
-COMMAND: Final = ("/bin/sh", "-c", FIRST_PROCESS + FOLLOW, "slurmd")
-"""Of slurmd's container; its arguments are slurmd's."""
+
+def command(prepare: str = "", attend: str = "") -> tuple[str, ...]:
+    """Return the command of slurmd's container, whose arguments are slurmd's.
+
+    Parameters
+    ----------
+    prepare
+        Lines of shell for what runs beside slurmd, which come before its start. A line that fails ends the container.
+    attend
+        Lines that come again every few seconds, from slurmd's start on.
+    """
+    follow = _FOLLOW.replace("PREPARE_BESIDE\n", prepare).replace("ATTEND_BESIDE\n", attend)
+    return ("/bin/sh", "-c", FIRST_PROCESS + follow, "slurmd")
 
 
-def security_context() -> dict[str, Any]:
-    """Of slurmd's container: root with SYS_ADMIN, which the mount profile of AppArmor would forbid to use."""
+COMMAND: Final = command()
+"""Where nothing runs beside slurmd."""
+
+
+def security_context(more: Sequence[str] = ()) -> dict[str, Any]:
+    """Of slurmd's container: root with SYS_ADMIN, which the mount profile of AppArmor would forbid to use.
+
+    Parameters
+    ----------
+    more
+        Further capabilities, of what runs beside slurmd.
+    """
     return {
         "runAsUser": 0,
         "runAsGroup": 0,
         "appArmorProfile": {"type": "Unconfined"},
-        "capabilities": {"drop": ["ALL"], "add": list(CAPABILITIES)},
+        "capabilities": {"drop": ["ALL"], "add": [*CAPABILITIES, *more]},
     }
 
 

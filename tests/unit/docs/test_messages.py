@@ -72,6 +72,7 @@ OF_OTHERS = (
     "lookup failure for node",
     "find node record for",
     "has authentication error",
+    "Access denied by pam_slurm_adopt: you have no active jobs on this node",
     "slurm: another user has changed the container of this step",
     # MariaDB.
     "Access denied for user",

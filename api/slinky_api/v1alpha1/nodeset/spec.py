@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from slinky_api.labels import LABEL_NODESET_NAME
-from slinky_api.v1alpha1.common import SET, ApiModel, LabelSelector, Resources
+from slinky_api.v1alpha1.common import SET, ApiModel, LabelSelector, Resources, SecretRef
 from slinky_api.v1alpha1.fields import (
     MAX_ORDINALS,
     DnsLabelOrEmpty,
@@ -33,6 +33,9 @@ _INT32: Final = 2_147_483_647
 MAX_FUTURE_NODES: Final = 1000
 """Nodes that jobs may wait for. Each costs slurmctld memory (10 to 20 KiB) and a submission a few microseconds."""
 
+_NEEDS_CGROUPS: Final = (
+    "ssh needs confinement Constrain: sessions are kept in, and end with, the cgroups of a job, which there are with it"
+)
 _NOT_ON_EACH_NODE: Final = (
     "autoscaling needs scalingMode StatefulSet: with DaemonSet, Nodes decide how many pods there are"
 )
@@ -139,6 +142,19 @@ class JobLogs(ApiModel):
     keep the pod in the QoS class Guaranteed if slurmd's container is."""
 
 
+class Ssh(ApiModel):
+    """Logins by SSH to nodes on which the user has a running job."""
+
+    port: Annotated[int, Field(ge=1, le=65535), Keywords({"format": "int32"})] = 22
+    """Port of the SSH server, for example 2222 where pods share the network of a Node that has one. Default: 22."""
+    authorized_keys_ref: SecretRef | None = None
+    """Secret with SSH keys of users, as in a LoginSet: each key of the Secret is the name of a user, its value has the
+    lines of authorized_keys. They are accepted beside those in a user's home and those of the directory."""
+    host_keys_ref: SecretRef | None = None
+    """Secret with the SSH host keys of all pods (ssh_host_ed25519_key, ssh_host_rsa_key, ssh_host_ecdsa_key). Default:
+    each pod makes one when it starts, so that clients see another host key after each update."""
+
+
 class NodeSetSpec(ApiModel):
     """The desired state of the NodeSet."""
 
@@ -160,6 +176,11 @@ class NodeSetSpec(ApiModel):
                     "!has(self.autoscaling) || !has(self.scalingMode) || self.scalingMode != 'DaemonSet'",
                     _NOT_ON_EACH_NODE,
                     field=".autoscaling",
+                ),
+                cel(
+                    "!has(self.ssh) || (has(self.confinement) && self.confinement == 'Constrain')",
+                    _NEEDS_CGROUPS,
+                    field=".ssh",
                 ),
             ]
         }
@@ -221,6 +242,11 @@ class NodeSetSpec(ApiModel):
     job_logs: JobLogs | None = None
     """Whether a small server beside slurmd serves output of jobs, live, to pods that may read it: what jobs write below
     /var/spool/job-output. {} is enough. A change drains and replaces the pods. Default: none, no server."""
+    ssh: Ssh | None = None
+    """Whether users may log in by SSH to nodes on which they have a running job: pam_slurm_adopt puts a session into
+    the job, and refuses users without one. {} is enough. Needs confinement Constrain, PrologFlags=Contain in extraConf
+    of the Cluster, and an image with sshd and pam_slurm_adopt. A change drains and replaces the pods. Default: none, no
+    SSH server."""
     extra_conf: NodeLine = ""
     """Additional keys of the node's line, for example MemSpecLimit=1024 CoreSpecCount=1."""
     future_nodes: Annotated[int, Field(ge=0, le=MAX_FUTURE_NODES), Keywords({"format": "int32"})] = 0
@@ -266,6 +292,12 @@ class NodeSetSpec(ApiModel):
     def _can_be_scaled(self) -> Self:
         if self.autoscaling is not None and self.scaling_mode is ScalingMode.DAEMON_SET:
             raise ValueError(_NOT_ON_EACH_NODE)
+        return self
+
+    @model_validator(mode="after")
+    def _jobs_have_cgroups(self) -> Self:
+        if self.ssh is not None and self.confinement is not Confinement.CONSTRAIN:
+            raise ValueError(_NEEDS_CGROUPS)
         return self
 
     @property

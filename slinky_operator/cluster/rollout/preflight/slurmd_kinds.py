@@ -20,7 +20,7 @@ from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.trials.preflight_pod import SlurmdKind
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.pod_templates import confinement, security
+from slinky_operator.slurm.pod_templates import confinement, security, ssh_server
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment, merge
 
@@ -69,7 +69,8 @@ def _of_node_set(node_set: NodeSet, images: Images) -> SlurmdKind:
     own: Mapping[str, Any] = next((item for item in spec.get("containers") or () if item.get("name") == SLURMD), {})
     given = own.get("securityContext")
     confined = node_set.spec.confinement is Confinement.CONSTRAIN
-    base = confinement.security_context() if confined else security.slurmd()
+    more = ssh_server.CAPABILITIES if node_set.spec.ssh is not None else ()
+    base = confinement.security_context(more) if confined else security.slurmd()
     context = security.agreeing(merge(base, given or {}), given or {}) if given or confined else None
     image = own.get("image") or node_set.spec.image or images.of(naming.SLURMD)
     # A command, or a hook, of the user's may write programs when a container starts.

@@ -19,7 +19,7 @@ from slinky_api.v1alpha1.common import Resources
 from slinky_api.v1alpha1.nodeset.checks import BuiltInCheck, Check
 from slinky_api.v1alpha1.nodeset.health import Health
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_api.v1alpha1.nodeset.spec import Confinement, ContainerJobs, JobLogs
+from slinky_api.v1alpha1.nodeset.spec import Confinement, ContainerJobs, JobLogs, Ssh
 from slinky_operator.identity import pod as identity
 from slinky_operator.nodeset.model import claims
 
@@ -52,6 +52,7 @@ def content(nodeset: NodeSet, cluster: Cluster | None = None) -> Content:
         # The volume alone: what is in it changes without the pod.
         "healthChecks": True if spec.health is not None and spec.health.checks else None,
         "jobLogs": spec.job_logs.model_dump(mode="json", by_alias=True, exclude_none=True) if spec.job_logs else None,
+        "ssh": spec.ssh.model_dump(mode="json", by_alias=True, exclude_none=True) if spec.ssh else None,
         # Their names only: an existing claim does not change with its template.
         "claims": sorted(claims.template_name(template) for template in spec.volume_claim_templates),
         "identity": identity.of_nodes(cluster),
@@ -86,6 +87,7 @@ def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
             "confinement": Confinement(recorded.get("confinement") or Confinement.NONE),
             "containers": ContainerJobs(recorded.get("containers") or ContainerJobs.NONE),
             "job_logs": JobLogs.model_validate(recorded["jobLogs"]) if recorded.get("jobLogs") else None,
+            "ssh": Ssh.model_validate(recorded["ssh"]) if recorded.get("ssh") else None,
             "health": _with_checks(spec.health, has_checks=bool(recorded.get("healthChecks"))),
             "volume_claim_templates": tuple(
                 templates.get(name, {"metadata": {"name": name}}) for name in recorded.get("claims") or ()

@@ -26,7 +26,7 @@ from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Sna
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.planning import requeue
 from slinky_operator.nodeset.planning.decisions import Decisions
-from slinky_operator.nodeset.report import checks, forgotten, status, topology, trouble_events, troubles, volumes
+from slinky_operator.nodeset.report import checks, forgotten, ssh, status, topology, trouble_events, troubles, volumes
 from slinky_operator.nodeset.report.status import Report
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
@@ -399,7 +399,7 @@ def test_after_a_start_only_what_is_new_is_told() -> None:
 
 
 def test_each_reason_of_a_trouble_is_reported_in_events_or_is_silent_for_a_reason() -> None:
-    sources = (ast.parse(inspect.getsource(module)) for module in (troubles, checks, forgotten, topology, volumes))
+    sources = (ast.parse(inspect.getsource(module)) for module in (troubles, checks, forgotten, ssh, topology, volumes))
     named = {
         Reason[node.attr]
         for source in sources

@@ -32,6 +32,7 @@ class Container:
         for one in (self.cgroups, self.given, folder / "proc", folder / "bin"):
             one.mkdir()
         self.changes: dict[str, str] = {}
+        self.command, self.arguments = confinement.COMMAND, ["-D", "a word"]
         self.configure(SLURM_CONF)
         self.proc("oom_score_adj", "998")
         self.proc("mounts", f"tmpfs {self.cgroups} tmpfs ro 0 0\ncgroup {self.cgroups}/memory cgroup ro,memory 0 0")
@@ -68,7 +69,7 @@ class Container:
 
     def start(self) -> subprocess.Popen[str]:
         """Run the container's command."""
-        shell, option, script, name = confinement.COMMAND
+        shell, option, script, name = self.command
         for text, other in self.changes.items():
             assert text in script
             script = script.replace(text, other)
@@ -76,7 +77,7 @@ class Container:
         script = script.replace(confinement.GIVEN_FOLDER, str(self.given))
         script = script.replace(confinement.USED_FOLDER, str(self.used)).replace("sleep 5", "sleep 0.05")
         environment = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
-        command = [shell, option, script, name, "-D", "a word"]
+        command = [shell, option, script, name, *self.arguments]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
     def ends(self) -> tuple[int, str]:

@@ -1,8 +1,13 @@
-"""Jobs kept to what they were allocated: a Cluster with a confined NodeSet beside one that is not, on real cgroups."""
+"""Jobs kept to what they were allocated: a Cluster with a confined NodeSet beside one that is not, on real cgroups.
+
+Who has a job on a confined node can log in there, into the job.
+"""
 
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +17,9 @@ from hack.localkube.kubectl import wait_for
 from kubectl_slurm.rules import verification
 from tests.support.documents import blocks
 from tests.support.job_namespace import JobNamespace
+from tests.support.logins import Visitor, keys_of_users, visitor
 from tests.support.nodesets import whole
+from tests.support.port_forward import port_forward
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [
@@ -44,28 +51,37 @@ echo $n"""
 
 
 @pytest.fixture(scope="module")
-def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
-    """A Cluster with both kinds of nodes."""
+def alice(new_slurm: NewSlurm, tmp_path_factory: pytest.TempPathFactory) -> Visitor:
+    """A Cluster with both kinds of nodes, and a user who has a key."""
     instance = new_slurm("confined")
+    user = visitor(instance, tmp_path_factory.mktemp("alice"), "alice")
     instance.create(
-        extraConf="SelectTypeParameters=CR_Core_Memory\nMinJobAge=3600\nGresTypes=gpu",
+        extraConf="SelectTypeParameters=CR_Core_Memory\nMinJobAge=3600\nGresTypes=gpu\nPrologFlags=Contain",
         configFiles={"gres.conf": "NodeName=confined-0 Name=gpu File=/dev/nvidia[0-1]\n"},
         prologScripts={"look": PROLOG},
         identity={"passwd": {"configMapRef": {"name": "users"}}},
         jobs={"tenants": [{"namespaces": [instance.namespace], "user": "alice"}]},
     )
     about = {"name": "users", "namespace": instance.namespace}
-    instance.kubectl.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": USERS}])
+    users = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": USERS}
+    instance.kubectl.apply([users, keys_of_users(instance, alice=user.public_key)])
     (example,) = [block for block in blocks("docs/configuration.md") if block.words == "confined.yaml"]
     given = yaml.safe_load(example.text)
     spec = {key: value for key, value in given["spec"].items() if key not in {"clusterName", "replicas"}}
     # The machine is small, and no pod on it has a score that protects slurmstepd less.
     more = {"resources": TWO_CORES, "extraConf": "MemSpecLimit=64", "gres": "gpu:2", "template": with_gpus()}
+    more["ssh"] = {"authorizedKeysRef": {"name": "people"}}
     instance.nodeset(given["metadata"]["name"], 1, **{**spec, **more})
     instance.nodeset("plain", 1, resources=TWO_CORES)
     instance.wait_ready()
     instance.wait_idle(["confined-0", "plain-0"])
-    return instance
+    return user
+
+
+@pytest.fixture(scope="module")
+def slurm(alice: Visitor) -> SlurmInKubernetes:
+    """The Cluster."""
+    return alice.slurm
 
 
 def with_gpus() -> dict[str, Any]:
@@ -155,6 +171,51 @@ def processes(slurm: SlurmInKubernetes, command: str) -> int:
     """How many processes of a command line a confined node has."""
     shown = slurm.run("ps", "-e", "-o", "args=", pod="confined-0")
     return sum(line.strip() == command for line in shown.splitlines())
+
+
+def on_node(who: Visitor, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a session on the confined node; the first time its host key becomes known."""
+    with port_forward(who.slurm.kubectl, who.slurm.namespace, "pod/confined-0", 22) as port:
+        words = [*who.ssh(port, "StrictHostKeyChecking=accept-new"), command]
+        return subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def test_who_has_a_job_logs_in_into_it_and_goes_with_it(alice: Visitor, tmp_path: Path) -> None:
+    slurm = alice.slurm
+    refused = on_node(alice, "true")
+    assert (refused.returncode, refused.stdout) == (255, "")
+    assert "Access denied by pam_slurm_adopt: you have no active jobs on this node" in refused.stderr
+
+    options = ("-p", "confined", "-n1", "--mem=64", "--parsable", "--output=/dev/null", "--wrap=sleep 4323")
+    job = slurm.run(*AS_USER, "sbatch", *options, pod="confined-0").strip()
+    slurm.wait_job(job, "RUNNING")
+    seen = on_node(alice, "echo $SLURM_JOB_ID; id -un; nproc; grep memory: /proc/self/cgroup")
+    assert seen.stdout.split()[:3] == [job, "alice", "1"], seen
+    assert seen.stdout.strip().endswith(f"/job_{job}/step_extern")
+
+    # What users have without SSH, and on other nodes.
+    step = ("srun", f"--jobid={job}", "--overlap", "hostname")
+    assert slurm.run(*AS_USER, *step, pod="confined-0").strip() == "confined-0"
+
+    place = slurm.kubectl, slurm.namespace, "pod/confined-0"
+    with port_forward(*place, 22) as port, (tmp_path / "session").open("w") as out:
+        words = [*alice.ssh(port, "StrictHostKeyChecking=yes"), "-tt", "setsid sleep 4324 & exec sleep 4324"]
+        session = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.PIPE)
+        try:
+            wait_for("the session", lambda: processes(slurm, "sleep 4324") == 2, 60)
+            slurm.run("pkill", "-9", "-f", "^sshd: .*listener", pod="confined-0")
+            wait_for("another sshd", lambda: on_node(alice, "true").returncode == 0, 60)
+            assert session.poll() is None
+            assert processes(slurm, "sleep 4324") == 2
+            assert slurm.job_state(job) == "RUNNING"
+            slurm.run("scancel", job, pod="confined-0")
+            session.wait(60)
+        finally:
+            session.terminate()
+            session.communicate()
+    wait_for("no process of the session", lambda: processes(slurm, "sleep 4324") == 0, 60)
+    (status,) = slurm.slurmd_pods()["confined-0"]["status"]["containerStatuses"]
+    assert status["restartCount"] == 0
 
 
 def test_its_slurmd_follows_the_configuration(slurm: SlurmInKubernetes) -> None:

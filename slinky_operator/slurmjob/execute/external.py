@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.events import EventReason
-from slinky_api.v1alpha1.slurmjob.kind import JobAllocation, JobEnd, JobSubmission
+from slinky_api.v1alpha1.slurmjob.kind import JobAllocation, JobEnd, JobSubmission, SlurmJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
 from slinky_operator.reconcile.text import cut
@@ -44,6 +44,21 @@ SOON_S: Final = 0.2
 
 class NotOnRecord(Exception):
     """slurmdbd does not have the end of the job, or has another job under its number."""
+
+
+class AnotherJob(NotOnRecord):
+    """What slurmdbd has under the number of the job is another job.
+
+    Parameters
+    ----------
+    is_newer
+        Whether that one was submitted later: slurmctld has forgotten the job and given its number again, and slurmdbd
+        never changes the older record.
+    """
+
+    def __init__(self, job_id: int, *, is_newer: bool) -> None:
+        super().__init__(f"what slurmdbd has under number {job_id} is another job")
+        self.is_newer = is_newer
 
 
 async def ask_allocation(
@@ -123,10 +138,10 @@ class Ends:
             if client is None or begun is None:
                 raise NotOnRecord("there is no connection to its Slurm")  # noqa: TRY301 - one way to wait
             mark = Mark(job.uid, begun.attempt)
-            await _told(client, step, mark, job.status.user or "", begun)
+            await _told(client, step, mark, job, begun)
         except (SlurmError, NotOnRecord) as error:
             why = cut(str(error), LONGEST) or type(error).__name__
-            is_last = isinstance(error, NotSupported)
+            is_last = isinstance(error, NotSupported) or (isinstance(error, AnotherJob) and error.is_newer)
             if not is_last and self._now() < step.until:
                 pause = PAUSES_S[min(memory.record_tries, len(PAUSES_S) - 1)]
                 memory.record_tries += 1
@@ -136,8 +151,11 @@ class Ends:
             code = step.end.exit_code
             words = (
                 f"the exit code {code} of job {step.job_id} is not in Slurm's accounting, and the operator has given "
-                f"up: {why}. Write it with: sacctmgr modify job JobID={step.job_id} set DerivedExitCode={code}"
+                f"up: {why}"
             )
+            # The command changes the record of the other job.
+            if not isinstance(error, AnotherJob):
+                words += f". Write it with: sacctmgr modify job JobID={step.job_id} set DerivedExitCode={code}"
             self._recorder.warning(obj, EventReason.END_NOT_RECORDED, words)
             is_last = True
         recorded = job.status.model_copy(update={"recorded": not is_last})
@@ -145,7 +163,7 @@ class Ends:
         return Result(SOON_S)
 
 
-async def _told(client: SlurmClient, step: RecordEnd, mark: Mark, user: str, begun: JobSubmission) -> None:
+async def _told(client: SlurmClient, step: RecordEnd, mark: Mark, job: SlurmJob, begun: JobSubmission) -> None:
     """Write the exit code and the comment, unless they are there.
 
     Raises
@@ -162,8 +180,10 @@ async def _told(client: SlurmClient, step: RecordEnd, mark: Mark, user: str, beg
     is_timely = since is None or (
         record.submit_time is not None and record.submit_time >= since - slurm_calls.TOLERANCE
     )
-    if record.user != user or record.extra not in {"", mark.text} or not is_timely:
-        raise NotOnRecord(f"what slurmdbd has under number {step.job_id} is another job")
+    if record.user != (job.status.user or "") or record.extra not in {"", mark.text} or not is_timely:
+        submitted = job.status.submit_time
+        is_newer = submitted is not None and record.submit_time is not None and record.submit_time > submitted
+        raise AnotherJob(step.job_id, is_newer=is_newer)
     if _is_written(record, step.end):
         return
     _ = await client.db.update_job(

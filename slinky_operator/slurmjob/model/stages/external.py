@@ -142,12 +142,12 @@ def recording(snapshot: Snapshot) -> Plan | None:
         return None
     if not _may_be_untold(snapshot):
         return None
-    again = snapshot.record_again
-    if again is not None and snapshot.now < again:
-        return Plan(wake=(again - snapshot.now).total_seconds())
     until = (snapshot.record_since or snapshot.now) + RECORDED
     if job.metadata.deletion_timestamp is not None:
         until = min(until, job.metadata.deletion_timestamp + RECORDED_DELETING)
+    again = min(snapshot.record_again, until) if snapshot.record_again is not None else None
+    if again is not None and snapshot.now < again:
+        return Plan(wake=(again - snapshot.now).total_seconds())
     return Plan(RecordEnd(job.status.job_id, end, until))
 
 

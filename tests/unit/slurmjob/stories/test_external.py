@@ -472,6 +472,52 @@ async def test_the_record_of_another_job_with_its_number_is_left_alone(world: Jo
     assert world.slurm.calls("db_post_job") == []
     (told,) = [message for _, reason, message in world.events.told if reason == "EndNotRecorded"]
     assert "is another job" in told
+    # It would change the record of the other job.
+    assert "sacctmgr" not in told
+
+
+async def test_a_number_that_slurmctld_has_given_again_is_not_waited_for(world: JobWorld) -> None:
+    world.cluster(**ACCOUNTING)
+    number = await runs(world)
+    refuse(world, r"GET /slurmdb/\S+/job/\d+")
+    world.job(external={"ended": {"exitCode": 3}})
+    await world.until(lambda: world.slurm.calls("db_get_job"))
+    found = world.slurm.world.jobs[number]
+    assert found.submit_time is not None
+    later = found.submit_time + timedelta(seconds=21)
+    world.slurm.world.jobs[number] = replace(found, extra="another", submit_time=later)
+    world.slurm.faults.clear()
+    world.ahead += timedelta(seconds=execute.PAUSES_S[0])
+    await world.until(lambda: world.status().get("recorded") is False)
+    assert world.slurm.calls("db_post_job") == []
+    (told,) = [message for _, reason, message in world.events.told if reason == "EndNotRecorded"]
+    assert "is another job" in told
+    await world.until(lambda: not world.kube.objects["slurmjobs", "team", "hello"]["metadata"].get("finalizers"))
+
+
+async def test_an_object_that_is_deleted_waits_no_longer_when_many_attempts_have_failed(world: JobWorld) -> None:
+    world.cluster(**ACCOUNTING)
+    await runs(world)
+    refuse(world, r"GET /slurmdb/\S+/job/\d+")
+    world.job(external={"ended": {"exitCode": 3}})
+    await world.until(lambda: is_over(world))
+    asked = 0
+
+    def is_asked_again() -> bool:
+        return len(world.slurm.calls("db_get_job")) > asked
+
+    for pause in execute.PAUSES_S:
+        await world.until(is_asked_again)
+        asked = len(world.slurm.calls("db_get_job"))
+        world.ahead += timedelta(seconds=pause)
+    await world.until(is_asked_again)
+    world.delete()
+    await world.step()
+    assert world.exists()
+    world.ahead += external.RECORDED_DELETING
+    for _ in range(4):
+        await world.step()
+    assert not world.exists()
 
 
 async def test_an_object_that_is_deleted_waits_for_accounting_a_little(world: JobWorld) -> None:

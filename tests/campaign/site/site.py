@@ -215,8 +215,8 @@ class Site:
             try:
                 for kind in OF_TEAM:
                     kubectl("delete", kind, "--all", f"--namespace={TEAM}", "--wait=false")
-                left = [f"{kind[:-1]} {one['metadata']['name']}: stays after its deletion" for kind in OF_TEAM
-                        for one in kubectl.get(kind, "--namespace", TEAM)["items"]]  # fmt: skip
+                left = [f"{kind.partition('.')[0]} {one['metadata']['name']}: stays after its deletion"
+                        for kind in OF_TEAM for one in kubectl.get(kind, "--namespace", TEAM)["items"]]  # fmt: skip
             except LocalKubeError as error:
                 left = [f"{TEAM}: cannot be cleared: {error}"]
             if not left or time.monotonic() > deadline:

@@ -93,8 +93,11 @@ assemble() {{
   old=$new
 }}
 
-mkdir -p "${{used%/*}}"
-chmod 755 "${{used%/*}}"
+run=${{used%/*}}
+mkdir -p "$run"
+chmod 755 "$run"
+# Everybody may write to a new volume: without this, users could put a folder of theirs in the place of ours.
+chmod +t "${{run%/*}}" || :
 assemble
 export SLURM_CONF="$used/slurm.conf"
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable
@@ -117,6 +118,12 @@ def test_slurmd_gets_its_arguments_and_files_with_other_plugins(container: Conta
         "TaskPlugin=task/affinity,task/cgroup",
     ]
     assert container.text("run/conf/prolog-look") == "#!/bin/sh\n"
+
+
+def test_users_cannot_put_a_folder_of_theirs_in_the_place_of_slurmds(container: Container) -> None:
+    container.folder.chmod(0o777)
+    assert container.ends()[0] == 0
+    assert stat.S_IMODE(container.folder.stat().st_mode) == 0o1777
 
 
 def test_a_cgroup_conf_of_the_users_keeps_what_it_says_about_limits(container: Container) -> None:

@@ -93,11 +93,9 @@ assemble() {{
   old=$new
 }}
 
-run=${{used%/*}}
-mkdir -p "$run"
-chmod 755 "$run"
-# Everybody may write to a new volume: without this, users could put a folder of theirs in the place of ours.
-chmod +t "${{run%/*}}" || :
+{first_process.CLOSE_RUN}
+mkdir -p "${{used%/*}}"
+chmod 755 "${{used%/*}}"
 assemble
 export SLURM_CONF="$used/slurm.conf"
 """

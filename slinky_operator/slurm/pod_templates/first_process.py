@@ -17,8 +17,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from slinky_operator.slurm import naming
+
 DEFAULT_SIGNALS: Final = "env --default-signal=INT,QUIT"
 """Starts a program that a shell runs in the background, as if in the foreground."""
+
+CLOSE_RUN: Final = f"chmod 755 {naming.RUN_FOLDER} || :"
+"""Closes the volume at /run to users, before there is a job.
+
+Everybody may write to a new volume, and rename what is in it: users could put a folder of theirs in the place of
+/run/slurm, from which commands of root read slurm.conf and slurmd starts health checks, or make those of the checks
+first. Without the right to do so, `chmod` says why and slurmd starts.
+"""
 
 _SCRIPT: Final = f"""\
 if ! command -v "$0" > /dev/null; then
@@ -27,6 +37,7 @@ if ! command -v "$0" > /dev/null; then
   {{ echo "$said" > /dev/termination-log; }} 2>/dev/null
   exit 127
 fi
+{CLOSE_RUN}
 {DEFAULT_SIGNALS} true 2>/dev/null || exec "$0" "$@"
 trap 'exit 143' TERM INT QUIT
 {DEFAULT_SIGNALS} "$0" "$@" &

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from slinky_operator.slurm.pod_templates import confinement
+from slinky_operator.slurm.pod_templates import confinement, first_process
 
 SLURM_CONF = """\
 ClusterName=x
@@ -74,6 +74,8 @@ class Container:
         for text, other in self.changes.items():
             assert text in script
             script = script.replace(text, other)
+        assert first_process.CLOSE_RUN in script
+        script = script.replace("chmod 755 /run ", f"chmod 755 {self.folder} ")
         script = script.replace("/sys/fs/cgroup", str(self.cgroups)).replace("/proc/self/", f"{self.folder}/proc/")
         script = script.replace(confinement.GIVEN_FOLDER, str(self.given))
         script = script.replace(confinement.USED_FOLDER, str(self.used)).replace("sleep 5", "sleep 0.05")
@@ -120,10 +122,10 @@ def test_slurmd_gets_its_arguments_and_files_with_other_plugins(container: Conta
     assert container.text("run/conf/prolog-look") == "#!/bin/sh\n"
 
 
-def test_users_cannot_put_a_folder_of_theirs_in_the_place_of_slurmds(container: Container) -> None:
+def test_users_cannot_change_what_is_in_the_folder_of_slurmds(container: Container) -> None:
     container.folder.chmod(0o777)
     assert container.ends()[0] == 0
-    assert stat.S_IMODE(container.folder.stat().st_mode) == 0o1777
+    assert stat.S_IMODE(container.folder.stat().st_mode) == 0o755
 
 
 def test_a_cgroup_conf_of_the_users_keeps_what_it_says_about_limits(container: Container) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +28,9 @@ class Container:
 
     def __init__(self, folder: Path, shell: str) -> None:
         self.folder, self.shell = folder, shell
-        (folder / "bin").mkdir()
+        self.run = folder / "run"
+        for one in (self.run, folder / "bin"):
+            one.mkdir()
 
     def program(self, script: str, name: str = "slurmd") -> None:
         path = self.folder / "bin" / name
@@ -40,6 +43,8 @@ class Container:
         _, option, script, program = first_process.above(name)
         assert "/dev/termination-log" in script
         script = script.replace("/dev/termination-log", f"{self.folder}/said")
+        assert first_process.CLOSE_RUN in script
+        script = script.replace("chmod 755 /run ", f"chmod 755 {self.run} ")
         environment = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
         command = [*AS_IN_A_CONTAINER, self.shell, option, script, program, "-D", "a word", "$(id)"]
         with subprocess.Popen(
@@ -79,6 +84,21 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
 def test_slurmd_has_its_arguments_as_they_are(container: Container) -> None:
     container.program('printf "%s\\n" "$@"')
     assert container.ends() == (0, "-D\na word\n$(id)\n")
+
+
+def test_users_cannot_change_what_is_in_the_folder_of_slurmds(container: Container) -> None:
+    container.run.chmod(0o777)
+    container.program("exit 0")
+    container.ends()
+    assert stat.S_IMODE(container.run.stat().st_mode) == 0o755
+
+
+def test_a_container_that_may_not_do_so_starts_all_the_same(container: Container) -> None:
+    container.run.rmdir()
+    container.program("exit 0")
+    code, said = container.ends()
+    assert code == 0
+    assert "chmod" in said
 
 
 @pytest.mark.parametrize("code", [0, 1, 7, 127])

@@ -15,6 +15,7 @@ import yaml
 
 from hack.localkube.kubectl import wait_for
 from kubectl_slurm.rules import verification
+from slinky_operator.slurm import naming
 from tests.support.documents import blocks
 from tests.support.job_namespace import JobNamespace
 from tests.support.logins import Visitor, keys_of_users, visitor
@@ -96,6 +97,13 @@ def submit(slurm: SlurmInKubernetes, script: str, *options: str) -> str:
     """Submit a job from a confined node, and return its number."""
     options = ("-n1", "--output=/tmp/%j.out", *options)
     return slurm.run("sbatch", "--parsable", *options, f"--wrap={script}", pod="confined-0").strip()
+
+
+def test_users_cannot_change_what_root_reads_in_a_node(slurm: SlurmInKubernetes) -> None:
+    folders = ("/run", "/run/slurm", naming.SPOOL_FOLDER)
+    looked = "".join(f"test -w {folder} && echo {folder}; " for folder in folders)
+    for pod in ("plain-0", "confined-0"):
+        assert slurm.run(*AS_USER, "sh", "-c", f"{looked} :", pod=pod).split() == [], pod
 
 
 def allowed_cores(slurm: SlurmInKubernetes, partition: str) -> int:

@@ -3,6 +3,8 @@
 ============================  ==========================================================
 label                         value
 ============================  ==========================================================
+``node``                      the name of the Slurm node there, if there is one only
+``node.<name>``               ``true``
 ``partition.<name>``          ``true``
 ``feature.<word>``            ``true``
 ``gres.<name>``               how many the nodes there have together
@@ -48,8 +50,11 @@ def slurm_labels(nodes: Sequence[Node]) -> SlurmLabels:
     for node in nodes:
         for name, count in gres_amounts(node.gres):
             amounts[name] = amounts.get(name, 0) + count
-    # Partitions first: what exceeds the limit is the last.
+    names = sorted({node.name for node in nodes})
+    # Names and partitions first: what exceeds the limit is the last.
     wanted = {
+        **({"node": names[0]} if len(names) == 1 else {}),
+        **{f"node.{name}": YES for name in names},
         **{f"partition.{name}": YES for name in sorted({partition for node in nodes for partition in node.partitions})},
         **{f"gres.{name.replace(':', '.')}": str(count) for name, count in sorted(amounts.items())},
         **{f"feature.{name}": YES for name in sorted({feature for node in nodes for feature in node.features})},

@@ -71,6 +71,8 @@ async def connect(site: Site, host: SlurmHost) -> None:
 
 SHOWN = {
     "workload-manager": "slurm",
+    "node": "compute-0",
+    "node.compute-0": "true",
     "partition.all": "true",
     "partition.short": "true",
     "feature.all": "true",

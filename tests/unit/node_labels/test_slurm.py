@@ -104,8 +104,9 @@ class World:
         return {key.removeprefix(prefix): value for key, value in own.items() if key.startswith(prefix)}
 
 
+NAMED = {"workload-manager": "slurm", "node": "compute-0", "node.compute-0": "true"}
 OF_COMPUTE = {
-    "workload-manager": "slurm",
+    **NAMED,
     "partition.all": "true",
     "partition.debug": "true",
     "feature.avx": "true",
@@ -123,7 +124,7 @@ async def test_labels_follow_slurm_and_go_with_the_pod() -> None:
     world.slurm.nodes["compute-0"] = COMPUTE
     assert await world.step() == OF_COMPUTE
     world.slurm.nodes["compute-0"] = Node(name="compute-0", partitions=("debug",))
-    assert await world.step() == {"workload-manager": "slurm", "partition.debug": "true"}
+    assert await world.step() == {**NAMED, "partition.debug": "true"}
     await world.kube.delete(PODS, "compute-0", "ns")
     assert await world.step() == {}
 
@@ -162,6 +163,8 @@ async def test_pods_on_one_node_are_taken_together_under_their_host_names() -> N
     found = await world.step()
     assert found == {
         "workload-manager": "slurm",
+        "node.node-a": "true",
+        "node.node-b": "true",
         "partition.a": "true",
         "partition.b": "true",
         "gres.gpu": "4",
@@ -174,7 +177,7 @@ async def test_the_config_map_wins() -> None:
     world.pod()
     world.slurm.nodes["compute-0"] = Node(name="compute-0", partitions=("debug",))
     world.config.wanted = {"worker-1": WantedLabels({"partition.debug": "mine", "rack": "r1"})}
-    assert await world.step() == {"workload-manager": "slurm", "partition.debug": "mine", "rack": "r1"}
+    assert await world.step() == {**NAMED, "partition.debug": "mine", "rack": "r1"}
 
 
 @pytest.mark.parametrize("away", ["no client", "no answer yet", "nodes not in the cache yet"])
@@ -216,7 +219,7 @@ async def test_what_is_no_label_is_left_out_and_mentioned_once() -> None:
     long = "p" * 60
     world.slurm.nodes["compute-0"] = Node(name="compute-0", partitions=(long, "a"), features=("k8s/zone=a",))
     for _ in range(2):
-        assert await world.step() == {"workload-manager": "slurm", "partition.a": "true"}
+        assert await world.step() == {**NAMED, "partition.a": "true"}
     ((reason, message),) = world.config.told
     assert reason == "NodeLabelsLeftOut"
     assert f"partition {long}" in message
@@ -227,7 +230,7 @@ def test_labels_of_one_node_have_a_limit() -> None:
     found = slurm_labels([Node(name="n", partitions=("p",), features=tuple(f"f{number:03}" for number in range(100)))])
     assert len(found.labels) == MOST_LABELS
     assert "partition.p" in found.labels
-    assert len(found.left_out) == 100 + 2 - MOST_LABELS
+    assert len(found.left_out) == 100 + 4 - MOST_LABELS
 
 
 # What triggers a pass

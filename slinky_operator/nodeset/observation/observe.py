@@ -59,12 +59,6 @@ class _Alone:
     nodes: Mapping[str, Node]
     hosts: Mapping[str, KubernetesNode] | None
 
-    def holds(
-        self, asked: tuple[Hashable, ...], nodes: Mapping[str, Node], hosts: Mapping[str, KubernetesNode] | None
-    ) -> bool:
-        """Whether another look would find none, either."""
-        return asked == self.asked and hosts is self.hosts and nodes.keys() == self.nodes.keys()
-
 
 class Observer:
     """Builds snapshots.
@@ -279,7 +273,12 @@ class Observer:
             (cluster.namespace, cluster.name) if cluster is not None else None,
         )
         known = self._alone.get(nodeset.uid)
-        if known is not None and known.holds(asked, slurm.nodes, hosts):
+        if (
+            known is not None
+            and asked == known.asked
+            and hosts is known.hosts
+            and slurm.nodes.keys() == known.nodes.keys()
+        ):
             return frozenset(), {}
         foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
         if foreign_pods or names_of_other_nodesets:

@@ -96,8 +96,11 @@ class Hardware(Machines):
     def do_unmark(self, index: int) -> None:
         """The administrator takes a Node out of the operator's hands: requests are withdrawn, and it is uncordoned."""
         name = self.pick([name for name, host in self.hosts.items() if self.mark_of(host)], index)
-        if name is None:
-            return
+        if name is not None:
+            self.take_back(name)
+
+    def take_back(self, name: str) -> None:
+        """A Node is the administrator's: nothing is asked for any more, and it has neither mark nor cordon."""
         self.reboots = {key: one for key, one in self.reboots.items() if one["spec"]["nodeName"] != name}
         notes = self.hosts[name]["metadata"]["annotations"]
         notes.pop(MARK)
@@ -302,6 +305,11 @@ class Hardware(Machines):
             self.violations.append(f"{node} was given back, and its machine is asked for: {self.asked[host]}")
 
     # Look-ups
+
+    def is_to_come(self, name: str) -> bool:
+        """Whether a machine that was asked for may still go: a RebootNode may end without a reboot."""
+        own = [one for one in self.reboots.values() if one["spec"]["nodeName"] == name]
+        return name in self.asked and not (own and all("completionTime" in one["status"] for one in own))
 
     def mark_of(self, host: Object) -> str:
         return str((host["metadata"].get("annotations") or {}).get(MARK) or "")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tests.unit.nodeset.simulation.checks import check, mounts_checks
-from tests.unit.nodeset.simulation.hardware import MARK, TAKES
+from tests.unit.nodeset.simulation.hardware import TAKES
 from tests.unit.nodeset.simulation.harness import Run, Violated
 from tests.unit.nodeset.simulation.kube_orders import says_empty
 from tests.unit.nodeset.simulation.objects import BAD, HOSTS, LOW, MISFIT, OURS, REGISTERED, TAG, Object
@@ -69,16 +69,15 @@ async def settle(run: Run) -> None:
 def take_back_marks(world: World) -> None:
     """The administrator does as a condition says about Nodes whose machines are not asked for after all.
 
-    An operator has ended between its mark and its request, and nobody knows.
+    An operator has ended between its mark and its request, and nobody knows; or the request is complete, and the
+    machine has not started again.
     """
     for name, host in world.hosts.items():
         words = world.mark_of(host).split(" ")
-        if words[-1] != "sent" or name in world.asked:
+        if words[-1] != "sent" or world.is_to_come(name):
             continue
         if (world.now - datetime.fromisoformat(words[3])).total_seconds() >= TAKES:
-            host["metadata"]["annotations"].pop(MARK)
-            host["spec"].pop("unschedulable", None)
-            world.tell("nodes", "MODIFIED", host)
+            world.take_back(name)
 
 
 def calm(world: World) -> None:

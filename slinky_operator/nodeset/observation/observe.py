@@ -243,8 +243,7 @@ class Observer:
         nodes: dict[str, Node] = {
             name: node
             for name, node in slurm.nodes.items()
-            # There may be fifty times as many nodes of other NodeSets.
-            if name in names or (node.extra == owner and identity.is_tagged(node, owner)) or could_be(name)
+            if name in names or identity.is_tagged(node, owner) or could_be(name)
         }
         return SlurmFacts(readable=True, nodes=nodes)
 

@@ -40,7 +40,8 @@ def tag(namespace: str, nodeset: str) -> str:
 
 def is_tagged(node: Node, owner: str) -> bool:
     """Whether the record is dynamic and was created by a pod of the NodeSet with that tag."""
-    return node.is_dynamic and not node.is_external and node.extra == owner
+    # Most nodes of a large Slurm are not of that NodeSet: what takes least is looked at first.
+    return node.extra == owner and node.is_dynamic and not node.is_external
 
 
 def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | None) -> RecordOwnership:

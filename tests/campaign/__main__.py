@@ -90,8 +90,8 @@ def _play(player: Player, plans: Sequence[Plan], options: argparse.Namespace) ->
 class Player:
     """Plays rounds one after the other.
 
-    A site that was clean after a round is the next one's, too. It is made anew after a finding about it, after a number
-    of rounds, and for an upgrade of Slurm, which needs an older release to begin with.
+    A site that was clean after a round is the next one's, too. A new one is made after a finding about it, after
+    a number of rounds, and for an upgrade of Slurm, which needs an older release to begin with.
 
     Parameters
     ----------

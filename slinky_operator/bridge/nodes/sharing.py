@@ -1,7 +1,7 @@
 """Which Kubernetes Nodes of a Cluster other Clusters choose, too.
 
-Whoever may create Clusters could make many that choose what they like, and to compare one with thousands of Nodes takes
-milliseconds. So a pass looks at a few, each in its turn, and remembers what it found of the others.
+Users who may create Clusters could make many that choose what they like, and to compare one with thousands of Nodes
+takes milliseconds. So a pass looks at a few, each in its turn, and remembers what it found of the others.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ class Site:
             Seconds without a change, after which it is given up; and a third of all the time that it may take, since a
             busy machine is slow and what goes round in circles never rests.
         note
-            Is told what an administrator had to do for it, beyond putting specs back.
+            Hears what an administrator had to do for it, beyond putting specs back.
         lost
             Nodes of Slurm that were lost, and when.
         forgotten

@@ -84,7 +84,7 @@ def requests_not_awaited(patch: pytest.MonkeyPatch) -> None:
 
 
 def requests_of_others_taken(patch: pytest.MonkeyPatch) -> None:
-    """Whoever has asked for a reboot by the annotation, it is the operator's."""
+    """An annotation for a reboot is the operator's."""
     patch.setattr(steps, "_asked_by_others", lambda *_: False)
 
 

@@ -159,7 +159,7 @@ class Hardware(Machines):
                 self.reboot(name)
 
     def reboot(self, name: str) -> None:
-        """A machine starts again: all that ran there has ended, and kubelets start their containers anew."""
+        """A machine starts again: all that ran there has ended, and kubelets start their containers again."""
         self.watch_end(name, "rebooted")
         self.end_machine(name)
         host = self.hosts.get(name)

@@ -77,7 +77,7 @@ async def test_it_is_given_nodes_and_says_so_when_it_runs(world: JobWorld) -> No
         {"node": "k-1", "cpus": 4, "memory": 400, "gres": ["gpu:a100:2(IDX:0-1)"]},
         {"node": "k-0", "cpus": 2, "memory": 200, "gres": ["gpu:a100:1(IDX:0)"]},
     ]
-    # Whoever waits for Running finds it there.
+    # A program that waits for Running finds it there.
     assert [allocation is not None for state, allocation in seen if state == "Running"] == [True]
     before = asked(world)
     for _ in range(3):

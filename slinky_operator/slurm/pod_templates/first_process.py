@@ -15,6 +15,7 @@ first process. slurmd replaces itself in place when it is reconfigured, so its p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from slinky_operator.slurm import naming
@@ -27,10 +28,11 @@ CLOSE_RUN: Final = f"chmod 755 {naming.RUN_FOLDER} || :"
 
 Everybody may write to a new volume, and rename what is in it: users could put a folder of theirs in the place of
 /run/slurm, from which commands of root read slurm.conf and slurmd starts health checks, or make those of the checks
-first. Without the right to do so, `chmod` says why and slurmd starts.
+first. Without the right to do so, `chmod` says why and slurmd starts: one that does not run as root starts jobs as its
+own user only, and whoever mounts another volume there without that right has to close it.
 """
 
-_SCRIPT: Final = f"""\
+_PREPARE: Final = f"""\
 if ! command -v "$0" > /dev/null; then
   said="this image has no program $0"
   echo "$said" >&2
@@ -38,6 +40,11 @@ if ! command -v "$0" > /dev/null; then
   exit 127
 fi
 {CLOSE_RUN}
+"""
+"""What comes first, whatever is started: its name is the program. No text of a user is in it."""
+
+_SCRIPT: Final = f"""\
+{_PREPARE}\
 {DEFAULT_SIGNALS} true 2>/dev/null || exec "$0" "$@"
 trap 'exit 143' TERM INT QUIT
 {DEFAULT_SIGNALS} "$0" "$@" &
@@ -58,6 +65,12 @@ done
 """
 """Its name is the program, its arguments are slurmd's. No text of a user is in it."""
 
+_BEFORE: Final = f"""\
+{_PREPARE}\
+exec "$0" "$@"
+"""
+"""Its name is the program, its arguments are the program's. No text of a user is in it."""
+
 
 def above(program: str) -> tuple[str, ...]:
     """Return the command of a container that runs slurmd below the first process.
@@ -68,3 +81,18 @@ def above(program: str) -> tuple[str, ...]:
         slurmd: a name in the image's PATH, or a path. The container's arguments are passed to it.
     """
     return ("/bin/sh", "-c", _SCRIPT, program)
+
+
+def before(command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command of a container that closes /run, and then is what its template says.
+
+    The program takes the place of the shell, so that it is the first process, gets signals itself, and reaps or not as
+    it would. It has to be done in this container: Kubernetes gives new volumes to everybody, of whatever medium and
+    below whatever folder, and another container for it would start before each pod.
+
+    Parameters
+    ----------
+    command
+        The program and its words; not empty. The container's arguments follow them.
+    """
+    return ("/bin/sh", "-c", _BEFORE, *command)

@@ -78,9 +78,12 @@ class Launch:
 
     @property
     def container_command(self) -> tuple[str, ...]:
-        """The container's command: a slurmd that would be the first process is started below one that reaps."""
+        """The container's command: a slurmd that would be the first process is started below one that reaps.
+
+        Whatever is started, a shell first takes the right to write to /run from users (`first_process.CLOSE_RUN`).
+        """
         bare = len(self.command) == 1 and basename(self.command[0]) == SLURMD
-        return first_process.above(self.command[0]) if bare else self.command
+        return first_process.above(self.command[0]) if bare else first_process.before(self.command)
 
     @property
     def is_whole(self) -> bool:

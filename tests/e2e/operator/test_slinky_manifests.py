@@ -175,6 +175,8 @@ def test_a_nodeset_of_the_chart_of_0_3_runs_on_an_image_like_slinkys_and_is_dele
     slurm.wait_idle(["a-0", "a-1", "b-0", "stays-0"])
     assert slurm.node("b-0")["AvailableFeatures"] == "b,debug,gpu"
     in_pod(slurm, "b-0", "test", "-e", ENTRYPOINT_WAS_HERE)
+    # Users can put nothing in the place of what root reads there.
+    in_pod(slurm, "b-0", *AS_USER, "sh", "-c", REPLACES_NOTHING)
     assert slurm.run("srun", "-p", "b", "-C", "gpu", "hostname", pod="a-0").strip() == "b-0"
     slurm.kube("delete", "nodeset", "b", "--wait=false")
 
@@ -189,6 +191,10 @@ def test_a_nodeset_of_the_chart_of_0_3_runs_on_an_image_like_slinkys_and_is_dele
 
 ENTRYPOINT_WAS_HERE = "/run/entrypoint-was-here"
 """What the entrypoint of the image leaves."""
+
+
+AS_USER = ("setpriv", "--reuid=2001", "--regid=2001", "--clear-groups")
+REPLACES_NOTHING = "test -d /run/slurm && ! mv /run/slurm /run/mine 2> /dev/null && test ! -w /run"
 
 
 def surroundings_of_0_3(slurm: SlurmInKubernetes) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from slinky_operator.kube.resources import NODESETS, PODS
+from slinky_operator.slurm.pod_templates import first_process
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 
@@ -55,7 +56,8 @@ async def test_its_script_is_refused_with_what_to_write_and_runs_with_that(site:
     await site.until(lambda: site.ready(2), "two nodes are ready")
     (pod, _) = (await site.kube.list(PODS, site.namespace)).items
     made = pod["spec"]["containers"][0]
-    assert [*made["command"], *made["args"]][: SCRIPT + 2] == ["tini", "-g", "--", "bash", "-c", WRITTEN]
+    wanted = first_process.before(["tini", "-g", "--", "bash", "-c", WRITTEN])
+    assert (*made["command"], *made["args"])[: len(wanted)] == wanted
     assert [word for word in made["args"] if word in OPTIONS] == list(OPTIONS)
     assert pod["spec"]["hostNetwork"] is True
 

@@ -337,7 +337,7 @@ def test_an_entrypoint_that_withholds_from_the_node_is_told_of_no_limits() -> No
 
     values = {one["name"]: one["value"] for one in made["env"] if "value" in one}
     assert values == {"POD_CPUS": "0", "POD_MEMORY": "0", "MINE": "1"}
-    assert made["command"] == ["entrypoint.sh"]
+    assert made["command"] == list(first_process.before(["entrypoint.sh"]))
     assert made["args"][-1] == "'Features=a Weight=2'"
 
 

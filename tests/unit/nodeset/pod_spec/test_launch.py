@@ -280,5 +280,7 @@ def test_slurmd_alone_is_started_below_a_process_that_reaps(program: str) -> Non
 @pytest.mark.parametrize(
     "command", [["tini", "--", "slurmd"], ["entrypoint.sh"], ["bash", "-c", 'exec slurmd "$@"', "slurmd"]]
 )
-def test_a_command_with_something_above_slurmd_stays_as_it_is(command: list[str]) -> None:
-    assert launch.read({"command": command}).container_command == tuple(command)
+def test_a_command_with_something_above_slurmd_stays_as_it_is_after_run_is_closed(command: list[str]) -> None:
+    started = launch.read({"command": command}).container_command
+    assert started == first_process.before(command)
+    assert started[-len(command) :] == tuple(command)

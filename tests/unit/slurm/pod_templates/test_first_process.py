@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -38,17 +37,17 @@ class Container:
         path.chmod(0o755)
 
     @contextmanager
-    def start(self, name: str = "slurmd") -> Iterator[subprocess.Popen[str]]:
+    def start(self, started: Sequence[str] = first_process.above("slurmd")) -> Iterator[subprocess.Popen[str]]:
         """Run it; whatever is left of it is ended."""
-        _, option, script, program = first_process.above(name)
+        _, option, script, *program = started
         assert "/dev/termination-log" in script
         script = script.replace("/dev/termination-log", f"{self.folder}/said")
         assert first_process.CLOSE_RUN in script
         script = script.replace("chmod 755 /run ", f"chmod 755 {self.run} ")
         environment = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
-        command = [*AS_IN_A_CONTAINER, self.shell, option, script, program, "-D", "a word", "$(id)"]
+        words = [*AS_IN_A_CONTAINER, self.shell, option, script, *program, "-D", "a word", "$(id)"]
         with subprocess.Popen(
-            command,
+            words,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -61,9 +60,9 @@ class Container:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
 
-    def ends(self, name: str = "slurmd") -> tuple[int, str]:
+    def ends(self, started: Sequence[str] = first_process.above("slurmd")) -> tuple[int, str]:
         """Run it until it ends: exit code and output."""
-        with self.start(name) as process:
+        with self.start(started) as process:
             said, _ = process.communicate(timeout=PATIENCE)
         return process.returncode, said
 
@@ -86,19 +85,40 @@ def test_slurmd_has_its_arguments_as_they_are(container: Container) -> None:
     assert container.ends() == (0, "-D\na word\n$(id)\n")
 
 
-def test_users_cannot_change_what_is_in_the_folder_of_slurmds(container: Container) -> None:
+EITHER = pytest.mark.parametrize(
+    "started", [first_process.above("slurmd"), first_process.before(["slurmd", "-v"])], ids=["alone", "template"]
+)
+
+
+@EITHER
+def test_users_cannot_change_what_is_in_the_folder_of_slurmds(container: Container, started: Sequence[str]) -> None:
     container.run.chmod(0o777)
-    container.program("exit 0")
-    container.ends()
-    assert stat.S_IMODE(container.run.stat().st_mode) == 0o755
+    container.program(f"stat -c %a {container.run}")
+    assert container.ends(started) == (0, "755\n")
 
 
-def test_a_container_that_may_not_do_so_starts_all_the_same(container: Container) -> None:
+@EITHER
+def test_a_container_that_may_not_do_so_starts_all_the_same(container: Container, started: Sequence[str]) -> None:
     container.run.rmdir()
     container.program("exit 0")
-    code, said = container.ends()
+    code, said = container.ends(started)
     assert code == 0
     assert "chmod" in said
+
+
+def test_the_command_of_a_template_is_the_first_process_with_its_words(container: Container) -> None:
+    container.program('echo $$; printf "%s\\n" "$@"', "tini")
+    with container.start(first_process.before(["tini", "--", "a program", "$(id)"])) as process:
+        said, _ = process.communicate(timeout=PATIENCE)
+    assert said == f"{process.pid}\n--\na program\n$(id)\n-D\na word\n$(id)\n"
+
+
+def test_a_script_of_a_template_has_its_own_name_and_arguments(container: Container) -> None:
+    script = 'printf "%s\\n" "$0" "$@"'
+    assert container.ends(first_process.before([container.shell, "-c", script, "mine"])) == (
+        0,
+        "mine\n-D\na word\n$(id)\n",
+    )
 
 
 @pytest.mark.parametrize("code", [0, 1, 7, 127])
@@ -150,13 +170,14 @@ def test_where_env_cannot_undo_that_slurmd_is_the_first_process(container: Conta
         assert process.communicate(timeout=PATIENCE)[0] == f"{process.pid}\n"
 
 
-def test_an_image_without_slurmd_says_so(container: Container) -> None:
+@pytest.mark.parametrize("make", [first_process.above, lambda name: first_process.before([name, "--"])])
+def test_an_image_without_the_program_says_so(container: Container, make: Callable[[str], Sequence[str]]) -> None:
     words = "this image has no program slurmd-of-nobody\n"
-    assert container.ends("slurmd-of-nobody") == (127, words)
+    assert container.ends(make("slurmd-of-nobody")) == (127, words)
     # What the kubelet shows in the pod's status.
     assert (container.folder / "said").read_text() == words
 
 
 def test_slurmd_may_be_a_path(container: Container) -> None:
     container.program("echo here")
-    assert container.ends(f"{container.folder}/bin/slurmd") == (0, "here\n")
+    assert container.ends(first_process.above(f"{container.folder}/bin/slurmd")) == (0, "here\n")

@@ -118,8 +118,8 @@ NODESET: Final[Table] = {
         slurm_table.NODESET,
     ),
     "ssh": {
-        "enabled": lost_unless(OFF, why="ssh goes to login pods (docs/login.md)", because="off"),
-        "extraSshdConfig": lost("ssh goes to login pods (docs/login.md)"),
+        "enabled": lost_unless(OFF, why=slurm_table.SSH_TO_NODES, because="off"),
+        "extraSshdConfig": lost(slurm_table.SSHD_OF_NODES),
         "sssdConfRef": to("cluster.identity.sssd.confRef", reference("sssd.conf")),
     },
     "logfile": LOGS,

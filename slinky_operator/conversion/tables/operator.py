@@ -77,7 +77,9 @@ OPERATOR: Final[Table] = {
     "webhook": NO_WEBHOOK,
     "crds": {"enabled": needless("helm installs the CRDs, and upgrades them with crds.upgrade")},
     "extraObjects": to("chart.extraObjects", items),
-    "propagatedNodeConditions": lost("cordoned and lost Nodes are noticed; other conditions are not"),
+    "propagatedNodeConditions": needless(
+        "the reason of a cordon has all bad conditions of its Node; health of NodeSets drains nodes by conditions"
+    ),
     "operator": {
         "enabled": lost_unless(ON, why="a release without the operator has nothing", because="it is there"),
         "replicas": to("chart.replicas", count),

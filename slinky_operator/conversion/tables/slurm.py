@@ -63,6 +63,12 @@ NO_MUNGE: Final = needless("Slurm needs no munge here")
 LOGS: Final = needless("the daemon logs to its pod")
 RECONFIGURES: Final = needless("the operator applies a changed configuration")
 SSSD: Final = "put it into a Secret, and name the Secret in cluster.identity.sssd.confRef ({name, key})"
+SSH_TO_NODES: Final = (
+    "write ssh: {} and confinement: Constrain into the NodeSet, and PrologFlags=Contain into cluster.extraConf; images "
+    "of your own need sshd and pam_slurm_adopt (docs/login.md)"
+)
+SSHD_OF_NODES: Final = "sshd of nodes has fixed lines (docs/login.md)"
+SCHEDULED: Final = "write a window with holdUpdates into cluster.maintenance (docs/maintenance.md)"
 PRIORITY: Final = "template.spec.priorityClassName of each daemon and NodeSet"
 
 
@@ -276,7 +282,7 @@ NODE_PARTITION: Final[Table] = {
 
 def _strategy(value: Any, at: At) -> object:
     if value == "ScheduledUpdate":
-        raise Unconvertible("there is no ScheduledUpdate; with OnDelete, delete drained pods at the time")
+        raise Unconvertible(SCHEDULED)
     return text(value, at)
 
 
@@ -326,7 +332,7 @@ NODESET: Final[Table] = {
             "partition": to("nodeset.updateStrategy.rollingUpdate.partition", count),
             "paused": to("nodeset.updateStrategy.rollingUpdate.paused", flag),
         },
-        "scheduledUpdate": lost("there is no scheduled update"),
+        "scheduledUpdate": lost(SCHEDULED),
     },
     "extraConf": to("nodeset.", node_line),
     "extraConfMap": to("nodeset.", node_line),
@@ -339,8 +345,8 @@ NODESET: Final[Table] = {
     "extraVolumeMounts": to("nodeset.container.volumeMounts", items),
     "logfile": LOGS,
     "ssh": {
-        "enabled": lost_unless(OFF, why="ssh goes to login pods (docs/login.md)", because="off"),
-        "extraSshdConfig": lost("ssh goes to login pods (docs/login.md)"),
+        "enabled": lost_unless(OFF, why=SSH_TO_NODES, because="off"),
+        "extraSshdConfig": lost(SSHD_OF_NODES),
     },
     "oversubscribeNode": to("nodeset.template.spec.affinity", oversubscribed),
     "pruneSlurmNodeRecords": needless("the operator removes the records of deleted pods"),

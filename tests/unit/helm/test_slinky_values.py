@@ -204,6 +204,35 @@ def test_each_key_alone_is_recognized(chart: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        (("nodesets", ANY), "nodeset"),
+        (("nodesetDefaults",), "nodeset"),
+        (("loginsets", ANY), "loginset"),
+        (("loginsetDefaults",), "loginset"),
+        (("partitions", ANY), "partition"),
+        (("tokens", ANY), "token"),
+        (("accounting",), "accounting"),
+    ],
+)
+def test_no_field_of_a_kind_is_taken_for_one_of_slinkys(place: tuple[str, ...], kind: str) -> None:
+    """Where both have a field of one name, only what is in Slinky's tells them apart."""
+    known: Any = names(SLURM_CHART)
+    for part in place:
+        known = known.get(part, {})
+    assert [name for name in fields(kind) if isinstance(known.get(name), str) or WHOLE in known.get(name, ())] == []
+
+
+@pytest.mark.parametrize("ssh", [{}, {"port": 2222, "authorizedKeysRef": {"name": "keys"}}])
+def test_ssh_to_nodes_is_no_value_of_slinkys_unless_it_has_its_names(ssh: dict[str, Any]) -> None:
+    ours = {"confinement": "Constrain", "ssh": ssh}
+    (nodeset,) = [one for one in render(SLURM_CHART, {"nodesets": {"gpu": ours}}) if one["kind"] == "NodeSet"]
+    assert nodeset["spec"]["ssh"] == ssh
+    lines = refused(SLURM_CHART, {"nodesets": {"gpu": {**ours, "ssh": {"enabled": True}}}})
+    assert lines.keys() == {"nodesets.gpu.ssh.enabled"}
+
+
+@pytest.mark.parametrize(
     "values", [{"operator": {"image": {"tag": "1.2"}, "namespaces": ["a"]}, "webhook": {"enabled": True}}]
 )
 def test_values_of_the_operators_chart(values: dict[str, Any]) -> None:

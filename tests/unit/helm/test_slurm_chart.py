@@ -10,6 +10,7 @@ from hack.packaging.errors import RenderFailed
 from hack.packaging.render import EXPORTER_CHART, OPERATOR_CHART, ROOT, SLURM_CHART, helm, render
 from slinky_api import labels
 from slinky_api.v1alpha1 import Cluster, NodeSet
+from slinky_api.v1alpha1.nodeset.spec import NodeSetSpec
 from slinky_operator.slurm import naming
 from tests.unit.conversion.schemas import KINDS, errors
 
@@ -402,6 +403,15 @@ def test_jobs_are_not_confined_where_cgroups_are_disabled(debug: dict[str, Any],
     found = objects_of({"debug": debug, "nodesets": {"a": {"confinement": "Constrain"}, "b": {}}})
     assert found["NodeSet", "a"]["confinement"] == confinement
     assert "confinement" not in found["NodeSet", "b"]
+
+
+@pytest.mark.parametrize("disabled", [True, False])
+def test_nobody_logs_in_to_nodes_where_cgroups_are_disabled(*, disabled: bool) -> None:
+    """The API server refuses `ssh` without confinement."""
+    nodesets = {"a": {"confinement": "Constrain", "ssh": {}}}
+    found = objects_of({"debug": {"disableCgroups": disabled}, "nodesets": nodesets})["NodeSet", "a"]
+    assert ("ssh" in found) is not disabled
+    _ = NodeSetSpec.model_validate(found)
 
 
 def test_objects_beside_the_release() -> None:

@@ -11,7 +11,8 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ from tests.campaign.plan import Plan, has_upgrade, make
 from tests.campaign.run import BOUND, Round
 from tests.campaign.shrink import shrink
 from tests.campaign.site.site import NAME, Site
+from tests.campaign.sites import names, side_by_side
 from tests.campaign.story import told
 from tests.campaign.verdict import MET_NOTHING, Finding, judge
 from tests.support.slurm_in_kubernetes import NEWEST, OLDER
@@ -43,8 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shrink", action="store_true", help="look for fewer steps that fail, too")
     parser.add_argument("--plan", action="store_true", help="print the steps, and play nothing")
     parser.add_argument("--name", default=NAME, help="of the local Kubernetes")
+    parser.add_argument(
+        "--sites", type=int, default=1, help="how many play side by side, each in a Kubernetes of its own"
+    )
     parser.add_argument("--fresh", type=int, default=10, help="rounds that one local Kubernetes lasts at most")
     parser.add_argument("--keep", action="store_true", help="leave it up")
+    parser.add_argument("--rounds", type=Path, help="file that gets a line for each round")
     parser.add_argument(
         "--stories", type=Path, help="folder for the story of every round, and the logs of those with findings"
     )
@@ -59,31 +65,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     # Anybody who ends it leaves no Kubernetes behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    player = Player(options.name, options.stories, options.fresh)
-    try:
-        return _play(player, plans, options)
-    finally:
-        if not options.keep:
-            player.down()
+    play = partial(_play, options)
+    if options.sites == 1:
+        failed = play(options.name, plans)
+    else:
+        failed = side_by_side(names(options.name, options.sites), plans, play)
+    say(f"campaign: {failed} rounds with findings")
+    return failed
 
 
 def _numbers(text: str) -> frozenset[int]:
     return frozenset(int(word) for word in text.split(","))
 
 
-def _play(player: Player, plans: Sequence[Plan], options: argparse.Namespace) -> int:
+def _play(options: argparse.Namespace, name: str, plans: Iterable[Plan]) -> int:
+    """Play rounds at one site; how many had findings."""
+    player = Player(name, options.stories, options.rounds, options.fresh)
     began, failed = time.monotonic(), 0
-    for plan in plans:
-        if options.minutes and time.monotonic() - began > 60 * options.minutes:
-            say(f"  ...  {options.minutes:.0f} minutes are over; seed {plan.seed} and later ones were not played")
-            break
-        findings = player.play(plan)
-        if findings:
-            failed += 1
-            if options.shrink:
-                less = shrink(plan, partial(player.fails_alike, {one.what for one in findings}), TRIALS)
-                say(f"  ...  {len(less.steps)} of {len(plan.steps)} steps fail, too: {[*map(str, less.steps)]}")
-    say(f"campaign: {failed} rounds with findings")
+    try:
+        for plan in plans:
+            if options.minutes and time.monotonic() - began > 60 * options.minutes:
+                say(f"  ...  {options.minutes:.0f} minutes are over; seed {plan.seed} and later ones were not played")
+                break
+            findings = player.play(plan)
+            if findings:
+                failed += 1
+                if options.shrink:
+                    less = shrink(plan, partial(player.fails_alike, {one.what for one in findings}), TRIALS)
+                    say(f"  ...  {len(less.steps)} of {len(plan.steps)} steps fail, too: {[*map(str, less.steps)]}")
+    finally:
+        if not options.keep:
+            player.down()
     return failed
 
 
@@ -99,13 +111,16 @@ class Player:
         Of the local Kubernetes.
     stories
         Folder for stories and logs, if they are kept.
+    rounds
+        File that gets a line for each round, if there is one: seed, seconds, steps, jobs, and kinds of findings.
     fresh
         Rounds that a site lasts at most.
     """
 
-    def __init__(self, name: str, stories: Path | None, fresh: int) -> None:
+    def __init__(self, name: str, stories: Path | None, rounds: Path | None, fresh: int) -> None:
         self._name = name
         self._stories = stories
+        self._list = rounds
         self._fresh = fresh
         self._run = secrets.token_hex(2)
         self._rounds = 0
@@ -130,7 +145,9 @@ class Player:
         except (LocalKubeError, OSError, ValueError, KeyError) as error:
             self._left = 0
             say(f"  FAIL seed {plan.seed}: nobody could look after the round: {error}")
-            return [Finding("no look", "site", str(error))]
+            findings = [Finding("no look", "site", str(error))]
+            self._note(plan, 0, time.monotonic() - began, findings)
+            return findings
         self._before = self._before or one.cost
         findings = judge(seen)
         story = told(plan, seen, findings)
@@ -139,7 +156,9 @@ class Player:
             (self._stories / f"seed-{plan.seed}-{self._rounds}.txt").write_text(f"{story}\n")
             if findings:
                 (self._stories / f"seed-{plan.seed}-{self._rounds}.log").write_text(site.logs())
-        counts = f"{len(plan.steps)} steps, {len(seen.asked)} jobs, {time.monotonic() - began:.0f} s"
+        seconds = time.monotonic() - began
+        self._note(plan, len(seen.asked), seconds, findings)
+        counts = f"{len(plan.steps)} steps, {len(seen.asked)} jobs, {seconds:.0f} s"
         say(f"  {'FAIL' if findings else 'ok  '} seed {plan.seed}: {counts}, {one.cost}")
         if any(one.what != MET_NOTHING for one in findings):
             self._left = 0
@@ -150,6 +169,13 @@ class Player:
             except (LocalKubeError, OSError) as error:
                 say(str(error))
         return findings
+
+    def _note(self, plan: Plan, jobs: int, seconds: float, findings: Sequence[Finding]) -> None:
+        if self._list is not None:
+            kinds = ", ".join(sorted({one.what for one in findings})) or "none"
+            words = (plan.seed, f"{seconds:.0f}", len(plan.steps), jobs, kinds, f"{datetime.now(UTC):%H:%M:%S}")
+            with self._list.open("a") as file:
+                file.write("\t".join(map(str, words)) + "\n")
 
     def down(self) -> None:
         """Leave nothing behind."""
@@ -166,7 +192,7 @@ class Player:
         site = self._site = Site.of(self._name, OLDER if has_upgrade(plan) else NEWEST)
         site.up(BOUND)
         self._left, self._before = self._fresh, None
-        say(f"  ok   a new site with Slurm {site.slurm.slurm} ({time.monotonic() - began:.0f} s)")
+        say(f"  ok   the site {self._name!r} is new, with Slurm {site.slurm.slurm} ({time.monotonic() - began:.0f} s)")
         return site
 
 

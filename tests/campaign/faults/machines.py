@@ -38,7 +38,7 @@ def lost_with(said: str) -> tuple[str, ...]:
 def _machine_signal(service: str, number: signal.Signals) -> Doing:
     def begin(place: Place, values: Mapping[str, Any]) -> str:
         host = _host(place.cluster, service, values)
-        found = _service(place.cluster, service)
+        found = of_service(place.cluster, service)
         if not found:
             raise MetNothing(f"no {service} is there")
         hit(found, number)
@@ -47,13 +47,14 @@ def _machine_signal(service: str, number: signal.Signals) -> Doing:
     return begin
 
 
-def _service(cluster: Cluster, service: str) -> list[int]:
+def of_service(cluster: Cluster, service: str) -> list[int]:
     """Processes of a service of the control plane, by the folder of its machine in their command lines."""
     found = []
     for entry in Path("/proc").iterdir():
         with suppress(OSError):
             argv = [os.fsdecode(word) for word in (entry / "cmdline").read_bytes().split(b"\0")]
-            ours = any(str(cluster.paths.root) in word for word in argv)
+            # Not that of a machine whose name only begins so.
+            ours = any(f"{cluster.paths.root}/" in word for word in argv)
             if entry.name.isdigit() and Path(argv[0]).name == service and ours and state(int(entry.name)):
                 found.append(int(entry.name))
     return sorted(found)

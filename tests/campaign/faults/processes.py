@@ -21,8 +21,12 @@ MARIADB_KILLED: Final = "MariaDB killed"
 OPERATOR: Final = "slurm-operator"
 AGENT: Final = "slinky_operator.agent"
 
-THERE: Final = 15.0
-"""Seconds in which a process must be there that is to be killed or frozen: it may just begin again."""
+THERE: Final = 120.0
+"""Seconds in which a process must be there that is to be killed or frozen.
+
+It may just begin again: a pod that the API server, while frozen, could not replace is away for most of a minute on a
+busy machine. The round has to wait for it anyway before all is at rest.
+"""
 
 OBEYED: Final = 30.0
 """Seconds after which a signal must have had its effect: a daemon that is asked to end saves its state first."""

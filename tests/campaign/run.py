@@ -30,6 +30,9 @@ from tests.campaign.witness import OBJECT, Asked, Happened, Seen
 BOUND: Final = 300.0
 """Seconds in which something must change after the last fault, until all has come to rest, jobs included."""
 
+WAITS: Final = "waits for"
+"""What a story calls that which is not at rest."""
+
 
 @dataclass(slots=True)
 class Round:
@@ -74,7 +77,7 @@ class Round:
         mend_all(self.site)
         self._cancel_again()
         lost = [(lost_with(one.said), one.at) for one in self._happened if one.what == NODE_LOST]
-        left = self.site.settle(BOUND, self._note, lost, self._forgotten)
+        left = self.site.settle(BOUND, self._note, lost, self._forgotten, partial(self._note, what=WAITS))
         lines, records = witness.read(self.site.folder, self.prefix), tuple(self._records())
         left += [] if left else self.site.clear(BOUND)
         self._happened.append(Happened(began, moment(), "settle", "; ".join(left) or "all is at rest"))
@@ -102,9 +105,9 @@ class Round:
             with suppress(LocalKubeError):
                 in_slurm(self.site.slurm, "scancel", *meant)
 
-    def _note(self, said: str) -> None:
+    def _note(self, said: str, what: str = "put back by an administrator") -> None:
         now = moment()
-        self._happened.append(Happened(now, now, "put back by an administrator", said))
+        self._happened.append(Happened(now, now, what, said))
 
     def _wait_until(self, at: float) -> None:
         time.sleep(max(0.0, self._begun + at - time.monotonic()))

@@ -85,6 +85,10 @@ def wrong_nodes(states: Mapping[str, str], bridged: Collection[str]) -> dict[str
     }  # fmt: skip
 
 
+def _subjects(said: Sequence[str]) -> list[str]:
+    return sorted({one.partition(": ")[0] for one in said})
+
+
 @dataclass(slots=True)
 class Site:
     """The site, up or not.
@@ -240,6 +244,7 @@ class Site:
         note: Callable[[str], None] = say,
         lost: Sequence[tuple[Collection[str], float]] = (),
         forgotten: Callable[[], Collection[str]] = tuple,
+        waits: Callable[[str], None] = lambda _: None,
     ) -> list[str]:
         """Wait until all is at rest; returns what is not, when nothing of that has changed for too long.
 
@@ -254,6 +259,8 @@ class Site:
             Nodes of Slurm that were lost, and when.
         forgotten
             Names of jobs whose end slurmctld may have forgotten, as far as they have ended.
+        waits
+            Hears what is not at rest, each time when that are other things.
         """
         began = changed = time.monotonic()
         before: list[str] = []
@@ -263,6 +270,8 @@ class Site:
             except (LocalKubeError, ValueError, KeyError) as error:
                 left = [f"no look: {error}"]
             now = time.monotonic()
+            if _subjects(left) != _subjects(before):
+                waits(", ".join(_subjects(left)) or "nothing")
             before, changed = left, changed if left == before else now
             if not left or now > min(changed + patience, began + 3 * patience):
                 return left

@@ -87,3 +87,11 @@ def test_a_round_is_given_up_when_nothing_changes_any_more_or_everything_for_eve
     assert Site.settle(cast("Site", slow), 300) == left
     assert slow.now == until
     assert slow.done == until / 2
+
+
+def test_what_a_round_waits_for_is_told_when_it_is_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {0: "job 1: RUNNING", 2: "job 1: COMPLETING", 4: "node a-0: mixed", 6: ""}
+    slow, heard = Slow(lambda now: said[int(now)]), list[str]()
+    monkeypatch.setattr("tests.campaign.site.site.time", slow)
+    assert Site.settle(cast("Site", slow), 300, waits=heard.append) == []
+    assert heard == ["job 1", "node a-0", "nothing"]

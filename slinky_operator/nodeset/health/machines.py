@@ -33,6 +33,9 @@ AGAIN: Final = 10.0
 MOST: Final = 8
 """Machines that one pass goes on with: each costs some questions to the API server and to Slurm."""
 
+_BY_HAND: Final = f"remove the annotation {labels.ANNOTATION_NODE_MACHINE} and uncordon the Node"
+"""What to do about a Node whose machine will not start again."""
+
 
 @dataclass(frozen=True, slots=True)
 class MachineSteps:
@@ -141,18 +144,46 @@ def _is_over(host: KubernetesNode, mark_owner: str, *, is_needed: bool) -> bool:
 
 def late(records: Mapping[str, Replacement], snapshot: Snapshot, now: datetime) -> Iterable[tuple[str, str]]:
     """Nodes whose machines have been asked for and have not started again in time, and what to say of each."""
-    mark_owner = owner(snapshot)
-    for name in sorted(records):
-        host = snapshot.hosts.get(name) if snapshot.hosts is not None else None
-        mark = host.mark if host is not None else None
-        if host is None or mark is None or mark.owner != mark_owner or not mark.is_sent:
-            continue
+    for host, mark in _asked_for(records, snapshot):
         begun = moment(mark.began)
         if host.boot_id == mark.boot_id and (begun is None or now - begun >= TAKES):
-            thing = "reboot" if mark.policy == ReplacePolicy.REBOOT else "deletion"
             text = (
-                f"Node {name} stays cordoned: the {thing} of its machine was asked for at {mark.began}, and it has not "
-                f"started again. If it never will, withdraw the request, remove the annotation "
-                f"{labels.ANNOTATION_NODE_MACHINE} and uncordon the Node"
+                f"Node {host.name} stays cordoned: {_request(mark)}, and it has not started again. If it never will, "
+                f"withdraw the request, {_BY_HAND}"
             )
-            yield name, text
+            yield host.name, text
+
+
+def left(records: Mapping[str, Replacement], snapshot: Snapshot) -> Iterable[tuple[str, str]]:
+    """Nodes whose machines have been asked for by a policy that does not act any more, and what to say of each.
+
+    What has been asked for is not taken back with the policy: the machine may reboot at any moment.
+    """
+    for host, mark in _asked_for(records, snapshot):
+        told = f"Node {host.name} stays cordoned: {_request(mark)}, by the policy {mark.policy} of that time"
+        if snapshot.machine_rules is None:
+            text = (
+                f"{told}. The operator acts on no machine any more (nodeLife.namespaces of its chart): once this one "
+                f"has started again, {_BY_HAND}"
+            )
+            yield host.name, text
+        elif host.boot_id == mark.boot_id:
+            text = (
+                f"{told}, and may come at any moment. The operator uncordons the Node once it has started again. If it "
+                f"never will, withdraw the request, {_BY_HAND}"
+            )
+            yield host.name, text
+
+
+def _request(mark: Mark) -> str:
+    thing = "reboot" if mark.policy == ReplacePolicy.REBOOT else "deletion"
+    return f"the {thing} of its machine was asked for at {mark.began}"
+
+
+def _asked_for(records: Mapping[str, Replacement], snapshot: Snapshot) -> Iterable[tuple[KubernetesNode, Mark]]:
+    """Nodes of tries that have this NodeSet's mark of a machine that has been asked for, by name."""
+    mark_owner, hosts = owner(snapshot), snapshot.hosts or {}
+    for name in sorted(records):
+        host = hosts.get(name)
+        if host is not None and host.mark is not None and host.mark.owner == mark_owner and host.mark.is_sent:
+            yield host, host.mark

@@ -111,12 +111,14 @@ def choose(
         if machines.is_marked(one, snapshot) or (policy is not None and not _is_over(one, policy, now))
     }
     if policy is None:
-        return ReplacementChoice(_listed(known), machines=_ends(snapshot, live))
+        waits = dict(machines.left(known, snapshot))
+        return ReplacementChoice(_listed(known), machines=_ends(snapshot, live), waits=waits)
     is_machine, nodeset, readable = policy.policy.is_for_machine, snapshot.nodeset, snapshot.slurm.readable
     refused = machine_policy.refusal(policy.policy, snapshot.machine_rules, nodeset.namespace) if is_machine else ""
     if nodeset.deleting or snapshot.cluster.deleting or not readable or refused:
         ends = _ends(snapshot, live) if readable or nodeset.deleting else MachineSteps()
-        return ReplacementChoice(_listed(known), machines=ends, refused=refused)
+        waits = dict(machines.left(known, snapshot)) if refused else {}
+        return ReplacementChoice(_listed(known), machines=ends, refused=refused, waits=waits)
     tries = _Tries(snapshot, policy, now, known, _under_way(snapshot, now))
     for member in _candidates(snapshot, live, health, states, causes):
         tries.consider(member.pod)
@@ -190,9 +192,14 @@ class _Tries:
 
     def chosen(self, ends: MachineSteps) -> ReplacementChoice:
         """The choice, for pods."""
-        wake_up = min(self._due, default=None)
         return ReplacementChoice(
-            _listed(self._known), tuple(self._pods), tuple(self._given_up), self._is_full, ends, wake_up=wake_up
+            _listed(self._known),
+            tuple(self._pods),
+            tuple(self._given_up),
+            self._is_full,
+            ends,
+            waits=dict(machines.left(self._known, self._snapshot)),
+            wake_up=min(self._due, default=None),
         )
 
     def chosen_of_machines(self, live: Sequence[Member], bad: Sequence[Pod]) -> ReplacementChoice:

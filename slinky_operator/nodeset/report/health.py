@@ -10,6 +10,7 @@ from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason
 from slinky_api.v1alpha1.common import Condition
+from slinky_api.v1alpha1.nodeset.health import Health
 from slinky_api.v1alpha1.nodeset.status import MAX_REPLACEMENTS
 from slinky_operator.nodeset.health.choice import WaitingNode
 from slinky_operator.nodeset.health.replacement import ReplacementChoice
@@ -87,20 +88,25 @@ def _given_up(choice: ReplacementChoice) -> Iterable[str]:
 
 def conditions(snapshot: Snapshot, found: Decisions) -> Iterable[Condition]:
     """The conditions; none without rules, Unknown where nothing can be known."""
-    slurm, health = snapshot.slurm, snapshot.nodeset.spec.health
-    if health is None:
-        return
-    if snapshot.hosts is None and health.rules() and not health.checks:
-        yield condition(KIND, Reason.NODES_NOT_WATCHED, _UNWATCHED, holds=None)
-    elif not slurm.readable:
-        yield condition(KIND, slurm.reason, slurm.why, holds=None)
-    elif found.health.waiting:
-        yield condition(KIND, Reason.HEALTH_BUDGET_REACHED, _text(found), holds=True)
-    else:
-        yield condition(KIND, Reason.AS_EXPECTED, _used(found), holds=False)
+    health, choice = snapshot.nodeset.spec.health, found.replacement
+    if health is not None:
+        yield _of_budget(snapshot, health, found)
+    if health is not None and health.replaces is not None:
+        yield _of_replacement(snapshot, choice)
+    elif choice is not None and choice.waits:
+        # Machines that a policy of before has asked for.
+        yield condition(REPLACED, Reason.REPLACEMENT_WAITS, _waits(choice), holds=False)
 
-    if health.replaces is not None:
-        yield _of_replacement(snapshot, found.replacement)
+
+def _of_budget(snapshot: Snapshot, health: Health, found: Decisions) -> Condition:
+    slurm = snapshot.slurm
+    if snapshot.hosts is None and health.rules() and not health.checks:
+        return condition(KIND, Reason.NODES_NOT_WATCHED, _UNWATCHED, holds=None)
+    if not slurm.readable:
+        return condition(KIND, slurm.reason, slurm.why, holds=None)
+    if found.health.waiting:
+        return condition(KIND, Reason.HEALTH_BUDGET_REACHED, _text(found), holds=True)
+    return condition(KIND, Reason.AS_EXPECTED, _used(found), holds=False)
 
 
 def _of_replacement(snapshot: Snapshot, choice: ReplacementChoice | None) -> Condition:
@@ -108,7 +114,8 @@ def _of_replacement(snapshot: Snapshot, choice: ReplacementChoice | None) -> Con
     if choice is None or not slurm.readable:
         return condition(REPLACED, slurm.reason, slurm.why, holds=None)
     if choice.refused:
-        return condition(REPLACED, Reason.REPLACEMENT_REFUSED, choice.refused, holds=True)
+        text = f"{choice.refused}. {_waits(choice)}" if choice.waits else choice.refused
+        return condition(REPLACED, Reason.REPLACEMENT_REFUSED, text, holds=True)
     if choice.given_up or choice.is_full:
         return condition(REPLACED, Reason.REPLACEMENT_FAILED, joined(list(_given_up(choice))), holds=True)
     if choice.waits:

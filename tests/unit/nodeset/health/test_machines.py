@@ -230,6 +230,44 @@ def test_what_has_not_been_asked_for_is_given_back_if_it_is_well_or_not_wanted()
         assert chosen(snapshot, **causes).machines.given_back == ("host-0",)
 
 
+@pytest.mark.parametrize(
+    ("policy", "rules"),
+    [
+        ("Nothing", ALLOWED),
+        ("RecreatePod", ALLOWED),
+        ("Reboot", MachineRules(frozenset({"others"}), reboot_by="RebootNode")),
+    ],
+)
+def test_what_has_been_asked_for_is_told_without_its_policy_until_it_is_over(policy: str, rules: MachineRules) -> None:
+    record = tried()
+    sent = machine(0, cordoned=True, mark=mark(record, sent=True))
+
+    def waits(node: KubernetesNode) -> Mapping[str, str]:
+        return chosen(seen(node, records=[record], policy=policy, rules=rules)).waits
+
+    assert waits(sent) == {
+        "host-0": (
+            f"Node host-0 stays cordoned: the reboot of its machine was asked for at {record.last}, by the policy "
+            "Reboot of that time, and may come at any moment. The operator uncordons the Node once it has started "
+            "again. If it never will, withdraw the request, remove the annotation "
+            "nodeset.slinky.slurm.net/machine-replacement and uncordon the Node"
+        )
+    }
+    assert waits(replace(sent, boot_id="boot-2")) == {}
+    assert waits(machine(0, cordoned=True, mark=mark(record))) == {}
+    assert waits(machine(0, cordoned=True, mark=mark(record, sent=True, owner="ns/b"))) == {}
+
+
+@pytest.mark.parametrize("boot", [BOOT, "boot-2"])
+def test_an_operator_that_acts_on_no_machine_any_more_says_who_has_to(boot: str) -> None:
+    record = tried()
+    sent = machine(0, cordoned=True, mark=mark(record, sent=True))
+    found = chosen(seen(replace(sent, boot_id=boot), records=[record], policy="Nothing", rules=None))
+
+    assert "once this one has started again, remove the annotation" in found.waits["host-0"]
+    assert found.machines.given_back == ()
+
+
 def test_a_mark_of_another_nodeset_is_not_touched() -> None:
     theirs = machine(0, None, cordoned=True, mark=mark(tried(), owner="ns/b"))
 

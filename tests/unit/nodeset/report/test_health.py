@@ -11,6 +11,7 @@ import pytest
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset.health import Replace, ReplacePolicy
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.status import Replacement
 from slinky_operator.nodeset.health.choice import HealthChoice, WaitingNode
 from slinky_operator.nodeset.health.replacement import GivenUp, ReplacementChoice
@@ -169,6 +170,18 @@ def test_a_policy_that_is_not_allowed_is_told_with_why() -> None:
     told = conditions(found)
     assert (told[REPLACED].status, told[REPLACED].reason) == ("True", "ReplacementRefused")
     assert (told["Degraded"].reason, told["Degraded"].message) == ("ReplacementRefused", "no effect")
+
+
+@pytest.mark.parametrize("owner", [nodeset(), nodeset(health={"defaults": True})])
+def test_a_request_of_a_policy_that_is_gone_is_told(owner: NodeSet) -> None:
+    waits = {"m-1": "Node m-1 stays cordoned: …"}
+    unreadable = SlurmFacts(readable=False, reason=Reason.UNAUTHORIZED, why="no")
+    for given in ({}, {"slurm": unreadable}):
+        of = replace(snapshot(**given), nodeset=owner)
+        found = conditions(report(of, replacement=ReplacementChoice(waits=waits)))[REPLACED]
+        assert (found.status, found.reason, found.message) == ("False", "ReplacementWaits", waits["m-1"])
+    refused = ReplacementChoice(refused="no effect", waits=waits)
+    assert conditions(report(with_replacement(), replacement=refused))[REPLACED].message == f"no effect. {waits['m-1']}"
 
 
 def test_the_condition_of_replacements_is_there_with_a_policy_only() -> None:

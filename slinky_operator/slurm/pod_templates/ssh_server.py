@@ -33,22 +33,36 @@ OWN_FOLDER: Final = "/etc/ssh/slurm"
 """What sshd reads; in the container's own file system."""
 
 _PREPARE: Final = f"""\
-ssh_given={GIVEN_FOLDER} ssh={OWN_FOLDER} ssh_pam=/etc/pam.d/sshd sshd= ssh_users= ssh_pause=0 ssh_left=0 ssh_age=0
+ssh_given={GIVEN_FOLDER} ssh={OWN_FOLDER} ssh_pam=/etc/pam.d/sshd
+sshd= ssh_users= ssh_failed= ssh_pause=0 ssh_left=0 ssh_age=0
 ssh_says() {{ echo "ssh: $*" >&2; }}
 
-take_keys() {{
-  # Looked at first, as above.
-  ssh_users=$(readlink "$ssh_given/users/..data" || echo none)
-  ssh_new=$(mktemp -d "$ssh/keys.XXXXXX") || return 1
-  chmod 0755 "$ssh_new"
+copy_keys() {{
+  chmod 0755 "$ssh_new" || return 1
+  ssh_any=
   for file in "$ssh_given"/users/*; do
     [ -f "$file" ] || continue
     # sshd reads a user's keys as that user.
-    cp "$file" "$ssh_new/" && chmod 0644 "$ssh_new/${{file##*/}}"
+    ssh_any=1 && cp "$file" "$ssh_new/" && chmod 0644 "$ssh_new/${{file##*/}}" || return 1
   done
+  ln -sfn "$ssh_new" "$ssh/keys.next" && mv -T "$ssh/keys.next" "$ssh/keys"
+}}
+
+take_keys() {{
+  # Looked at first, as above.
+  ssh_next=$(readlink "$ssh_given/users/..data" || echo none)
   ssh_old=$(readlink "$ssh/keys" || :)
-  ln -sfn "$ssh_new" "$ssh/keys.next" && mv -T "$ssh/keys.next" "$ssh/keys" || return 1
+  if ! ssh_new=$(mktemp -d "$ssh/keys.XXXXXX") || ! copy_keys; then
+    [ -z "$ssh_new" ] || rm -rf "$ssh_new"
+    [ "$ssh_next" = "$ssh_failed" ] || ssh_says "keys of users cannot be copied, and the former\
+ ones are still accepted: tried again every 5 seconds"
+    ssh_failed=$ssh_next
+    return 1
+  fi
+  ssh_users=$ssh_next ssh_failed=
   [ -z "$ssh_old" ] || rm -rf "$ssh_old"
+  [ ! -d "$ssh_given/users" ] || [ -n "$ssh_any" ] || ssh_says "the Secret of spec.ssh.authorizedKeysRef does not\
+ exist, or is empty: only keys in home folders and in the directory are accepted"
 }}
 
 prepare_sshd() {{
@@ -103,7 +117,6 @@ prepare_sshd() {{
   # From OpenSSH 9.8 on. Who is refused for want of a job would lock out everybody else of the same login pod.
   cp "$ssh/sshd_config" "$ssh/sshd_config.next" && echo "PerSourcePenalties no" >> "$ssh/sshd_config.next"
   if sshd -t -f "$ssh/sshd_config.next" 2> /dev/null; then mv "$ssh/sshd_config.next" "$ssh/sshd_config"; fi
-  take_keys
 }}
 
 attend_sshd() {{

@@ -123,6 +123,35 @@ def test_keys_are_copied_for_their_users_and_followed(node: Node) -> None:
     assert len(node.sshds()) == 1
 
 
+def test_keys_that_cannot_be_copied_are_copied_later(node: Node) -> None:
+    """A key that was taken back must not be accepted for ever because the disk was full at that moment."""
+    full = node.folder / "full"
+    node.program(
+        "cp", f'case $* in *users*) [ ! -e {full} ] || {{ echo >> {full}; exit 1; }};; esac\nexec /bin/cp "$@"'
+    )
+    node.secret("users", alice="one")
+    with node.running() as process:
+        mine = node.own / "keys" / "alice"
+        wait_for(mine.exists, process)
+        full.touch()
+        node.secret("users", alice="two")
+        wait_for(lambda: node.text("full").count("\n") > 2, process)
+        assert mine.read_text() == "one"
+        full.unlink()
+        wait_for(lambda: mine.read_text() == "two", process)
+        assert len(list(node.own.glob("keys.*"))) == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate()[0].count("keys of users cannot be copied") == 1
+
+
+def test_a_secret_of_users_that_is_not_there_is_reported(node: Node) -> None:
+    (node.secrets / "users").mkdir(parents=True)
+    with node.running() as process:
+        wait_for(lambda: bool(node.sshds()), process)
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate()[0].count("the Secret of spec.ssh.authorizedKeysRef does not exist") == 1
+
+
 def test_host_keys_of_the_secret_are_used_and_are_readable_by_root_only(node: Node) -> None:
     node.secret("host-keys", ssh_host_rsa_key="private", **{"ssh_host_rsa_key.pub": "public"})
     with node.running() as process:

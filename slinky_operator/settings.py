@@ -1,7 +1,8 @@
 """Settings of the operator process: one frozen object from flags and environment.
 
 Each field is a flag (`--lease-name`) and an environment variable (`SLURM_OPERATOR_LEASE_NAME`); the flag takes
-precedence. Nothing else reads the environment. Settings of a single Cluster or NodeSet are in its spec, not here.
+precedence. Default images are one field, with a flag for each container of `slinky_api.containers` that has an image.
+Nothing else reads the environment. Settings of a single Cluster or NodeSet are in its spec, not here.
 """
 
 from __future__ import annotations
@@ -12,13 +13,19 @@ import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from slinky_api.containers import with_images
+
 ENVIRONMENT_PREFIX = "SLURM_OPERATOR_"
+
+IMAGE: Final = "image_"
+"""Before the name of a container: the option of its default image."""
 
 ALL = "*"
 """In place of names: all there are."""
@@ -279,28 +286,16 @@ class Settings(BaseModel):
 
     # Images
 
-    image_slurmctld: str = Field(
-        default="slinky/slurmctld:26.05", min_length=1, description="Default image of slurmctld."
-    )
-    image_slurmd: str = Field(default="slinky/slurmd:26.05", min_length=1, description="Default image of slurmd.")
-    image_slurmrestd: str = Field(
-        default="slinky/slurmrestd:26.05", min_length=1, description="Default image of slurmrestd."
-    )
-    image_login: str = Field(default="slinky/login:26.05", min_length=1, description="Default image of login pods.")
-    image_slurmdbd: str = Field(default="slinky/slurmdbd:26.05", min_length=1, description="Default image of slurmdbd.")
-    image_mariadb: str = Field(
-        default="slinky/mariadb:11.8", min_length=1, description="Default image of the MariaDB of slurmdbd."
+    images: Mapping[str, Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="Default images by container, each a flag (--image-slurmd) and a variable of its own.",
     )
     image_agent: str = Field(
         default="slinky/slurm-operator:0.2.0",
         min_length=1,
         description="Image of the agent beside slurmctld, of the server of jobLogs beside slurmd, of what tells the "
         "keys of sackd in login pods, and of pods with output of SlurmJobs; normally the operator's own.",
-    )
-    image_sssd: str = Field(
-        default="slinky/sssd:2.10",
-        min_length=1,
-        description="Default image of SSSD, beside daemons of Clusters with identity.sssd.",
     )
     image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
         default="", description="Pull policy for default images; empty for the default of Kubernetes."
@@ -336,6 +331,11 @@ class Settings(BaseModel):
         if isinstance(value, str):
             return tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
         return value
+
+    @field_validator("images")
+    @classmethod
+    def _fill(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+        return MappingProxyType({one.name: one.default_image for one in with_images()} | dict(value))
 
     @field_validator("log_level", mode="before")
     @classmethod
@@ -427,11 +427,13 @@ class Settings(BaseModel):
         """
         environ = os.environ if environ is None else environ
         values: dict[str, Any] = {}
-        for name in cls.model_fields:
+        for name in _options(cls.model_fields):
             value = environ.get(ENVIRONMENT_PREFIX + name.upper())
             if value is not None:
                 values[name] = value
         values |= vars(cls.parser().parse_args(arguments))
+        named = {one.name: values.pop(IMAGE + one.name, None) for one in with_images()}
+        values["images"] = {name: image for name, image in named.items() if image is not None}
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
@@ -452,7 +454,7 @@ class Settings(BaseModel):
             epilog=f"Each flag can be given as an environment variable: {ENVIRONMENT_PREFIX}LEASE_NAME=…",
             argument_default=argparse.SUPPRESS,
         )
-        for name, field in cls.model_fields.items():
+        for name, field in _options(cls.model_fields).items():
             flag = "--" + name.replace("_", "-")
             text = (field.description or "").replace("%", "%%") + _default_text(field)
             if field.annotation is bool:
@@ -464,6 +466,20 @@ class Settings(BaseModel):
         return parser
 
 
+def _options(fields: Mapping[str, FieldInfo]) -> Mapping[str, FieldInfo]:
+    """What has a flag and a variable: each field, and in place of `images` each image."""
+    found: dict[str, FieldInfo] = {}
+    for name, field in fields.items():
+        if name != "images":
+            found[name] = field
+            continue
+        for one in with_images():
+            found[IMAGE + one.name] = FieldInfo(
+                annotation=str, default=one.default_image, description=f"Default image of {one.title}."
+            )
+    return found
+
+
 def _default_text(field: FieldInfo) -> str:
     if field.default is PydanticUndefined or field.default in (None, "", ()):
         return ""
@@ -473,7 +489,8 @@ def _default_text(field: FieldInfo) -> str:
 def _explain(error: ValidationError) -> str:
     lines = []
     for detail in error.errors():
-        name = str(detail["loc"][0]) if detail["loc"] else ""
+        first, *below = map(str, detail["loc"]) if detail["loc"] else ("",)
+        name = IMAGE + below[0] if first == "images" and below else first
         flag = f"--{name.replace('_', '-')}: " if name else ""
         lines.append(f"{flag}{detail['msg'].removeprefix('Value error, ')}")
     return "; ".join(lines)

@@ -53,7 +53,6 @@ __all__ = [
     "ANNOTATION_WORKS",
     "BRIDGE_PREFIX",
     "CLUSTER_PREFIX",
-    "COMPONENTS",
     "FIELD_MANAGER",
     "FINALIZER_CLUSTER",
     "FINALIZER_NODESET_CONFIG",
@@ -152,16 +151,6 @@ LABEL_APP_INSTANCE: Final = "app.kubernetes.io/instance"
 LABEL_APP_COMPONENT: Final = "app.kubernetes.io/component"
 LABEL_APP_PART_OF: Final = "app.kubernetes.io/part-of"
 LABEL_APP_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-
-COMPONENTS: Final[Mapping[str, str]] = {
-    "slurmctld": "controller",
-    "slurmrestd": "restapi",
-    "slurmdbd": "accounting",
-    "mariadb": "database",
-    "exporter": "exporter",
-}
-"""Daemons of a Cluster: containers, and the value of `LABEL_APP_COMPONENT` of their pods and objects, which are named
-after it."""
 
 LABEL_CLUSTER_NAME: Final = CLUSTER_PREFIX + "name"
 LABEL_CLUSTER_UID: Final = CLUSTER_PREFIX + "uid"

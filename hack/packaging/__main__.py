@@ -7,21 +7,26 @@ import difflib
 import sys
 from pathlib import Path
 
-from hack.packaging import kustomize, slinky_table, values_schema, values_table
+from hack.packaging import chart_images, kustomize, slinky_table, values_schema, values_table
 from hack.packaging.render import EXPORTER_CHART, OPERATOR_CHART, ROOT, SLURM_CHART
 
-__all__ = ["generated", "main"]
+__all__ = ["before_rendering", "generated", "main"]
 
 
 def generated() -> dict[str, str]:
     """All generated files: content by path from the root of the repository."""
     return {
         **kustomize.files(),
-        **values_schema.files(),
+        **before_rendering(),
         "docs/helm-values.md": values_table.page((OPERATOR_CHART, SLURM_CHART, EXPORTER_CHART)),
         **slinky_table.files(),
         **values_table.readmes((OPERATOR_CHART, SLURM_CHART)),
     }
+
+
+def before_rendering() -> dict[str, str]:
+    """Those that helm reads."""
+    return {**values_schema.files(), **chart_images.files()}
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
@@ -38,8 +43,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
 
     if action == "write":
         # The charts are rendered for the other files, and their values are checked.
-        for name, schema in values_schema.files().items():
-            (ROOT / name).write_text(schema, encoding="utf-8")
+        for name, text in before_rendering().items():
+            (ROOT / name).write_text(text, encoding="utf-8")
     differences = 0
     for name, wanted in generated().items():
         path = root / name

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from hack.packaging import chart_images
 from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART
 
 Schema = dict[str, Any]
@@ -68,14 +69,8 @@ def _text(chart: Path) -> str:
     if chart == SLURM_CHART:
         schema["definitions"].update(_of_slurm())
     else:
-        _add_images(schema["else"]["properties"]["slurm"]["properties"]["images"])
+        schema["else"]["properties"]["slurm"]["properties"]["images"]["properties"] = chart_images.properties()
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
-
-
-def _add_images(schema: Schema) -> None:
-    """A name for each image in the values of the operator's chart."""
-    names = yaml.safe_load((OPERATOR_CHART / "values.yaml").read_text(encoding="utf-8"))["slurm"]["images"]
-    schema["properties"] = {name: {"$ref": "#/definitions/imageName"} for name in names}
 
 
 def _of_slurm() -> Schema:

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import yaml
 
+from hack.packaging import chart_images
 from hack.packaging.errors import UndocumentedValue
+
+IMAGES = "slurm.images"
+"""A mapping whose names are not in values.yaml."""
 
 HEADER = """\
 <!-- Generated from the values.yaml of each chart by 'python -m hack.packaging write'. Do not edit. -->
@@ -67,8 +71,10 @@ def _walk(mapping: yaml.MappingNode, above: tuple[str, ...], lines: list[str]) -
         text = _comment_above(lines, key.start_mark.line)
         if not text:
             raise UndocumentedValue(".".join(path))
-        default = yaml.safe_load(yaml.serialize(value))
-        yield Value(".".join(path), json.dumps(default), text)
+        default, name = yaml.safe_load(yaml.serialize(value)), ".".join(path)
+        yield Value(name, json.dumps(default), text)
+        if name == IMAGES:
+            yield from (Value(f"{name}.{one}", '""', about) for one, about in chart_images.texts().items())
 
 
 def _comment_above(lines: list[str], line: int) -> str:

@@ -25,7 +25,7 @@ from kubectl_slurm.rules import conf, redaction, status
 from kubectl_slurm.screen.blocks import Line, Mood, Section
 from kubectl_slurm.screen.printing import Printer, plain
 from kubectl_slurm.version import __version__
-from slinky_api import labels
+from slinky_api.containers import components
 
 KINDS = (CLUSTERS, NODESETS, LOGINSETS, TOKENS, SLURMJOBS, PODS, EVENTS)
 MOST_OBJECTS = 2000
@@ -103,7 +103,7 @@ def _files(session: Session) -> Iterator[tuple[str, Make]]:
         for suffix in (conf.LIVE, conf.RENDERED):
             name = f"{cluster.name}{suffix}"
             yield f"{cluster.name}/{name}.json", partial(_config, session, name)
-        for container in labels.COMPONENTS:
+        for container in components():
             yield f"{cluster.name}/{container}.log", _log_of(session, cluster, container)
 
 

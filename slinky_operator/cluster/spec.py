@@ -27,6 +27,7 @@ from slinky_operator.reconcile.cached.kept_fields import prune_pod
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
+from slinky_operator.slurm.naming import AGENT_CONTAINER
 
 
 def _caches(_: Settings) -> Sequence[CacheSpec]:
@@ -70,10 +71,10 @@ def _build(services: Services) -> Built:
 
 
 def images_of(settings: Settings) -> Images:
-    """The images in the settings: `image_<container>` names one."""
-    named = {name.removeprefix("image_"): image for name, image in settings if name.startswith("image_")}
-    policy = named.pop("pull_policy")
-    return Images(named, policy, settings.daemon_priority_class, settings.cluster_domain or own_domain())
+    """The images in the settings, and that of the agent."""
+    named = {**settings.images, AGENT_CONTAINER: settings.image_agent}
+    domain = settings.cluster_domain or own_domain()
+    return Images(named, settings.image_pull_policy, settings.daemon_priority_class, domain)
 
 
 def switched_off(settings: Settings) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from slinky_operator.identity.pod import SssdImage
+from slinky_operator.identity.pod import SSSD, SssdImage
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -16,6 +16,7 @@ from slinky_operator.kube.resources import (
     SERVICES,
 )
 from slinky_operator.loginset.controller import LoginSetReconciler
+from slinky_operator.loginset.names import LOGIN
 from slinky_operator.loginset.observe import INDEXERS, Caches
 from slinky_operator.loginset.plan import Defaults
 from slinky_operator.loginset.triggers import LoginSetTriggers
@@ -50,9 +51,9 @@ def _build(services: Services) -> Built:
     settings, store = services.settings, services.caches.store
     caches = Caches(store(LOGINSETS), services.clusters, store(PODS), *(store(resource) for resource in OBJECTS))
     defaults = Defaults(
-        image=settings.image_login,
+        image=settings.images[LOGIN],
         pull_policy=settings.image_pull_policy,
-        sssd=SssdImage(settings.image_sssd, settings.image_pull_policy),
+        sssd=SssdImage(settings.images[SSSD], settings.image_pull_policy),
         agent=settings.image_agent,
     )
     secrets = SecretReader(services.kube)

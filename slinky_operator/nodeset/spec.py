@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from slinky_operator.identity.pod import SssdImage
+from slinky_operator.identity.pod import SSSD, SssdImage
 from slinky_operator.kube.cache.store import Key, key_of
 from slinky_operator.kube.domain import own_domain
 from slinky_operator.kube.objects import Object
@@ -25,6 +25,7 @@ from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, OWNERS
 from slinky_operator.reconcile.cached.kept_fields import prune_claim, prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import ALL, Settings
+from slinky_operator.slurm.naming import SLURMD
 from slinky_operator.slurm.volumes.query import ask_volumes
 from slinky_operator.slurm.volumes.room import JOB_OUTPUT
 
@@ -48,10 +49,10 @@ def _caches(settings: Settings) -> Sequence[CacheSpec]:
 def _build(services: Services) -> Built:
     settings, caches = services.settings, services.caches
     image = Defaults(
-        image=settings.image_slurmd,
+        image=settings.images[SLURMD],
         image_pull_policy=settings.image_pull_policy,
         domain=settings.cluster_domain or own_domain(),
-        sssd=SssdImage(settings.image_sssd, settings.image_pull_policy),
+        sssd=SssdImage(settings.images[SSSD], settings.image_pull_policy),
         agent=settings.image_agent,
     )
     requests = _drain_requests(services) if settings.drain_requests_namespace else None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api import labels
+from slinky_api.containers import components
 from slinky_api.v1alpha1.cluster.kind import Cluster
 
 # Ports
@@ -114,15 +115,17 @@ EXPORTER_CONTAINER: Final = "exporter"
 
 # Values of `app.kubernetes.io/component`
 
-COMPONENT_CONTROLLER: Final = labels.COMPONENTS[CONTROLLER_CONTAINER]
-COMPONENT_RESTAPI: Final = labels.COMPONENTS[RESTAPI_CONTAINER]
+_OF_DAEMONS: Final = components()
+
+COMPONENT_CONTROLLER: Final = _OF_DAEMONS[CONTROLLER_CONTAINER]
+COMPONENT_RESTAPI: Final = _OF_DAEMONS[RESTAPI_CONTAINER]
 COMPONENT_CONFIG: Final = "config"
 COMPONENT_AUTH: Final = "auth"
 COMPONENT_PREFLIGHT: Final = "preflight"
 COMPONENT_LOGIN: Final = "login"
-COMPONENT_ACCOUNTING: Final = labels.COMPONENTS[ACCOUNTING_CONTAINER]
-COMPONENT_DATABASE: Final = labels.COMPONENTS[DATABASE_CONTAINER]
-COMPONENT_EXPORTER: Final = labels.COMPONENTS[EXPORTER_CONTAINER]
+COMPONENT_ACCOUNTING: Final = _OF_DAEMONS[ACCOUNTING_CONTAINER]
+COMPONENT_DATABASE: Final = _OF_DAEMONS[DATABASE_CONTAINER]
+COMPONENT_EXPORTER: Final = _OF_DAEMONS[EXPORTER_CONTAINER]
 
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
@@ -262,7 +265,7 @@ def children(cluster: str) -> frozenset[str]:
     others = (controller_outside, controller_metrics, exporter_metrics, config, good_config, users, node_service)
     return frozenset(
         (
-            *(daemon(cluster, component) for component in labels.COMPONENTS.values()),
+            *(daemon(cluster, component) for component in components().values()),
             *(make(cluster) for make in (*others, disruption_budget)),
         )
     )

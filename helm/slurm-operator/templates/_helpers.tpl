@@ -62,9 +62,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{- define "slurm-operator.slurmImage" -}}
 {{- $slurm := .root.Values.slurm -}}
-{{- /* Programs with versions of their own. */ -}}
-{{- $version := get (dict "mariadb" "11.8" "sssd" "2.10") .daemon | default $slurm.version -}}
-{{- default (printf "%s/%s:%s" $slurm.registry .daemon $version) (get ($slurm.images | default dict) .daemon) -}}
+{{- $known := .image -}}
+{{- default (printf "%s/%s:%s" $slurm.registry $known.name ($known.version | default $slurm.version)) (get ($slurm.images | default dict) $known.name) -}}
 {{- end -}}
 
 {{/* Checks that the schema cannot express */}}

@@ -15,6 +15,7 @@ from kubectl_slurm.commands.shared.pods import pod_of_node
 from kubectl_slurm.commands.shared.session import Session, open_session
 from kubectl_slurm.errors import KubernetesError, MissingRight, ObjectNotFound
 from slinky_api import labels
+from slinky_api.containers import components
 
 MOST_LINES = 10_000
 
@@ -51,10 +52,10 @@ def logs(options: Options, *, thing: str, lines: int, stream: str | None, about:
             found = [line for line in every if number.search(line)][-lines:]
             if not found:
                 raise ObjectNotFound(f"the last {MOST_LINES} lines of slurmctld name no job {name}")
-        elif thing in labels.COMPONENTS:
+        elif thing in components():
             found = list(of_daemon(session.kube, _cluster(session), thing, lines))
         else:
-            raise click.UsageError(f"{thing!r:.80} is none of {', '.join(labels.COMPONENTS)}, node/NAME, job/ID")
+            raise click.UsageError(f"{thing!r:.80} is none of {', '.join(components())}, node/NAME, job/ID")
         options.printer.json({"lines": found}) if options.is_json else options.printer.lines(found)
 
 
@@ -70,7 +71,7 @@ def of_daemon(kube: Kubernetes, cluster: str, container: str, lines: int) -> Ite
     KubernetesError
         None of its pods can be read.
     """
-    component = labels.COMPONENTS[container]
+    component = components()[container]
     selector = f"{labels.LABEL_CLUSTER_NAME}={cluster},{labels.LABEL_APP_COMPONENT}={component}"
     pods = [str(pod["metadata"]["name"]) for pod in kube.objects(PODS, selector=selector, most=20)]
     if not pods:

@@ -23,7 +23,7 @@ def test_a_local_operator_has_the_flags_of_the_chart(tmp_path: Path) -> None:
     own = tmp_path / "values-dev.yaml"
     own.write_text("log: {level: WARNING}\nslurm: {version: '24.11'}\n", encoding="utf-8")
     settings = Settings.load(run.flags(own), {})
-    assert settings.image_slurmctld == "localhost/slinky/slurmctld:24.11"
+    assert settings.images["slurmctld"] == "localhost/slinky/slurmctld:24.11"
     assert (settings.log_level, settings.cluster_domain, settings.health_host) == (
         *("WARNING", "cluster.local", "127.0.0.1"),
     )

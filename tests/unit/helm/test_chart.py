@@ -133,16 +133,16 @@ def test_defaults_of_chart_and_operator_agree() -> None:
     told = Settings.load([*container["args"], "--identity=x"], {})
     own = Settings.load(["--identity=x"], {})
     differing = {name for name in Settings.model_fields if getattr(told, name) != getattr(own, name)}
-    daemons = ("slurmctld", "slurmd", "slurmrestd", "login", "agent", "sssd", "slurmdbd", "mariadb")
-    assert differing == {f"image_{daemon}" for daemon in daemons}
+    assert differing == {"images", "image_agent"}
+    assert {f"localhost/{image}" for image in own.images.values()} == set(told.images.values())
 
 
 def test_values_reach_the_settings() -> None:
     (container,) = pod_spec(EVERYTHING)["containers"]
     settings = Settings.load(container["args"], {})
     assert container["image"] == settings.image_agent == "example.com/op:1.2@sha256:abc"
-    assert settings.image_slurmctld == "example.com/slurm/slurmctld:24.11"
-    assert settings.image_slurmd == "x:1"
+    assert settings.images["slurmctld"] == "example.com/slurm/slurmctld:24.11"
+    assert settings.images["slurmd"] == "x:1"
     assert settings.image_pull_policy == "Always"
     assert (settings.lease_duration, settings.lease_renew_deadline, settings.lease_retry_period) == (30.5, 20, 0.5)
     assert settings.node_poll_interval == 2

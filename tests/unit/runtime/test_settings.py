@@ -30,6 +30,7 @@ def test_flags_win_over_the_environment() -> None:
     [
         (["--health-port", "http"], "--health-port"),
         (["--log-format", "xml"], "--log-format"),
+        (["--image-slurmd", ""], "--image-slurmd: .*at least 1 character"),
         (["--nodeset-workers", "0"], "--nodeset-workers"),
         (["--lease-duration", "5"], "lease_renew_deadline"),
         (["--node-poll-interval", "60"], "node_poll_interval"),
@@ -60,6 +61,16 @@ def test_an_override_is_for_a_port_of_a_machine_outside_kubernetes() -> None:
     assert Settings.load(given, {}).slurmrestd_overrides == expected
     with pytest.raises(SettingsError, match="inside Kubernetes"):
         Settings.load(given, {"KUBERNETES_SERVICE_HOST": "10.96.0.1"})
+
+
+def test_each_default_image_is_an_option() -> None:
+    settings = Settings.load(["--image-slurmd=theirs:1"], {"SLURM_OPERATOR_IMAGE_LOGIN": "ours:1"})
+    assert (settings.images["slurmd"], settings.images["login"]) == ("theirs:1", "ours:1")
+    assert (settings.images["slurmctld"], settings.images["mariadb"]) == (
+        "slinky/slurmctld:26.05",
+        "slinky/mariadb:11.8",
+    )
+    assert Settings().images == Settings.load([], {}).images
 
 
 def test_every_setting_is_documented() -> None:

@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
 import pytest
+import yaml
 from typing_extensions import override
 
-from slinky_api import labels
+from hack.packaging import chart_images, values_table
+from hack.packaging.render import OPERATOR_CHART
+from slinky_api import containers
 from slinky_api.conditions import ClusterCondition, Reason
+from slinky_api.containers import Container
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster import plan
@@ -103,20 +106,14 @@ def ask_records(state: PassState) -> Iterator[Action]:
 # The lists that name it
 
 
-class SettingsWithIt(Settings):
-    """Its default image."""
-
-    image_recorder: str = "recorder:26.05"
-
-
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """One entry in each list; its condition takes the place of another, since a type cannot be added here."""
-    monkeypatch.setattr(labels, "COMPONENTS", MappingProxyType({**labels.COMPONENTS, "recorder": "recorder"}))
+    monkeypatch.setattr(containers, "CONTAINERS", (*containers.CONTAINERS, Container("recorder", "recorder")))
     monkeypatch.setattr(daemons, "DAEMONS", (*daemons.DAEMONS, RECORDER))
     monkeypatch.setattr(plan, "PARTS", tuple(RecorderPart() if one is BRIDGE_PART else one for one in plan.PARTS))
     monkeypatch.setattr(plan, "MANAGED", (*plan.MANAGED, ask_records))
-    monkeypatch.setattr(sites, "IMAGES", images_of(SettingsWithIt.load([], {})))
+    monkeypatch.setattr(sites, "IMAGES", images_of(Settings.load([], {})))
 
 
 def found(site: Site, kind: resources.Resource, name: str) -> dict[str, Any] | None:
@@ -136,7 +133,7 @@ async def life(site: Site) -> None:
     await site.settle()
     deployment = found(site, resources.DEPLOYMENTS, "slurm-recorder")
     assert deployment is not None
-    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "recorder:26.05"
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "slinky/recorder:26.05"
     condition = shown(site)
     assert condition is not None
     assert (condition["status"], condition["message"]) == ("True", "records of slurm")
@@ -158,3 +155,15 @@ def test_its_objects_are_the_clusters_and_its_image_waits_for_those_before_it() 
     assert naming.is_child(NAME, "slurm-recorder")
     cluster = Cluster.parse({"metadata": {"name": NAME}, "spec": {"restapi": {"replicas": 2}, "accounting": {}}})
     assert list(daemons.with_releases(cluster)) == [SLURMDBD, SLURMCTLD, SLURMRESTD, RECORDER]
+
+
+@pytest.mark.usefixtures("registered")
+def test_its_image_is_a_setting_and_a_value_of_the_chart() -> None:
+    for given, image in (([], "slinky/recorder:26.05"), (["--image-recorder=theirs:1"], "theirs:1")):
+        assert images_of(Settings.load(given, {})).of("recorder") == image
+    assert images_of(Settings.load([], {"SLURM_OPERATOR_IMAGE_RECORDER": "theirs:2"})).of("recorder") == "theirs:2"
+    (listed,) = chart_images.files().values()
+    assert {"name": "recorder", "version": ""} in yaml.safe_load(listed)
+    assert "recorder" in chart_images.properties()
+    values = values_table.values(OPERATOR_CHART / "values.yaml")
+    assert "slurm.images.recorder" in {one.path for one in values}

@@ -15,6 +15,7 @@ from typing_extensions import override
 from hack.packaging.render import SLURM_CHART, render
 from slinky_api import labels
 from slinky_api.conditions import ClusterCondition
+from slinky_api.containers import components
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, Remove, Write
 from slinky_operator.cluster.daemons import metadata
@@ -124,7 +125,7 @@ def test_its_secrets_are_read(world: World) -> None:
 @pytest.mark.parametrize("daemon", DAEMONS, ids=lambda one: one.daemon)
 def test_a_daemon_has_its_label_and_its_network_policy(daemon: Component) -> None:
     name, component = daemon.daemon, daemon.component
-    assert labels.COMPONENTS[name] == component
+    assert components()[name] == component
     assert component in guarded()
 
 

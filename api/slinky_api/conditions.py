@@ -357,6 +357,7 @@ class Reason(StrEnum):
     CHECK_NOT_RUN = "CheckNotRun"
     TOPOLOGY_LABELS_MISSING = "TopologyLabelsMissing"
     SSH_NEEDS_CONTAIN = "SshNeedsContain"
+    SSH_KEYS_MISSING = "SshKeysMissing"
     FOREIGN_DRAIN = "ForeignDrain"
     SCALING_MODE_FIXED = "ScalingModeFixed"
     NODES_NOT_WATCHED = "NodesNotWatched"

@@ -32,11 +32,14 @@ from slinky_operator.nodeset.execute.context import PassContext, PassOutcome
 from slinky_operator.nodeset.execute.executor import Executor
 from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.memory import Memory
+from slinky_operator.nodeset.model import ssh_keys
 from slinky_operator.nodeset.model.actions import RemoveFinalizer, ShowStates
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.model.ssh_keys import MissingKeys
+from slinky_operator.nodeset.observation import ssh_secrets
 from slinky_operator.nodeset.observation.observe import Observer
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.planning.plan import Plan, plan
@@ -206,6 +209,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             idle=running_steps.idle(memory.steps, self._now()),
             rooms=memory.rooms,
             checks=memory.checks,
+            missing_keys=await self._missing_keys(nodeset, memory),
             checks_are_old=memory.are_checks_old(self._clock()),
             state_writes=memory.state_writes(self._clock()),
             refused_traits=memory.refused_traits(self._clock()),
@@ -215,8 +219,15 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             counted = await self._pure(snapshot, status.with_loads, snapshot)
             _ = await self.status.write(obj, nodeset.status.as_stored(), counted.to_dict())
             self._steady[uid] = before
-            return Result(before.wakes_in(self._now()), rest=rest)
-        return Result(await self._whole_pass(obj, nodeset, snapshot, slurm, memory), rest=rest)
+            return Result(_with_keys(before.wakes_in(self._now()), snapshot), rest=rest)
+        return Result(_with_keys(await self._whole_pass(obj, nodeset, snapshot, slurm, memory), snapshot), rest=rest)
+
+    async def _missing_keys(self, nodeset: NodeSet, memory: Memory) -> tuple[MissingKeys, ...]:
+        """What is missing of the Secrets that `spec.ssh` names; looked at once in a while."""
+        named = ssh_secrets.wanted(nodeset)
+        if memory.needs_keys(named, self._clock()):
+            memory.note_keys(named, await ssh_secrets.missing(self._kube, nodeset.namespace, named), self._clock())
+        return memory.missing_keys
 
     def _is_left_out(self, before: Steady, snapshot: Snapshot) -> bool:
         """Whether a pass only has to count nodes again."""
@@ -349,6 +360,13 @@ def _with_outcome(decisions: Decisions, outcome: PassOutcome) -> Decisions:
         return found
     waits = {**found.replacement.waits, **outcome.machines}
     return replace(found, replacement=replace(found.replacement, waits=waits))
+
+
+def _with_keys(wake_up: float | None, snapshot: Snapshot) -> float | None:
+    """Seconds until the next pass; without an event one is due while a Secret with keys may come."""
+    if not snapshot.missing_keys:
+        return wake_up
+    return ssh_keys.AGAIN if wake_up is None else min(wake_up, ssh_keys.AGAIN)
 
 
 def _next(planned: Plan, outcome: PassOutcome) -> float | None:

@@ -9,11 +9,13 @@ from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason, is_true
 from slinky_operator.nodeset.health import check_trial
+from slinky_operator.nodeset.model import ssh_keys
 from slinky_operator.nodeset.model.check_tables import StoredChecks
 from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.model.ssh_keys import MissingKeys, Wanted
 from slinky_operator.nodeset.observation.observe import OLDEST_PICTURE
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import kubernetes_features
@@ -72,6 +74,13 @@ class Memory:
     checks_at: float = -math.inf
     """When that was, in monotonic seconds."""
 
+    named_keys: Wanted = ()
+    """Secrets that `spec.ssh` named when they were last looked for."""
+    missing_keys: tuple[MissingKeys, ...] = ()
+    """What was missing of them."""
+    keys_at: float = -math.inf
+    """When that was, in monotonic seconds."""
+
     refused: dict[str, tuple[float, RefusedTraits]] = field(default_factory=dict)
     """Traits of nodes that Slurm has not taken, and when that was, in monotonic seconds."""
 
@@ -110,6 +119,16 @@ class Memory:
     def are_checks_old(self, now: float) -> bool:
         """Whether it was read so long ago that it is to be read again."""
         return now - self.checks_at >= check_trial.AGAIN
+
+    def needs_keys(self, named: Wanted, now: float) -> bool:
+        """Whether to look for the Secrets that `spec.ssh` names now, by a monotonic clock."""
+        return named != self.named_keys or (bool(named) and now - self.keys_at >= ssh_keys.AGAIN)
+
+    def note_keys(self, named: Wanted, missing: tuple[MissingKeys, ...] | None, now: float) -> None:
+        """Remember what is missing of these Secrets, by a monotonic clock; None if nobody says so now."""
+        if missing is None:
+            missing = self.missing_keys if named == self.named_keys else ()
+        self.named_keys, self.missing_keys, self.keys_at = named, missing, now
 
     def state_writes(self, now: float) -> int:
         """How many pods may get other conditions about states of their nodes now, by a monotonic clock."""

@@ -14,6 +14,7 @@ module              concern
 `pods`              a pod's object: its name, its facts, why it does not run, where it may run, its guard
 `revisions`         which part of a spec pods are created from, and what is recorded of it
 `snapshot`          the frozen input of one pass
+`ssh_keys`          what is missing of the keys that `spec.ssh` names
 `takeover`          pods that Slinky's own operator, 0.1 to 0.3, created for a NodeSet
 ==================  =====================================================================================
 """

@@ -19,6 +19,7 @@ from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
+from slinky_operator.nodeset.model.ssh_keys import MissingKeys
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.nodeset.slurm_nodes.kubernetes_features import RefusedTraits
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
@@ -131,6 +132,8 @@ class Snapshot:
     """Which nodes run which health checks; None if that has not been read yet."""
     checks_are_old: bool = False
     """Whether that was read long ago, and is to be read again."""
+    missing_keys: tuple[MissingKeys, ...] = ()
+    """What is missing of the Secrets that `spec.ssh` names."""
     refused_traits: Mapping[str, RefusedTraits] = field(default_factory=dict)
     """What Slurm has not taken of nodes a moment ago, and would not take now."""
     state_writes: int = 0

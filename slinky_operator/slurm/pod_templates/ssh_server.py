@@ -29,6 +29,9 @@ HOST_KEYS_FOLDER: Final = f"{GIVEN_FOLDER}/host-keys"
 USERS_VOLUME: Final = "ssh-users"
 HOST_KEYS_VOLUME: Final = "ssh-host-keys"
 
+HOST_KEYS: Final = "ssh_host_*_key"
+"""Names of private host keys in their Secret, as a pattern of the shell."""
+
 OWN_FOLDER: Final = "/etc/ssh/slurm"
 """What sshd reads; in the container's own file system."""
 
@@ -104,7 +107,7 @@ prepare_sshd() {{
     echo "Subsystem sftp internal-sftp"
   }} > "$ssh/sshd_config" || return 1
   ssh_found=
-  for file in "$ssh_given"/host-keys/ssh_host_*_key; do
+  for file in "$ssh_given"/host-keys/{HOST_KEYS}; do
     [ -f "$file" ] || continue
     ssh_found=$ssh/${{file##*/}}
     cp "$file" "$ssh_found" && chmod 0600 "$ssh_found" && echo "HostKey $ssh_found" >> "$ssh/sshd_config" || return 1

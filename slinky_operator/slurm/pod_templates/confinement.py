@@ -94,6 +94,7 @@ assemble() {{
 }}
 
 {first_process.CLOSE_RUN}
+{first_process.KEEP_LAST_WORDS}
 mkdir -p "${{used%/*}}"
 chmod 755 "${{used%/*}}"
 assemble

@@ -32,6 +32,10 @@ first. Without the right to do so, `chmod` says why and slurmd starts: one that 
 own user only, and whoever mounts another volume there without that right has to close it.
 """
 
+KEEP_LAST_WORDS: Final = "chmod 644 /dev/termination-log 2>/dev/null || :"
+"""Keeps users from writing why the container has ended: the kubelet makes the file for everybody, and the conditions
+of the NodeSet quote it."""
+
 _PREPARE: Final = f"""\
 if ! command -v "$0" > /dev/null; then
   said="this image has no program $0"
@@ -40,6 +44,7 @@ if ! command -v "$0" > /dev/null; then
   exit 127
 fi
 {CLOSE_RUN}
+{KEEP_LAST_WORDS}
 """
 """What comes first, whatever is started: its name is the program. No text of a user is in it."""
 

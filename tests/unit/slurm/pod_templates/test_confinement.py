@@ -75,6 +75,7 @@ class Container:
             assert text in script
             script = script.replace(text, other)
         assert first_process.CLOSE_RUN in script
+        assert first_process.KEEP_LAST_WORDS in script
         script = script.replace("chmod 755 /run ", f"chmod 755 {self.folder} ")
         script = script.replace("/sys/fs/cgroup", str(self.cgroups)).replace("/proc/self/", f"{self.folder}/proc/")
         script = script.replace(confinement.GIVEN_FOLDER, str(self.given))

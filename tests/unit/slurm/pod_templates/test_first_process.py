@@ -98,6 +98,15 @@ def test_users_cannot_change_what_is_in_the_folder_of_slurmds(container: Contain
 
 
 @EITHER
+def test_users_cannot_say_why_the_container_has_ended(container: Container, started: Sequence[str]) -> None:
+    said = container.folder / "said"
+    said.touch()
+    said.chmod(0o666)
+    container.program(f"stat -c %a {said}")
+    assert container.ends(started) == (0, "644\n")
+
+
+@EITHER
 def test_a_container_that_may_not_do_so_starts_all_the_same(container: Container, started: Sequence[str]) -> None:
     container.run.rmdir()
     container.program("exit 0")

@@ -1,8 +1,9 @@
 """Wiring: everything that lives as long as the process is built, connected, run and stopped here, in order.
 
 Caches (mirrors of what users write, fed by kopf; informers of what the operator owns) are filled by every replica, so
-that a standby takes over at once; controllers wait for the caches and for leadership. One fence checks every write to
-Kubernetes and to every Slurm; only the Lease is written without it.
+that a standby takes over at once; controllers wait for the caches and for leadership, before each pass: a leader whose
+Lease lapses stands by. One fence checks every write to Kubernetes and to every Slurm; only the Lease is written without
+it.
 
 Order of shutdown: no more keys, running passes finish, connections to Slurm close, caches and kopf stop, the Lease is
 released. A crash of any background task ends the process with an error, and so does the loss of the Lease.
@@ -172,7 +173,6 @@ async def run(settings: Settings) -> None:
         background = {
             "event-loop lag": LoopLag(metrics.loop_lag.observe).run(),
             "events": recorder.run(),
-            "leadership": _tell_leadership(leading, metrics),
             "other operators": _wait_for_others(client, settings, recorder, alone),
             **{f"cache {cache.resource}": cache.run() for cache in caches.all},
             "freeze caches": _freeze(caches),
@@ -221,7 +221,8 @@ async def _kubelet_api(
 
 
 def _show(metrics: Metrics, caches: Caches, clients: ClientMap, leading: asyncio.Event) -> None:
-    """Show caches, objects and contacts in the metrics."""
+    """Show caches, objects, contacts and who leads in the metrics."""
+    metrics.leader.set_function(lambda: float(leading.is_set()))
     stores = {resource: cache.store for resource, cache in caches.by_resource.items()}
     for collector in (
         Objects(stores, leads=leading.is_set),
@@ -350,13 +351,6 @@ async def _end(supervisor: Supervisor, controllers: Sequence[Controller[Key]]) -
     """Cancel the passes that still run, and wait until they have ended."""
     for controller in controllers:
         await supervisor.stop(controller.name)
-
-
-async def _tell_leadership(leading: asyncio.Event, metrics: Metrics) -> None:
-    """Show in the metrics who leads, as long as the process runs."""
-    await leading.wait()
-    metrics.leader.set(1)
-    await asyncio.Event().wait()
 
 
 async def _wait_for_others(client: KubeClient, settings: Settings, recorder: Recorder, alone: asyncio.Event) -> None:

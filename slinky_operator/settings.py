@@ -133,7 +133,9 @@ class Settings(BaseModel):
         default=15.0, description="Seconds after which another replica may take over from an unresponsive one."
     )
     lease_renew_deadline: Seconds = Field(
-        default=10.0, description="Seconds without renewal after which the leader stops writing and exits."
+        default=10.0,
+        description="Seconds without renewal after which the leader stops writing; it exits if another process leads, "
+        "or after four times lease_duration.",
     )
     lease_retry_period: Seconds = Field(default=2.0, description="Seconds between attempts to get or renew the Lease.")
     identity: str = Field(

@@ -21,6 +21,7 @@ FOLDERS = {
     "ClusterRoleBinding": "rbac",
     "Role": "rbac",
     "RoleBinding": "rbac",
+    "FlowSchema": "rbac",
     "Service": "manager",
     "Deployment": "manager",
     "NetworkPolicy": "manager",

@@ -68,10 +68,14 @@ class ControllerMetrics(QueueMetrics, Protocol):
 
 
 class Gate(Protocol):
-    """Something that must be ready before the first pass, such as a cache."""
+    """Something that must be ready before a pass, such as a cache."""
 
     async def wait(self) -> object:
         """Return once it is ready."""
+        ...
+
+    def is_set(self) -> bool:
+        """Whether it is ready."""
         ...
 
 
@@ -87,7 +91,8 @@ class Controller(Generic[K]):
     workers
         Number of keys reconciled concurrently.
     gates
-        Conditions for the first pass: `asyncio.Event`s of caches, leadership.
+        Conditions for each pass: `asyncio.Event`s of caches, leadership. One that closes again lets the passes end that
+        have begun, and no other begin.
     describe
         Kind, namespace and name of a key, for log lines.
     timeout
@@ -126,7 +131,7 @@ class Controller(Generic[K]):
         self._busy: dict[K, float] = {}
         self._ended = 0
         self._started = False
-        self._stopping = False
+        self._closing = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -148,7 +153,7 @@ class Controller(Generic[K]):
         grace
             Maximum seconds to wait.
         """
-        self._stopping = True
+        self._closing.set()
         self.queue.close()
         try:
             async with asyncio.timeout(grace):
@@ -158,7 +163,7 @@ class Controller(Generic[K]):
 
     def unhealthy(self) -> str | None:
         """Why this controller must be restarted, or `None`; for the liveness check."""
-        if not self._started or self._stopping:
+        if not self._started or self._closing.is_set():
             return None
         if self._ended:
             return f"{self.name}: {self._ended} of {self._workers} workers have ended"
@@ -175,6 +180,7 @@ class Controller(Generic[K]):
             while not _cancelled():
                 key = None
                 key = await self.queue.get()
+                await self._until_open()
                 await self._turn(key)
                 # Passes that wait for nothing would hold the event loop until the queue is empty.
                 await asyncio.sleep(0)
@@ -189,6 +195,21 @@ class Controller(Generic[K]):
             self._ended += 1
             if self._ended == self._workers:
                 self._idle.set()
+
+    async def _until_open(self) -> None:
+        """Wait for all gates, which usually are open; not when this controller is being stopped."""
+        while not self._closing.is_set() and (gate := self._closed_gate()) is not None:
+            either = [asyncio.ensure_future(one.wait()) for one in (gate, self._closing)]
+            try:
+                _ = await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for one in either:
+                    _ = one.cancel()
+        if self._closing.is_set():
+            raise QueueClosed
+
+    def _closed_gate(self) -> Gate | None:
+        return next((gate for gate in self._gates if not gate.is_set()), None)
 
     async def _turn(self, key: K) -> None:
         """Reconcile one key and give it back."""

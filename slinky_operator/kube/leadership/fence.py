@@ -46,16 +46,28 @@ class OpenFence:
 
 
 class DeadlineFence:
-    """Open until a deadline that only successful renewals push back; closed for good by `close`."""
+    """Open until a deadline that only successful renewals push back.
+
+    Once the deadline has passed unrenewed, its owner suspends the fence: then a renewal alone does not open it.
+    """
 
     def __init__(self, clock: Clock = boottime) -> None:
         self._clock = clock
         self._deadline: float | None = None
+        self._suspended = False
         self._closed = False
 
     def extend(self, deadline: float) -> None:
         """Keep the fence open until `deadline` (seconds of the fence's clock)."""
         self._deadline = deadline if self._deadline is None else max(self._deadline, deadline)
+
+    def suspend(self) -> None:
+        """Keep the fence closed until `resume`, whatever is renewed."""
+        self._suspended = True
+
+    def resume(self) -> None:
+        """Let the deadline decide again."""
+        self._suspended = False
 
     def close(self) -> None:
         """Close the fence for good; no renewal opens it again."""
@@ -70,6 +82,8 @@ class DeadlineFence:
         late = self._clock() - self._deadline
         if late >= 0:
             return f"the lease was not renewed in time ({late:.1f} s past the deadline)"
+        if self._suspended:
+            return "the lease was not renewed in time, and it is being looked at who else has begun since"
         return None
 
 

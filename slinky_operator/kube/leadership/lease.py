@@ -8,8 +8,18 @@ which is later. So the holder's deadline (`renew_deadline` after sending) always
 `duration` after seeing it), whatever the network does in between, and the fence closes before another process can
 lead. Every write of the Lease carries the version it was read with, so two candidates cannot both win.
 
-When the lease is lost, `Elector.run` raises `LeadershipLost`; the process is expected to exit, since its whole state
-may be out of date.
+A renewal that is not answered is sent again beside the first one, over another connection, so that one that hangs does
+not use up the deadline. The version makes the repetition harmless.
+
+Past the deadline the process stands by: the fence is closed, the process goes on asking, and its caches go on. If its
+own name is still in the Lease, nobody has led in between, and it leads again with what it knows. So an API server that
+is slow for a while costs a pause, and no restart, whose lists it would have to answer too. The fence stays closed until
+`resume`: other releases may have begun meanwhile, and the caller looks at them first.
+
+`Elector.run` raises `LeadershipLost`, and the process is expected to exit, when its state may be out of date: somebody
+else holds the Lease or has deleted it, the process stood still itself, or the pause was long.
+
+All this runs on the event loop of the operator and not in a thread: a process whose loop hangs must lose its Lease.
 """
 
 from __future__ import annotations
@@ -17,7 +27,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -33,12 +43,18 @@ from slinky_operator.kube.resources import LEASES
 
 logger = logging.getLogger(__name__)
 
+HEDGES: Final = 4
+"""In how many parts of the deadline a renewal without an answer is sent again."""
+
+STANDBY: Final = 4.0
+"""For how many durations of the Lease a process that cannot renew it stands by before it ends."""
+
 RELEASE_TIMEOUT: Final = 3.0
 """Seconds to try to give the Lease back; if that fails, others wait for its end."""
 
 
 class LeadershipLost(Exception):
-    """The Lease was not renewed in time, or somebody else holds it: an end that is meant to be, and says why."""
+    """Somebody else may have led meanwhile, or this process stood still: an end that is meant to be, and says why."""
 
     expected: ClassVar[bool] = True
     """Whether this happens in healthy operation and needs no stack trace in the log."""
@@ -99,7 +115,9 @@ class Elector:
             )
         self.identity = identity
         self.leading = asyncio.Event()
-        """Set when this process has become leader; never cleared, since losing the lease ends the process."""
+        """Set while this process holds the Lease; not while it stands by."""
+        self.lapsed = asyncio.Event()
+        """Set when this process stands by, until `resume`."""
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -115,6 +133,7 @@ class Elector:
         self._seen_at = 0.0
         self._renewed_at = 0.0
         self._lost = False
+        self._last_error = ""
         self._told = ""
         self._labels = dict(labels)
         self._annotations = dict(annotations)
@@ -154,22 +173,41 @@ class Elector:
         logger.info("became leader as %s", self.identity)
         self.leading.set()
         try:
+            began = self._clock()
             while True:
-                await self._rest()
+                await self._rest(began)
+                began = self._clock()
                 await self._renew()
         except LeadershipLost:
             self._lost = True
             self._fence.close()
+            self.leading.clear()
             raise
 
-    async def _rest(self) -> None:
-        """Wait until the next renewal is due."""
+    def resume(self) -> None:
+        """Let writes leave again after a pause; to be called while `leading` is set, once nobody else is in the way."""
+        if self.leading.is_set():
+            self.lapsed.clear()
+            self._fence.resume()
+
+    async def _rest(self, since: float) -> None:
+        """Wait until the next renewal is due: at once after one that took long, whose time is half used up."""
+        began = self._clock()
+        period = max(0.0, since + self._period() - began)
         try:
-            async with asyncio.timeout(self._period()):
+            async with asyncio.timeout(period):
                 await self._hurry.wait()
         except TimeoutError:
-            return
-        self._hurry.clear()
+            pass
+        else:
+            self._hurry.clear()
+        self._check_awake(began, period)
+
+    def _check_awake(self, began: float, planned: float) -> None:
+        """Raise `LeadershipLost` if a wait took so much longer than planned that the process cannot have run."""
+        now = self._clock()
+        if now - began - planned > self._renew_deadline:
+            raise LeadershipLost(f"not renewed for {now - self._renewed_at:.1f} s, in which this process stood still")
 
     async def release(self) -> None:
         """Close the fence and give the Lease back, so that a successor need not wait; never raises.
@@ -249,36 +287,98 @@ class Elector:
         return {**lease, "metadata": self._about(lease["metadata"]), "spec": taken}
 
     async def _renew(self) -> None:
-        """Renew once; a failure is borne until the deadline."""
-        started = self._clock()
-        left = self._renewed_at + self._renew_deadline - started
-        if left <= 0:
-            raise LeadershipLost(f"not renewed for {started - self._renewed_at:.1f} s")
+        """Renew once; without success stand by, and raise `LeadershipLost` when that has taken too long."""
+        began = self._clock()
+        self._check_pause(began)
+        deadline = began + self._renew_deadline if self.lapsed.is_set() else self._renewed_at + self._renew_deadline
+        sent: list[asyncio.Task[bool]] = []
         try:
-            async with asyncio.timeout(left):
-                if self._lease is None:
-                    self._lease = await self._client.get(LEASES, self._name, self._namespace)
-                lease = self._lease
-                holder = (lease.get("spec") or {}).get("holderIdentity")
-                if holder != self.identity:
-                    raise LeadershipLost(f"the lease is held by {holder or 'nobody'}")
-                news = self._news
-                about = self._about(lease["metadata"])
-                body = {**lease, "metadata": about, "spec": {**lease["spec"], **self._claim()}}
-                renewed = await self._client.replace(LEASES, body)
-        except (errors.KubeError, TimeoutError) as error:
-            # After a failure the state of the Lease is unknown: read it again before the next attempt.
-            self._lease = None
-            if isinstance(error, errors.NotFound):
-                raise LeadershipLost("the lease was deleted") from error
-            if self._clock() >= self._renewed_at + self._renew_deadline:
-                raise LeadershipLost(f"not renewed in time: {_words(error)}") from error
-            logger.warning("cannot renew the lease: %s", _words(error))
+            # What hangs is sent again beside it; what has failed after the usual rest.
+            while (left := deadline - self._clock()) > 0 and not (sent and all(one.done() for one in sent)):
+                sent.append(asyncio.create_task(self._attempt(), name="renewal of the Lease"))
+                if await self._has_renewed(sent, min(left, self._renew_deadline / HEDGES)):
+                    return
+        finally:
+            await _cancel(sent)
+        # The state of the Lease is unknown: it is read again before the next attempt.
+        self._lease = None
+        if self._clock() >= self._renewed_at + self._renew_deadline:
+            self._lapse()
+
+    async def _has_renewed(self, sent: Sequence[asyncio.Task[bool]], wait: float) -> bool:
+        """Whether one of these renewals succeeds within so many seconds; not so as soon as all have failed."""
+        began = self._clock()
+        pending = {one for one in sent if not one.done()}
+        while pending and (left := began + wait - self._clock()) > 0:
+            done, pending = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if True in [one.result() for one in done]:
+                return True
+        self._check_awake(began, wait)
+        return False
+
+    def _check_pause(self, now: float) -> None:
+        """Raise `LeadershipLost` if the last renewal was too long ago."""
+        if now - self._renewed_at > STANDBY * self._duration:
+            raise LeadershipLost(f"not renewed for {now - self._renewed_at:.1f} s{self._last_error}")
+
+    def _lapse(self) -> None:
+        """Stand by: say so once, and forget what was announced, since the next one to begin may be somebody else."""
+        if not self.leading.is_set():
             return
+        self._fence.suspend()
+        self.leading.clear()
+        self.lapsed.set()
+        self._news = {}
+        logger.warning(
+            "the lease was not renewed for %.1f s%s: nothing is written until it is, unless another replica takes over",
+            self._clock() - self._renewed_at,
+            self._last_error,
+        )
+
+    async def _attempt(self) -> bool:
+        """Send one renewal; tells whether it succeeded in time."""
+        started = self._clock()
+        news = self._news
+        try:
+            renewed = await self._rewritten()
+            if renewed is None:
+                lease = await self._client.get(LEASES, self._name, self._namespace)
+                started, news = self._clock(), self._news
+                renewed = await self._write(lease)
+        except errors.NotFound as error:
+            raise LeadershipLost("the lease was deleted") from error
+        except (errors.KubeError, TimeoutError) as error:
+            self._last_error = f" ({_words(error)})"
+            logger.warning("cannot renew the lease: %s", _words(error))
+            return False
+        before = self._renewed_at
         if not self._renewed(renewed, started):
-            raise LeadershipLost("the answer to a renewal came too late")
+            return False
         if news is self._news:
             self._sent.set()
+        if not self.leading.is_set():
+            logger.info("leads again after %.1f s, in which nobody else did", started - before)
+            self.leading.set()
+        return True
+
+    async def _rewritten(self) -> Object | None:
+        """Renew the Lease as it was last written; `None` if that is not known, or not how it is."""
+        if self._lease is None:
+            return None
+        try:
+            return await self._write(self._lease)
+        except errors.Conflict:
+            # An earlier attempt without an answer, or somebody who labels it.
+            return None
+
+    async def _write(self, lease: Object) -> Object:
+        """Write a renewal over the Lease as it was read."""
+        holder = (lease.get("spec") or {}).get("holderIdentity")
+        if holder != self.identity:
+            raise LeadershipLost(f"the lease is held by {holder or 'nobody'}")
+        about = self._about(lease["metadata"])
+        body = {**lease, "metadata": about, "spec": {**lease["spec"], **self._claim()}}
+        return await self._client.replace(LEASES, body)
 
     def _renewed(self, lease: Object, started: float) -> bool:
         """Note a successful write that was begun at `started`; tells whether it is still worth anything."""
@@ -314,6 +414,13 @@ class Elector:
 
     def _period(self) -> float:
         return self._retry_period * self._rng.uniform(0.8, 1.2)
+
+
+async def _cancel(attempts: Sequence[asyncio.Task[bool]]) -> None:
+    """End renewals that nobody waits for any more; one that arrives nevertheless renews, or is refused as outdated."""
+    for task in attempts:
+        task.cancel()
+    await asyncio.gather(*attempts, return_exceptions=True)
 
 
 def _words(error: Exception) -> str:

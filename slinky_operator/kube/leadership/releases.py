@@ -56,6 +56,7 @@ class OwnLease(Protocol):
     """What is used of `lease.Elector`."""
 
     leading: asyncio.Event
+    lapsed: asyncio.Event
 
     @property
     def lease(self) -> Object | None:
@@ -64,6 +65,10 @@ class OwnLease(Protocol):
 
     async def announce(self, annotations: Mapping[str, str | None]) -> None:
         """Write annotations on it."""
+        ...
+
+    def resume(self) -> None:
+        """Let writes leave again after a pause."""
         ...
 
 
@@ -100,7 +105,7 @@ class Releases:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.begun = asyncio.Event()
-        """Set once this release works."""
+        """Set while this release works."""
         self.elsewhere: frozenset[str] = frozenset()
         """Namespaces that another release serves: nothing is written there."""
         self._kube = kube
@@ -123,13 +128,31 @@ class Releases:
 
     async def run(self) -> None:
         """Wait for one's turn, then look after those that come and go, on and on."""
-        await self._before_leading()
-        while not await self._begin():
-            # Two that step back for each other must not do so again at the same moment.
-            await self._sleep(LOOK_EVERY * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
         while True:
-            await self._sleep(WORKING_LOOK_EVERY * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
-            await self._go_on()
+            await self._before_leading()
+            while not await self._begin():
+                # Two that step back for each other must not do so again at the same moment.
+                await self._sleep(LOOK_EVERY * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
+            while not await self._has_lapsed(WORKING_LOOK_EVERY * random.uniform(0.8, 1.2)):  # noqa: S311 - jitter
+                await self._go_on()
+            # Others have seen a Lease that is not renewed, and may have begun.
+            self.begun.clear()
+            self._problem = "not yet"
+
+    async def _has_lapsed(self, seconds: float) -> bool:
+        """Wait for so long, or until the Lease has lapsed; tells whether it has."""
+        await self._until(self._own.lapsed, seconds)
+        return self._own.lapsed.is_set()
+
+    async def _until(self, event: asyncio.Event, seconds: float) -> None:
+        """Wait for an event, but not longer than for so many seconds."""
+        waiting = asyncio.ensure_future(event.wait())
+        pause = asyncio.ensure_future(self._sleep(seconds))
+        try:
+            await asyncio.wait((waiting, pause), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            pause.cancel()
 
     async def _before_leading(self) -> None:
         while not self._own.leading.is_set():
@@ -138,13 +161,7 @@ class Releases:
             self._problem = "not yet" if found is None else None if ahead is None else _words(*ahead)
             if ahead is not None:
                 self._say(_words(*ahead))
-            leading = asyncio.ensure_future(self._own.leading.wait())
-            pause = asyncio.ensure_future(self._sleep(LOOK_EVERY))
-            try:
-                await asyncio.wait((leading, pause), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                leading.cancel()
-                pause.cancel()
+            await self._until(self._own.leading, LOOK_EVERY)
 
     async def _begin(self) -> bool:
         """Begin, unless another release goes first."""
@@ -163,6 +180,7 @@ class Releases:
         self._leave(more)
         self._problem = None
         self.begun.set()
+        self._own.resume()
         return True
 
     async def _go_on(self) -> None:

@@ -80,7 +80,7 @@ async def test_asked_to_end_while_it_waits_it_ends(gate: Gate, namespace: str, t
 async def test_a_leader_whose_api_server_goes_away_ends_with_one_line(
     control_plane: ControlPlane, gate: Gate, namespace: str, tmp_path: Path
 ) -> None:
-    brief = ("--lease-duration=6", "--lease-renew-deadline=4", "--lease-retry-period=0.5")
+    brief = ("--lease-duration=3", "--lease-renew-deadline=2", "--lease-retry-period=0.5")
     async with operator(tmp_path / "kubeconfig", namespace, tmp_path, *brief) as running:
         await running.until("became leader")
         await running.until_status("/readyz", 200)

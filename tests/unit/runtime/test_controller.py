@@ -53,6 +53,40 @@ def test_nothing_is_reconciled_before_every_gate_has_opened() -> None:
     run_virtually(body())
 
 
+def test_a_gate_that_closes_again_holds_up_later_passes() -> None:
+    async def body() -> None:
+        seen: list[str] = []
+
+        async def reconcile(key: str) -> Result:
+            seen.append(key)
+            return Result()
+
+        leading = asyncio.Event()
+        leading.set()
+        controller = Controller("test", reconcile, gates=[leading])
+        running = asyncio.create_task(controller.run())
+        controller.queue.add("a")
+        await asyncio.sleep(1)
+        leading.clear()
+        for key in "bcb":
+            controller.queue.add(key)
+        await asyncio.sleep(60)
+        assert seen == ["a"]
+        leading.set()
+        await asyncio.sleep(1)
+        assert seen == ["a", "b", "c"]
+        leading.clear()
+        controller.queue.add("d")
+        await asyncio.sleep(1)
+        began = now()
+        await controller.stop(30)
+        assert now() - began < 1
+        await running
+        assert seen == ["a", "b", "c"]
+
+    run_virtually(body())
+
+
 def test_a_result_says_when_to_come_again() -> None:
     async def body() -> None:
         at: list[float] = []

@@ -266,6 +266,41 @@ def test_a_release_that_crashed_starts_again() -> None:
     run_virtually(body())
 
 
+def test_a_release_whose_lease_lapsed_looks_again_before_it_works() -> None:
+    async def body() -> None:
+        api = Api()
+        first, second = Process(api, "first"), Process(api, "second")
+        granted(api, first, second)
+        first.start()
+        await first.releases.begun.wait()
+        second.start()
+        await asyncio.sleep(5)
+        # The API server answers everybody else.
+        attempt, answers = first.elector._attempt, False
+        first.elector._attempt = lambda: attempt() if answers else _fails()  # type: ignore[method-assign]
+        await first.elector.lapsed.wait()
+        await second.releases.begun.wait()
+        assert not first.releases.begun.is_set()
+        answers = True
+        await first.elector.leading.wait()
+        await asyncio.sleep(30)
+        assert not first.releases.begun.is_set()
+        assert first.elector._fence.closed_because() is not None
+        assert labels.ANNOTATION_WORKS not in api.leases["first", "op"]["metadata"]["annotations"]
+        assert second.releases.begun.is_set()
+        await second.end()
+        await first.releases.begun.wait()
+        assert first.elector._fence.closed_because() is None
+        await first.end()
+
+    run_virtually(body())
+
+
+async def _fails() -> bool:
+    await asyncio.sleep(0.1)
+    return False
+
+
 def test_namespaces_of_another_release_are_left_out_until_it_has_ended() -> None:
     async def body() -> None:
         api = Api()

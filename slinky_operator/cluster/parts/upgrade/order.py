@@ -9,9 +9,9 @@ slurmrestd's old pods answer until new ones do, so one that does not come up sto
 long as there are pods of both images, the upgrade is under way: NodeSets wait for it too.
 
 Only images wait, and only those of daemons that work: another setting is applied at once, and a daemon that does not
-answer may need the very change. slurmrestd still waits for the daemons before it: a slurmctld of the older release
-refuses whatever a newer slurmrestd asks. Login pods wait with their image alone; what their LoginSets do with it is
-their own.
+answer may need the very change. slurmrestd still waits for a slurmctld that gets another image: one of the older
+release refuses whatever a newer slurmrestd asks. Login pods wait with their image alone; what their LoginSets do with
+it is their own.
 """
 
 from __future__ import annotations
@@ -151,6 +151,8 @@ class _Decisions:
     refused: list[str] = field(default_factory=list)
     before: str = ""
     """What those after it wait for."""
+    is_slurmctld_changing: bool = False
+    """Whether slurmctld gets another image, or its pod may still have the one before."""
 
     slurmdbd: Release | None = None
     slurmctld: Release | None = None
@@ -165,7 +167,7 @@ class _Decisions:
         why = self._refusal(one, old, new) if one.is_one else ""
         if why:
             self.refused.append(f"{one.name} keeps {one.old}: {why}")
-        is_free = one.is_free and not (one.program == SLURMRESTD.daemon and self.before)
+        is_free = one.is_free and not (one.program == SLURMRESTD.daemon and self.is_slurmctld_changing)
         if one.is_one and (why or (not is_free and self._waits(one, asks, tries=tries))):
             self.held.add(one.child.key)
         elif one.is_one:
@@ -178,7 +180,7 @@ class _Decisions:
         if one.program == SLURMDBD.daemon:
             self.slurmdbd = kept
         elif one.program == SLURMCTLD.daemon:
-            self.slurmctld = kept
+            self.slurmctld, self.is_slurmctld_changing = kept, one.is_one or not one.is_rolled_out
 
     def _waits(self, one: _Change, asks: str, *, tries: bool) -> bool:
         """Whether it keeps its image for now."""

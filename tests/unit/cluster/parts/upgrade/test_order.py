@@ -113,6 +113,16 @@ def test_slurmrestd_that_does_not_answer_may_be_corrected_at_once_where_nothing_
     assert image(world, RESTAPI) == "slurmrestd:24.11.6"
 
 
+def test_slurmrestd_that_does_not_answer_may_be_corrected_while_slurmdbd_is_away() -> None:
+    """Its database may be away for hours: slurmctld goes on with the image that it has, and takes calls."""
+    world = running()
+    world.slurm = None
+    for key in (DATABASE, RESTAPI):
+        world.children[key]["status"] = {"replicas": 1}
+    wish(world, {**images("24.11.5"), "restapi": {"image": "slurmrestd:24.11.6"}})
+    assert image(world, RESTAPI) == "slurmrestd:24.11.6"
+
+
 @pytest.mark.parametrize("also", [(), (CONTROLLER,)])
 def test_slurmrestd_that_does_not_answer_gets_no_newer_image_before_slurmctld(
     also: tuple[tuple[str, str], ...],

@@ -29,7 +29,7 @@ SAVED: Final = timedelta(seconds=30)
 """After a change slurmctld has surely written it: it waits for 5 s, and writing takes its time."""
 
 MOST: Final = 10_000
-"""SlurmJobs of a Cluster that are remembered; of more the first are forgotten."""
+"""SlurmJobs of a Cluster that are remembered; of more, the first of the namespace that has most are forgotten."""
 
 AGAIN_S: Final = 15.0
 """Seconds until a cancellation is tried again that Slurm has not carried out."""
@@ -75,6 +75,27 @@ def _kept(obj: Object) -> Object:
     }
 
 
+class _OfCluster:
+    """SlurmJobs of one Cluster, by uid; a namespace that deletes thousands keeps no other one from being remembered."""
+
+    def __init__(self, known: Iterable[_Noted] = ()) -> None:
+        self.by_uid: dict[str, _Noted] = {}
+        self._uids: dict[str, dict[str, None]] = {}
+        """By namespace, in the order in which they came."""
+        for one in known:
+            self.add(one)
+
+    def add(self, one: _Noted) -> None:
+        about = one.obj["metadata"]
+        uid = str(about.get("uid"))
+        self.by_uid[uid] = one
+        self._uids.setdefault(str(about.get("namespace")), {})[uid] = None
+        if len(self.by_uid) > MOST:
+            largest = max(self._uids.values(), key=len)
+            first = next(iter(largest))
+            del largest[first], self.by_uid[first]
+
+
 class EndedJobs:
     """SlurmJobs of all Clusters whose jobs have ended.
 
@@ -89,8 +110,8 @@ class EndedJobs:
     def __init__(self, find: Callable[[str], Iterable[Object]], recorder: Recorder) -> None:
         self._find = find
         self._recorder = recorder
-        self._noted: dict[str, dict[str, _Noted]] = {}
-        """By the uids of the Cluster and of the SlurmJob."""
+        self._noted: dict[str, _OfCluster] = {}
+        """By the uid of the Cluster."""
         self._looked_at: dict[str, datetime] = {}
         """When the last list of each Cluster was asked for that was looked through."""
 
@@ -104,18 +125,16 @@ class EndedJobs:
             return False
         if not returned.is_unwanted(obj) or (looked_at is not None and looked_at >= until):
             return False
-        noted = self._noted.setdefault(cluster_uid, {})
-        noted[str(obj["metadata"].get("uid"))] = _Noted(_kept(obj), until)
-        if len(noted) > MOST:
-            del noted[next(iter(noted))]
+        self._noted.setdefault(cluster_uid, _OfCluster()).add(_Noted(_kept(obj), until))
         return True
 
     def looked(self, cluster_uid: str, asked_at: datetime) -> None:
         """A list of all jobs has been looked through: what had ended some time before it stays so."""
         self._looked_at[cluster_uid] = asked_at
-        left = {uid: one for uid, one in self._noted.pop(cluster_uid, {}).items() if one.until > asked_at}
+        known = self._noted.pop(cluster_uid, _OfCluster()).by_uid
+        left = [one for one in known.values() if one.until > asked_at]
         if left:
-            self._noted[cluster_uid] = left
+            self._noted[cluster_uid] = _OfCluster(left)
 
     def forget(self, cluster_uid: str) -> None:
         """A Cluster is gone."""
@@ -131,7 +150,8 @@ class EndedJobs:
         mark = marks.read(record.extra)
         if mark is None or record.state.is_finished:
             return None
-        noted = self._noted.get(cluster_uid, {}).get(mark.uid)
+        of_cluster = self._noted.get(cluster_uid)
+        noted = of_cluster.by_uid.get(mark.uid) if of_cluster is not None else None
         obj = next(iter(self._find(mark.uid)), noted.obj if noted is not None else None)
         return obj if obj is not None and returned.is_back(obj, mark, record) else None
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
+from slinky_operator.slurmjob import ended_jobs
 from slinky_operator.slurmjob.ended_jobs import EndedJobs
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slurm_client.models import Job, JobState
@@ -83,6 +86,26 @@ def test_one_that_was_never_submitted_is_not_remembered() -> None:
     ended = EndedJobs(lambda _: (), Recorder())
 
     assert not ended.note("c", deleted(submission=None, jobId=None), NOW)
+    assert not ended.is_waiting("c")
+
+
+def test_a_namespace_that_deletes_many_makes_the_operator_forget_none_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ended_jobs, "MOST", 10)
+    ended = EndedJobs(lambda _: (), Recorder())
+    _ = ended.note("c", deleted("one"), NOW)
+    for number in range(20):
+        flood = deleted(f"flood-{number}")
+        flood["metadata"]["namespace"] = "other"
+        _ = ended.note("c", flood, NOW)
+
+    assert back(ended, "one") is not None
+    assert [number for number in range(20) if back(ended, f"flood-{number}") is not None] == list(range(11, 20))
+    # A list of that time says nothing of them yet, one of a minute later does.
+    ended.looked("c", NOW)
+    assert back(ended, "one") is not None
+    ended.looked("c", NOW + timedelta(minutes=1))
     assert not ended.is_waiting("c")
 
 

@@ -230,7 +230,7 @@ def test_what_is_remembered_has_a_bound_and_an_end() -> None:
 
     for number in range(ended_jobs.MOST + 10):
         assert ended.note("cluster", gone(number), now)
-    assert len(ended._noted["cluster"]) == ended_jobs.MOST
+    assert len(ended._noted["cluster"].by_uid) == ended_jobs.MOST
     ended.looked("cluster", now)
     assert ended.is_waiting("cluster")
     ended.looked("cluster", now + SAVED)

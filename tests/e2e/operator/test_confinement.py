@@ -100,8 +100,8 @@ def submit(slurm: SlurmInKubernetes, script: str, *options: str) -> str:
 
 
 def test_users_cannot_change_what_root_reads_in_a_node(slurm: SlurmInKubernetes) -> None:
-    folders = ("/run", "/run/slurm", naming.SPOOL_FOLDER)
-    looked = "".join(f"test -w {folder} && echo {folder}; " for folder in folders)
+    places = ("/run", "/run/slurm", naming.SPOOL_FOLDER, "/dev/termination-log")
+    looked = "".join(f"test -w {place} && echo {place}; " for place in places)
     for pod in ("plain-0", "confined-0"):
         assert slurm.run(*AS_USER, "sh", "-c", f"{looked} :", pod=pod).split() == [], pod
 

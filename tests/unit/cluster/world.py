@@ -67,6 +67,7 @@ from slinky_operator.cluster.question import A, Question
 from slinky_operator.cluster.rollout.agent_questions import FilesQuestion, Mounted, Names, NamesQuestion
 from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.cluster.rollout.slurm_questions import PartitionStates, StatesQuestion, UseQuestion
+from slinky_operator.kube.objects import Object
 from slinky_operator.pod_programs.agent.files import expected
 from slinky_operator.pod_programs.agent.hosts import names_in
 from slinky_operator.reconcile.secrets import Source
@@ -218,19 +219,28 @@ class World:
         for one in node_sets:
             self.node_sets[one["metadata"]["name"]] = one
 
+    def parsed_cluster(self, obj: Object) -> Cluster:
+        return Cluster.parse(obj)
+
+    def parsed_node_set(self, obj: Object) -> NodeSet:
+        return NodeSet.parse(obj)
+
+    def traced_pod(self, pod: Object) -> Object:
+        return traced(pod)
+
     def snapshot(self) -> Snapshot:
         names = {"slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy", "slurm-auth-accepted", *self.secrets}
-        cluster = Cluster.parse(self.raw)
+        cluster = self.parsed_cluster(self.raw)
         names.update(JOB_LOGS_KEY.secrets(cluster, self.node_sets.values()))
         return Snapshot(
             cluster=cluster,
             raw=self.raw,
-            node_sets=tuple((NodeSet.parse(obj), obj) for _, obj in sorted(self.node_sets.items())),
+            node_sets=tuple((self.parsed_node_set(obj), obj) for _, obj in sorted(self.node_sets.items())),
             children=dict(self.children),
             pods=ClusterPods(
                 slurmd_names=tuple(self.pods),
-                slurmds=tuple(map(traced, self.running)),
-                controller=traced_or_none(self.controller_pod),
+                slurmds=tuple(map(self.traced_pod, self.running)),
+                controller=self.traced_pod(self.controller_pod) if self.controller_pod is not None else None,
                 controller_ending=traced_or_none(self.ending),
                 daemons={name: tuple(map(traced, pods)) for name, pods in self.daemon_pods.items()},
                 preflights={name: traced(pod) for name, pod in self.preflights.items()},

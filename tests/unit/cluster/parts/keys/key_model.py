@@ -14,8 +14,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, Self
 
+from typing_extensions import override
+
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.actions import Action, Ask, KeepKeys, ReadKeys, Reload, Remove, TouchPod
 from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.observe import Snapshot
@@ -26,7 +31,10 @@ from slinky_operator.cluster.parts.keys.proof.answers import KeyFinding, finding
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from slinky_operator.cluster.parts.keys.step import load_key_set
 from slinky_operator.cluster.pass_state import PassState
+from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.connection.key_proof import Answer, Holder, KeySet, Verdict
+from tests.support.made_once import once_for_each_content
+from tests.support.traced_pods import traced
 from tests.unit.cluster.world import ENVIRONMENT, WALL, World, cluster_object, node_set_object
 
 COPY, STAGED, MINE, OURS = "slurm-auth-copy", "slurm-auth-accepted", "mine", "slurm-auth-slurm"
@@ -45,6 +53,9 @@ def key_set(*names: str) -> bytes:
         keys.append(one | ({"exp": int((WALL + EXPIRES).timestamp())} if name.endswith("-") else {}))
     return json.dumps({"keys": keys}).encode()
 
+
+_read: Final = lru_cache(maxsize=64)(key_sets.read)
+"""What daemons read: all of them the same set, most of the time."""
 
 _OLD: Final = 2000.0
 """Seconds after which an age makes no difference."""
@@ -75,9 +86,30 @@ def pod(name: str, ip: str, mounts: str = MINE) -> dict[str, Any]:
 GIVEN: Final = {"auth": {"slurmKeyRef": {"name": MINE, "key": "slurm.jwks"}}}
 
 
-def _settled(mounts: str, *, generated: bool = False) -> World:
+_cluster: Final = once_for_each_content(Cluster.parse)
+_node_set: Final = once_for_each_content(NodeSet.parse)
+_traced: Final = once_for_each_content(traced)
+
+
+class KeyWorld(World):
+    """A world of which walks take thousands of snapshots, in which next to nothing changes."""
+
+    @override
+    def parsed_cluster(self, obj: Object) -> Cluster:
+        return _cluster(obj)
+
+    @override
+    def parsed_node_set(self, obj: Object) -> NodeSet:
+        return _node_set(obj)
+
+    @override
+    def traced_pod(self, pod: Object) -> Object:
+        return _traced(pod)
+
+
+def _settled(mounts: str, *, generated: bool = False) -> KeyWorld:
     secret = OURS if generated else MINE
-    world = World(cluster_object({} if generated else GIVEN), secrets={secret: {"slurm.jwks": key_set("A")}})
+    world = KeyWorld(cluster_object({} if generated else GIVEN), secrets={secret: {"slurm.jwks": key_set("A")}})
     if generated:
         world.owners[OURS] = "cluster-uid"
     world.written[secret] = "1", WALL - timedelta(days=1)
@@ -107,7 +139,7 @@ class Model:
     With `OURS` the set is generated, pods mount the staged one, and the user names a Secret with the first step.
     """
 
-    world: World = field(default_factory=World)
+    world: KeyWorld = field(default_factory=KeyWorld)
     mounted: dict[str, bytes] = field(default_factory=dict)
     loaded: dict[str, bytes] = field(default_factory=dict)
     refresh: dict[str, float] = field(default_factory=dict)
@@ -310,8 +342,8 @@ class Model:
 
     def _hears(self, sender: str, receiver: str) -> bool:
         """Whether a daemon takes what another one signs."""
-        signs = key_sets.read(self.loaded[sender], self.world.wall)
-        takes = key_sets.read(self.loaded[receiver], self.world.wall)
+        signs = _read(self.loaded[sender], self.world.wall)
+        takes = _read(self.loaded[receiver], self.world.wall)
         assert signs is not None
         assert takes is not None
         return signs.default in {one.kid for one in takes.live}
@@ -321,7 +353,7 @@ class Model:
         if name in self.away:
             unknown = Answer(Verdict.UNKNOWN, why="no answer within 3 s")
             return finding(asked, {one.kid: unknown for one in (*asked.live, *asked.expired)}, at)
-        has = key_sets.read(self.loaded[name], self.world.wall)
+        has = _read(self.loaded[name], self.world.wall)
         assert has is not None
         shows = has.default if name in SLURMDS else ""
         taken = {one.kid for one in has.live}

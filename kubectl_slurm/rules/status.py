@@ -56,7 +56,7 @@ def screen(seen: Overview) -> Screen:
         _nodesets(seen),
         service.section(seen.slurm, seen.now, _condition(seen.cluster, "NodesOutOfService")),
         queue.section(seen.slurm, seen.cluster),
-        section(seen.tokens, seen.keys, seen.now),
+        ends_soon(seen.tokens, seen.keys, seen.now),
         *_hidden(seen),
     )
 
@@ -137,8 +137,12 @@ LATE: Final = 0.75
 """Part of a token's life after which it should have been renewed."""
 
 
-def section(tokens: Iterable[TokenFacts], keys: Iterable[KeyFacts], now: datetime) -> Section:
-    """What ends soon, the first end first."""
+def ends_soon(tokens: Iterable[TokenFacts], keys: Iterable[KeyFacts], now: datetime) -> Section:
+    """Tokens and keys that end soon or have ended, the first end first.
+
+    A Token that is renewed is shown only if it was not: past three quarters of its life, where half is the time. One
+    that a call of this program has made for itself ends with the call, and is not shown.
+    """
     ends: list[tuple[datetime, Row]] = []
     for token in tokens:
         why = "" if token.temporary else _why_ended(token, now)

@@ -385,7 +385,10 @@ HPA_MANAGERS: Final = frozenset({"kube-controller-manager", "horizontal-pod-auto
 
 
 async def set_replicas(kube: Patcher, obj: Object, replicas: int) -> None:
-    """Set the replicas of a NodeSet.
+    """Set the replicas of a NodeSet, together with the note that autoscaling has set them.
+
+    One patch for one version of the object: a number that somebody sets at the same moment is never overwritten unseen,
+    and a process that ends after the patch leaves nothing half done.
 
     Raises
     ------

@@ -129,6 +129,9 @@ LONGEST: Final = 600
 async def refused_parts(action: StartPreflight, namespace: str, kube: KubeClient) -> dict[str, str]:
     """Find out which slurmds prevent a preflight's pod from being admitted.
 
+    Each question is a dry run, which admission (Pod Security, quotas, policies) treats as a creation. Nothing is
+    created.
+
     Returns
     -------
     dict

@@ -192,7 +192,7 @@ def _of_the_whole(snapshot: Snapshot, found: Decisions) -> Trouble | None:
         )
     if not cluster.exists:
         told = f"there is no Cluster {nodeset.spec.cluster_name} in this namespace"
-        missing = Reason.CLUSTER_NOT_FOUND, message(nodeset)
+        missing = Reason.CLUSTER_NOT_FOUND, missing_cluster(nodeset)
         return Trouble(*(cluster_gone(snapshot) or missing), brief=told)
     if cluster.refused:
         how = "keeps it as it was" if cluster.listed else "does not contain it"
@@ -325,7 +325,7 @@ def _was_told(snapshot: Snapshot) -> bool:
 _RELEASE: Final = re.compile(r"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)-controller(?:\.[-a-z0-9.]+)?(?::[0-9]+)?")
 
 
-def message(nodeset: NodeSet) -> str:
+def missing_cluster(nodeset: NodeSet) -> str:
     """Say which Cluster is missing, and show one to apply.
 
     If Slurm runs already, the Cluster says where; without `spec` the operator runs Slurm.

@@ -9,10 +9,9 @@ import pytest
 
 from kubectl_slurm.facts.objects import Condition, KeyFacts, TokenFacts
 from kubectl_slurm.facts.pictures import SlurmPicture
-from kubectl_slurm.rules import status as endings
 from kubectl_slurm.rules.jobs import queue
 from kubectl_slurm.rules.nodes import service
-from kubectl_slurm.rules.status import ACTIVITY, WANTED_FALSE, Overview, screen, unwanted
+from kubectl_slurm.rules.status import ACTIVITY, WANTED_FALSE, Overview, ends_soon, screen, unwanted
 from slinky_api.conditions import ClusterCondition, NodeSetCondition
 from tests.unit.kubectl_slurm.samples import CLUSTER, NODESETS, NOW, OVERVIEW, PICTURE, before, job, node
 from tests.unit.kubectl_slurm.screens import text
@@ -98,7 +97,7 @@ def test_thousands_of_nodes_jobs_and_nodesets_do_not_flood_the_screen() -> None:
 
 
 def ends(token: TokenFacts) -> str:
-    return text((endings.section((token,), (), NOW),))
+    return text((ends_soon((token,), (), NOW),))
 
 
 def test_a_token_that_is_renewed_in_time_is_not_shown() -> None:
@@ -118,6 +117,6 @@ def test_a_token_that_is_not_renewed_is_shown_a_day_before_its_end() -> None:
 
 def test_a_key_is_shown_two_weeks_before_its_end() -> None:
     keys = (KeyFacts("near", NOW + timedelta(days=13)), KeyFacts("far", NOW + timedelta(days=15)))
-    shown = text((endings.section((), keys, NOW),))
+    shown = text((ends_soon((), keys, NOW),))
     assert "near" in shown
     assert "far" not in shown

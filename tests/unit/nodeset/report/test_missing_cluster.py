@@ -9,14 +9,14 @@ import yaml
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.report import troubles as missing_cluster
+from slinky_operator.nodeset.report import troubles
 
 
 def message(*args: str, **spec: Any) -> str:
     template = {"spec": {"containers": [{"name": "slurmd", "args": list(args)}]}}
     metadata = {"name": "a", "namespace": "hpc", "uid": "u"}
     spec = {"clusterName": "slurm", "template": template, **spec}
-    return missing_cluster.message(NodeSet.parse({"metadata": metadata, "spec": spec}))
+    return troubles.missing_cluster(NodeSet.parse({"metadata": metadata, "spec": spec}))
 
 
 def manifest(text: str) -> dict[str, Any]:

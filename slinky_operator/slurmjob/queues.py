@@ -154,8 +154,11 @@ class Queues:
         """A Cluster is gone."""
         self._ended.forget(cluster_uid)
 
-    def submitted(self, cluster_uid: str, namespace: str, number: int) -> None:
-        """Look at a new job at once; by itself where the list is long, or each submission would cost a whole one."""
+    def changed(self, cluster_uid: str, namespace: str, number: int) -> None:
+        """Look at once at a job that is new, or was cancelled, held or released.
+
+        By itself where the list is long, or each of these would cost a whole one.
+        """
         queue = self.get(cluster_uid)
         if queue is not None and queue.young is not None and queue.is_complete and queue.young.add(namespace, number):
             return

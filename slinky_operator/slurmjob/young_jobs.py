@@ -1,8 +1,9 @@
-"""Looks at jobs that were just submitted, one by one, where the list of all jobs takes long.
+"""Looks at jobs that were just submitted or cancelled, one by one, where the list of all jobs takes long.
 
 slurmctld lists all jobs or one. With 10,000 in the queue a list takes some ten seconds, most of it for the jobs of one
 namespace, and each job that starts meanwhile would be seen to run as late. So a new one is asked for by itself a few
-times: most that find room start at once. What waits for longer is left to the list.
+times: most that find room start at once. What waits for longer is left to the list. One that was cancelled, held or
+released is asked for in the same way, and once if it does not wait any more.
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ class Orders:
             if kind is OrderKind.CANCEL and not await external.is_still_ours(client, snapshot, seen.job_id):
                 # slurmctld has lost the job, and may have given its number to another: a new list says what is left.
                 logger.info("%s/%s: number %s is not its job any more", job.namespace, job.name, seen.job_id)
-                self._look_again(snapshot)
+                if snapshot.cluster is not None:
+                    self._queues.poll_now(snapshot.cluster.uid)
                 return obj, snapshot, planned
             if kind is OrderKind.CANCEL:
                 await slurm_calls.cancel(client, seen.job_id)
@@ -100,12 +101,17 @@ class Orders:
             self._recorder.normal(obj, EventReason.JOB_CANCELLED, cancellation.done(job, seen.job_id))
         elif kind is OrderKind.RELEASE:
             job = job.model_copy(update={"status": before.model_copy(update={"held": None})})
-        self._look_again(snapshot)
+        self._look_again(snapshot, seen)
         return obj, replace(snapshot, job=job), planned
 
-    def _look_again(self, snapshot: Snapshot) -> None:
-        if snapshot.cluster is not None:
+    def _look_again(self, snapshot: Snapshot, seen: Seen) -> None:
+        """See what has become of a job: of one with parts by the list, since its number has only one of them."""
+        if snapshot.cluster is None:
+            return
+        if snapshot.job.status.array:
             self._queues.poll_now(snapshot.cluster.uid)
+        else:
+            self._queues.changed(snapshot.cluster.uid, snapshot.job.namespace, seen.job_id)
 
     async def cancel_second(self, obj: Object, snapshot: Snapshot, seen: Seen, memory: Memory) -> None:
         """End a second job; it is looked for again in the next pass."""
@@ -128,4 +134,4 @@ class Orders:
             self._recorder.warning(
                 obj, reason, holds_and_cancels.refused(given).message if refusal else late_calls.words(seen, job)
             )
-        self._look_again(snapshot)
+        self._look_again(snapshot, seen)

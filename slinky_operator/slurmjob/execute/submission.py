@@ -220,7 +220,7 @@ class Submitter:
             }
         )
         _ = await self._reports.patch(answer, status, taken, memory)
-        self._queues.submitted(request.cluster.uid, job.namespace, submitted.id)
+        self._queues.changed(request.cluster.uid, job.namespace, submitted.id)
         return Result()
 
     async def _not_submitted(

@@ -1,4 +1,4 @@
-"""A submission is seen soon, and costs no list of all jobs where that is long."""
+"""A submission and a cancellation are seen soon, and cost no list of all jobs where that is long."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def queues_over(watch: Watch, task: asyncio.Task[Any]) -> Queues:
 
 async def test_a_short_list_is_asked_for_after_each_submission(following: asyncio.Task[Any]) -> None:
     watch = Watch(MANY - 1)
-    queues_over(watch, following).submitted("uid", "team", 7)
+    queues_over(watch, following).changed("uid", "team", 7)
     assert watch.lists == 1
 
 
 async def test_where_the_list_is_long_the_new_job_is_asked_for_alone(following: asyncio.Task[Any]) -> None:
     watch = Watch(MANY)
     queues = queues_over(watch, following)
-    queues.submitted("uid", "team", 7)
+    queues.changed("uid", "team", 7)
     young = queues._queues["uid"].young
     assert young is not None
     assert young._task is not None
@@ -67,7 +67,7 @@ async def test_many_new_jobs_of_a_long_list_cost_no_list_each(following: asyncio
     watch = Watch(MANY)
     queues = queues_over(watch, following)
     for number in range(100):
-        queues.submitted("uid", "team", number)
+        queues.changed("uid", "team", number)
     young = queues._queues["uid"].young
     assert young is not None
     young.stop()

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.objects import Object
+from slinky_operator.slurmjob import young_jobs
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.stages import holds_and_cancels
 from slinky_operator.slurmjob.model.stages.late_calls import MARGIN, SETTLED
 from slurm_client import errors
+from slurm_client.models import Job
 from tests.support.slurm_jobs import Killed, until
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
@@ -98,6 +100,31 @@ async def test_a_job_that_runs_is_cancelled_and_its_object_stays(world: JobWorld
         await world.step()
     assert len(world.slurm.requests) == calls
     assert world.exists()
+
+
+@pytest.mark.parametrize("array", [None, "0-2"])
+async def test_among_many_jobs_a_cancellation_costs_no_list_of_all_but_that_of_an_array(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch, array: str | None
+) -> None:
+    number = await runs(world, **({"array": array} if array else {}))
+    monkeypatch.setattr(young_jobs, "MANY", 1)
+    queue = world.queues.get("cluster-1")
+    assert queue is not None
+    watch = queue.entry.client.job_watch
+    pokes: list[None] = []
+    looks: list[str] = []
+    look = watch.refresh
+    monkeypatch.setattr(watch, "poke", lambda: pokes.append(None))
+
+    async def refresh(*keys: str) -> dict[str, Job | None]:
+        looks.extend(keys)
+        return await look(*keys)
+
+    monkeypatch.setattr(watch, "refresh", refresh)
+    world.annotate(cancel="true")
+    await world.until(lambda: is_over(world))
+    await until(lambda: pokes or looks)
+    assert (bool(pokes), set(looks)) == ((True, set()) if array else (False, {str(number)}))
 
 
 @pytest.mark.parametrize(

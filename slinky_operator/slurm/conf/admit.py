@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from slinky_api.errors import Problem
-from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, base_of
 from slinky_operator.slurm.conf.nodes import Names
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
@@ -20,6 +19,9 @@ from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
 
 ALL_PARTITION: Final = "all"
 """Name of the partition over all nodes."""
+
+_ELSEWHERE: Final = ("PartitionName", "Nodes", "NodeName", "NodeSet", "Include")
+"""Keys that no text about a NodeSet's partition may have."""
 
 _HELD_FIELD: Final = "spec.partition.config"
 """The one field of a NodeSet whose text only Slurm can judge."""
@@ -34,7 +36,20 @@ class Refused:
     """Field of the NodeSet, and reason."""
 
 
-def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[NodeSetConf], list[Refused]]:
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A NodeSet that takes part."""
+
+    node_set: NodeSetConf
+    partition: tuple[Directive, ...] | None = None
+    """Further words of its own partition, read; `None` for no partition, or if running lines are kept."""
+
+
+Words: TypeAlias = tuple[Directive, ...] | TextProblem
+"""What the user's text about a partition says, or why it cannot be used."""
+
+
+def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Admitted], list[Refused]]:
     """Decide which NodeSets take part, and with what.
 
     Parameters
@@ -44,15 +59,20 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Nod
     running
         The slurm.conf that is in use, read once for all NodeSets.
     """
-    admitted: list[NodeSetConf] = []
+    admitted: list[Admitted] = []
     refused: list[Refused] = []
     taken = {partition.name.lower() for partition in inputs.partitions} | {ALL_PARTITION}
-    default = _default_owner(inputs, running)
-    problems = _problems(inputs, outside, running, taken, default)
+    texts = {
+        one.name: parse_words(one.partition, forbidden=_ELSEWHERE)
+        for one in inputs.node_sets
+        if one.partition is not None
+    }
+    default = _default_owner(inputs, texts, running)
+    problems = _problems(inputs, texts, outside, running, taken, default)
     for one in inputs.node_sets:
-        problem = problems.get(one.name)
+        problem, words = problems.get(one.name), texts.get(one.name)
         if problem is None:
-            admitted.append(one)
+            admitted.append(Admitted(one, None if isinstance(words, TextProblem) else words))
             continue
         refused.append(Refused(one.name, problem))
         kept = lines_of(one.name, running)
@@ -62,12 +82,17 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Nod
         kept = tuple(line for line in kept if line.partition.lower() not in taken)
         if default != one.name:
             kept = tuple(map(_not_default, kept))
-        admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept, checks=one.checks))
+        admitted.append(Admitted(NodeSetConf(one.name, gres=one.gres, kept=kept, checks=one.checks)))
     return admitted, refused
 
 
 def _problems(
-    inputs: ConfInputs, outside: Names, running: Parsed, taken: set[str], default: str | None
+    inputs: ConfInputs,
+    texts: Mapping[str, Words],
+    outside: Names,
+    running: Parsed,
+    taken: set[str],
+    default: str | None,
 ) -> dict[str, Problem]:
     """Why NodeSets cannot take part as they are, by name."""
     found: dict[str, Problem] = {}
@@ -78,7 +103,7 @@ def _problems(
             _bridge_problem(one, inputs)
             or _name_problem(one, numbered, outside, running)
             or _feature_problem(one, earlier, running)
-            or _problem(one, taken, default)
+            or _partition_problem(one, texts.get(one.name), taken, default)
         )
         if problem is None and one.name in inputs.held:
             problem = Problem(_HELD_FIELD, inputs.held[one.name])
@@ -143,10 +168,9 @@ def _precedence(one: NodeSetConf, running: Parsed) -> tuple[bool, float, str]:
     return one.name not in running.node_sets, since, one.name
 
 
-def _problem(one: NodeSetConf, taken: set[str], default: str | None) -> Problem | None:
-    if one.partition is None:
+def _partition_problem(one: NodeSetConf, words: Words | None, taken: set[str], default: str | None) -> Problem | None:
+    if words is None:
         return None
-    words = parse_words(one.partition, forbidden=("PartitionName", "Nodes", "NodeName", "NodeSet", "Include"))
     if isinstance(words, TextProblem):
         return Problem("spec.partition.config", words.reason)
     if one.name.lower() in taken:
@@ -158,21 +182,20 @@ def _problem(one: NodeSetConf, taken: set[str], default: str | None) -> Problem 
     return None
 
 
-def _default_owner(inputs: ConfInputs, running: Parsed) -> str | None:
+def _default_owner(inputs: ConfInputs, texts: Mapping[str, Words], running: Parsed) -> str | None:
     """Name of the partition that may say Default=YES: the Cluster's, else the one that has it, else the first."""
     for partition in inputs.partitions:
         words = parse_words(partition.config)
         if not isinstance(words, TextProblem) and says_default(words):
             return partition.name
     claims = []
-    for one in inputs.node_sets:
-        words = parse_words(one.partition or "")
-        unusable = isinstance(words, TextProblem)
-        if isinstance(words, TextProblem) or says_default(words):
+    for name, text in texts.items():
+        unusable = isinstance(text, TextProblem)
+        if isinstance(text, TextProblem) or says_default(text):
             # Where the new text is unusable, the running one goes on to count.
-            if any(says_default(line.words) for line in lines_of(one.name, running) or ()):
-                return one.name
-            claims += [] if unusable else [one.name]
+            if any(says_default(line.words) for line in lines_of(name, running) or ()):
+                return name
+            claims += [] if unusable else [name]
     return claims[0] if claims else None
 
 
@@ -192,6 +215,6 @@ def lines_of(node_set: str, running: Parsed) -> tuple[Line, ...] | None:
     if declared is None:
         return None
     own = partition is not None and partition.get("Nodes") == node_set
-    future = future_nodes.lines_in(running).get(node_set)
-    lines = (declared, running.nodes.get(future or ""), partition if own else None)
+    future = running.nodes.get(running.future.get(node_set, ""))
+    lines = (declared, future, partition if own else None)
     return tuple(line for line in lines if line is not None)

@@ -11,24 +11,19 @@ have underscores, which no pod can have, and they stay, however many pods there 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
-from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
+from slinky_operator.slurm.conf.syntax.parsed import FUTURE, FUTURE_NODES, Line, Parsed
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 from slinky_operator.slurm.slurmd import launch, node_conf, resources
 
-STATE: Final = "FUTURE"
-
 NO_ADDRESS: Final = "127.0.0.1"
 """Address of all of them, so that nobody looks for one."""
-
-_EXPRESSION: Final = re.compile(r"(?P<set>[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)_future_\[0-(?P<last>[0-9]{1,5})\]")
 
 _OF_NODES: Final = frozenset(
     (
@@ -91,7 +86,7 @@ def of(nodeset: NodeSet) -> FutureNodes | None:
 def line_of(node_set: str, nodes: FutureNodes) -> Line:
     """Their line."""
     name, address = Directive("NodeName", expression_of(node_set, nodes)), Directive("NodeAddr", NO_ADDRESS)
-    return Line((name, *nodes.words, address, Directive("State", STATE)))
+    return Line((name, *nodes.words, address, Directive("State", FUTURE)))
 
 
 def expression_of(node_set: str, nodes: FutureNodes) -> str:
@@ -104,18 +99,7 @@ def names_of(node_set: str, nodes: FutureNodes) -> Iterator[str]:
     return (f"{node_set}_future_{number}" for number in range(nodes.count))
 
 
-def lines_in(conf: Parsed) -> dict[str, str]:
-    """The lines of future nodes in a slurm.conf, by NodeSet."""
-    found = {}
-    for key, line in conf.nodes.items():
-        match = _EXPRESSION.fullmatch(key)
-        # A node outside Kubernetes may be called so where no NodeSet is.
-        if match is not None and match["set"] in conf.node_sets and line.get("State").upper() == STATE:
-            found[match["set"]] = key
-    return found
-
-
 def count_in(conf: Parsed) -> int:
     """How many future nodes a slurm.conf has."""
-    matches = map(_EXPRESSION.fullmatch, lines_in(conf).values())
+    matches = map(FUTURE_NODES.fullmatch, conf.future.values())
     return sum(int(match["last"]) + 1 for match in matches if match is not None)

@@ -17,7 +17,7 @@ from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.inputs import NodeSetConf, StaticNodeConf, base_of
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
-from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
+from slinky_operator.slurm.conf.syntax.parsed import FUTURE, Line, Parsed
 from slurm_client.notation import hostlist
 
 MOST: Final = MAX_ORDINALS
@@ -29,7 +29,7 @@ PER_LINE: Final = 512
 REMEMBERED: Final = 8
 """Lists of nodes that are kept apart for the next time. Few: each may stand for all nodes that there can be."""
 
-_EACH: Final = frozenset({"nodeaddr", "nodehostname", "bcastaddr", "port"})
+_EACH: Final = frozenset({"nodename", "nodeaddr", "nodehostname", "bcastaddr", "port"})
 """Words of a line that are lists as long as that of its names."""
 
 
@@ -111,42 +111,36 @@ def static_nodes(
 
 def _runs(mine: Names, running: Parsed) -> bool:
     """Whether all these nodes run, in whatever lines."""
-    future = frozenset(future_nodes.lines_in(running).values())
+    future = frozenset(running.future.values())
     return mine.all <= {name for key in running.nodes if key not in future for name in hostlist.expand(key)}
 
 
 def _lines(expression: str, words: tuple[Directive, ...], future: frozenset[str]) -> list[Line]:
     """The line of a host list; several where some of its nodes are of the future, and others are not."""
+    now, later = (Directive("NodeName", expression), *words), Directive("State", FUTURE)
     if future.isdisjoint(_names(expression).all):
-        return [_line(expression, words)]
+        return [Line(now)]
+    then = (*(word for word in now if word.folded != "state"), later)
     names = hostlist.expand(expression)
     waiting = [name in future for name in names]
-    later = (*(word for word in words if word.folded != "state"), Directive("State", "FUTURE"))
     if all(waiting):
-        return [_line(expression, later)]
+        return [Line(then)]
+    # Taken apart once, for all parts.
+    lists = {word.value: hostlist.expand(word.value) for word in words if word.folded in _EACH}
+    lists = {value: items for value, items in lists.items() if len(items) == len(names)} | {expression: names}
     lines = []
-    for is_waiting, mine in ((False, words), (True, later)):
+    for is_waiting, mine in ((False, now), (True, then)):
         places = [place for place, one in enumerate(waiting) if one is is_waiting]
         for begin in range(0, len(places), PER_LINE):
             part = places[begin : begin + PER_LINE]
-            lines.append(_line(_picked(expression, part, len(names)), [_part(word, part, len(names)) for word in mine]))
+            lines.append(Line(tuple(_part(word, lists, part) for word in mine)))
     return lines
 
 
-def _line(expression: str, words: Iterable[Directive]) -> Line:
-    return Line((Directive("NodeName", expression), *words))
-
-
-def _part(word: Directive, places: Sequence[int], count: int) -> Directive:
-    if word.folded not in _EACH:
-        return word
-    return Directive(word.key, _picked(word.value, places, count), word.operator)
-
-
-def _picked(expression: str, places: Sequence[int], count: int) -> str:
-    """Of a host list with one item for each node, those of some; any other is left as it is."""
-    items = hostlist.expand(expression)
-    return ",".join(items[place] for place in places) if len(items) == count else expression
+def _part(word: Directive, lists: Mapping[str, Sequence[str]], places: Sequence[int]) -> Directive:
+    """Of a word with one item for each node, those of some; any other is left as it is."""
+    items = lists.get(word.value) if word.folded in _EACH else None
+    return word if items is None else Directive(word.key, ",".join(items[place] for place in places), word.operator)
 
 
 def _clash(mine: Names, others: AbstractSet[str], node_sets: Iterable[NodeSetConf]) -> str | None:

@@ -104,11 +104,13 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
     marks_before = states.marked(running)
     outside = static_nodes(inputs.nodes, inputs.node_sets, running, inputs.future)
     problems += outside.problems
-    node_sets, refused = admit(inputs, outside.names, running)
+    admitted, refused = admit(inputs, outside.names, running)
+    node_sets = [one.node_set for one in admitted]
     own, has_default = _cluster_partitions(inputs, problems)
     lines: list[Line] = []
     shown: dict[str, str] = {}
-    for one in node_sets:
+    for given in admitted:
+        one = given.node_set
         if one.kept is not None:
             lines += (states.as_in_the_spec(line, marks_before) for line in one.kept)
             shown |= _nodes_of(one.kept)
@@ -116,10 +118,8 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
         lines.append(Line.of(NodeSet=one.name, Feature=one.name))
         if one.future is not None:
             lines.append(future_nodes.line_of(one.name, one.future))
-        if one.partition is not None:
-            words = parse_words(one.partition)
-            assert not isinstance(words, TextProblem)  # noqa: S101 - `admit` has looked
-            lines.append(_partition_line(one.name, one.name, words))
+        if given.partition is not None:
+            lines.append(_partition_line(one.name, one.name, given.partition))
             shown[one.name] = one.name
     known = {one.name for one in node_sets}
     bridged = {inputs.bridge.name} if inputs.bridge is not None else set[str]()

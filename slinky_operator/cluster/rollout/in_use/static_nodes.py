@@ -19,7 +19,6 @@ from typing import Final
 
 from slinky_operator.cluster.rollout.in_use.names import Hostlists, features_in
 from slinky_operator.cluster.rollout.in_use.parameters import quoted, users
-from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
 from slurm_client.notation import hostlist
 
@@ -66,7 +65,7 @@ def changed_lines(old: Parsed, new: Parsed) -> dict[str, ChangedLine]:
     # Nor are future nodes of NodeSets among them, on which there is never a job.
     before, now = (
         {key: line for key, line in one.nodes.items() if key not in future}
-        for one, future in ((one, frozenset(future_nodes.lines_in(one).values())) for one in (old, new))
+        for one, future in ((one, frozenset(one.future.values())) for one in (old, new))
     )
     others = {key: _hardware(line) for key, line in now.items() if key not in before or _differs(before[key], line)}
     after = {name: hardware for key, hardware in others.items() for name in hostlist.expand(key)}

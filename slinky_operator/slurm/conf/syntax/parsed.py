@@ -7,7 +7,8 @@ read is handed on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
@@ -19,6 +20,12 @@ _PARTITION: Final = "partitionname"
 _NODE_SET: Final = "nodeset"
 _NODE: Final = "nodename"
 _FILE: Final = "slurm.conf"
+
+FUTURE: Final = "FUTURE"
+"""State of nodes that may exist some day (`future_nodes`)."""
+
+FUTURE_NODES: Final = re.compile(r"(?P<set>[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)_future_\[0-(?P<last>[0-9]{1,5})\]")
+"""Host list of those of a NodeSet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,9 @@ class Parsed:
     nodes: Mapping[str, Line] = field(default_factory=dict)
     """Lines `NodeName=`, by name or hostlist as written."""
 
+    future: Mapping[str, str] = field(default_factory=dict)
+    """Host lists of nodes of the future, by NodeSet; each has a line in `nodes`."""
+
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of all other keys, in lower case: several where a key occurs several times."""
 
@@ -88,7 +98,8 @@ class Parsed:
             for word in line.words:
                 keys.setdefault(word.folded, []).append(word.value)
         values = {key: tuple(given) for key, given in keys.items()}
-        return cls(found[_PARTITION], found[_NODE_SET], found[_NODE], values, tuple(comments))
+        future = dict(_future(found[_NODE], found[_NODE_SET]))
+        return cls(found[_PARTITION], found[_NODE_SET], found[_NODE], future, values, tuple(comments))
 
     def value(self, key: str, default: str = "") -> str:
         """Value of a key of the whole cluster; the last one where there are several."""
@@ -102,6 +113,15 @@ class Parsed:
     def node_sets_of(self, lines: Iterable[Line]) -> tuple[str, ...]:
         """NodeSets of this file that partitions name, in order of name."""
         return tuple(sorted({node for line in lines for node in line.nodes if node in self.node_sets}))
+
+
+def _future(nodes: Mapping[str, Line], node_sets: Collection[str]) -> Iterator[tuple[str, str]]:
+    """NodeSets with the host lists of their nodes of the future."""
+    for expression, line in nodes.items():
+        match = FUTURE_NODES.fullmatch(expression)
+        # A node outside Kubernetes may be called so where no NodeSet is.
+        if match is not None and match["set"] in node_sets and line.get("State").upper() == FUTURE:
+            yield match["set"], expression
 
 
 def parse(text: str) -> Parsed:

@@ -257,6 +257,13 @@ def test_there_is_one_default_and_it_does_not_wander() -> None:
     assert "PartitionName=all Nodes=ALL Default=NO" in kept.files["slurm.conf"]
 
 
+def test_a_node_set_whose_text_is_refused_claims_no_default() -> None:
+    both = replace(BASE, node_sets=(NodeSetConf("a", "Nodes=x Default=YES"), NodeSetConf("b", "Default=YES")))
+    rendered = render(both)
+    assert rendered.node_sets == ("b",)
+    assert [str(one.problem) for one in rendered.refused if one.node_set == "b"] == []
+
+
 def test_a_partition_may_name_node_sets_that_do_not_exist_yet() -> None:
     rendered = render(replace(BASE, partitions=(PartitionConf("p", ("later", "ALL")),)))
     assert "NodeSet=later Feature=later\n" in rendered.files["slurm.conf"]

@@ -326,6 +326,9 @@ _EMPTY_AND_SICK = _steps(
 )
 """All three are drained for their health and hold no job."""
 
+_DRAINED = "see_all sicken see_all time:3 pass poll pass see_all"
+"""A node is drained for its health."""
+
 _MOUNTED = _steps(
     # Pods with the volume for checks, one after the other; the kubelets have brought no files yet.
     "hold_back:5 check:0 see_all pass see_all poll pass see_all poll pass kubelet_ends kubelet_ends kubelet_ends",
@@ -397,9 +400,11 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         _ASKED.replace("machine_policy", "machine_policy:1"),
         "sicken:1 machines_work see_all pods_collected pods_collected see_all poll pass see_all poll pass",
     ),
+    "given back too early": _steps(f"health {_DRAINED} recover see_all pass see_all pass"),
+    "any boot": _steps(f"health see_all boot see_all time {_DRAINED} recover see_all poll pass see_all pass"),
     "boots for ever": _steps(
         # The machine starts while its Node is bad, and again when that is well.
-        "health see_all sicken see_all time:3 pass poll pass see_all time boot see_all pass see_all time:1 recover",
+        f"health {_DRAINED} time boot see_all pass see_all time:1 recover",
         "boot see_all poll pass see_all pass see_all pass",
     ),
     "drains of others not looked at": (

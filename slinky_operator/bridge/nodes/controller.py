@@ -151,7 +151,8 @@ class BridgeNodesReconciler(Reconciler):
         problem = refusal_of_release(slurm.client.slurm_version)
         if problem is not None:
             told = None if bridge is None else report.refused(problem, Outcome(), (), 0)
-            return told, Result(LOOK_S, REST_S)
+            # slurmrestd may be upgraded without ever being away: nothing tells of that, and a look costs no request.
+            return told, Result(AGAIN_S, REST_S)
         problem = refusal_of(cluster, self._allowed)
         if bridge is None or problem is not None:
             return await self._end(obj, slurm, memory, problem)

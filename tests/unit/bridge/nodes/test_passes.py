@@ -345,6 +345,17 @@ async def test_an_old_slurm_is_told_and_left_alone(release: str) -> None:
     )
 
 
+async def test_nodes_are_made_soon_after_an_upgrade_that_nothing_told_of() -> None:
+    world = World(host("kn-1"))
+    world.slurm.slurm_version = "24.11.5"
+    again = (await world.step()).requeue_after
+    assert again is not None
+    assert again <= 15
+    world.slurm.slurm_version = "26.05.5"
+    await world.settle()
+    assert set(world.slurm.nodes) == {"kn-1"}
+
+
 async def test_a_full_table_of_nodes_is_told_with_what_to_do_and_drains_go_on() -> None:
     world = World(host("kn-1"), host("kn-2"))
     await world.settle()

@@ -143,11 +143,12 @@ class Ends:
             why = cut(str(error), LONGEST) or type(error).__name__
             is_last = isinstance(error, NotSupported) or (isinstance(error, AnotherJob) and error.is_newer)
             if not is_last and self._now() < step.until:
-                pause = PAUSES_S[min(memory.record_tries, len(PAUSES_S) - 1)]
+                pause = timedelta(seconds=PAUSES_S[min(memory.record_tries, len(PAUSES_S) - 1)])
                 memory.record_tries += 1
-                memory.record_again = self._now() + timedelta(seconds=pause)
+                # The last attempt is not late: a SlurmJob that is deleted waits for it.
+                memory.record_again = min(self._now() + pause, step.until)
                 logger.info("%s/%s: its end is not on record: %s", job.namespace, job.name, why)
-                return Result(pause)
+                return Result((memory.record_again - self._now()).total_seconds())
             code = step.end.exit_code
             words = (
                 f"the exit code {code} of job {step.job_id} is not in Slurm's accounting, and the operator has given "

@@ -18,7 +18,7 @@ from slinky_operator.jobs import external
 from slinky_operator.runtime import threads
 from slinky_operator.slurm.releases import Release
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
-from slinky_operator.slurmjob.model.slurm_records import reading, records
+from slinky_operator.slurmjob.model.slurm_records import marks, reading, records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History
 from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
@@ -228,7 +228,12 @@ async def history(client: SlurmClient, wanted: HistoryQuery, now: datetime) -> H
 
 
 def _fits(record: JobRecord, wanted: HistoryQuery) -> bool:
-    """Whether a record may be of the job: numbers of jobs come again after slurmctld has lost its state."""
+    """Whether a record may be of the job: numbers of jobs come again after slurmctld has lost its state.
+
+    The mark of another SlurmJob, or attempt, is proof that it is not. Any other word may be its user's.
+    """
+    if marks.read(record.extra) not in {None, wanted.mark}:
+        return False
     began = record.submit_time
     return record.user == wanted.user and began is not None and began >= wanted.since - TOLERANCE
 

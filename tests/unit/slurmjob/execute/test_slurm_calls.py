@@ -30,15 +30,18 @@ FORGED = replace(OURS, id=6, name="forged", state=JobState.from_words(["FAILED"]
 """A job of the same user in another namespace, which was given the mark."""
 
 
-async def found(*records: JobRecord) -> History:
+async def found(*records: JobRecord, wanted: slurm_calls.HistoryQuery = WANTED) -> History:
     class Database:
         async def jobs(self, *_: Any, **__: Any) -> tuple[JobRecord, ...]:
             return records
 
+        async def job_records(self, number: int) -> tuple[JobRecord, ...]:
+            return tuple(one for one in records if one.id == number)
+
     class Client:
         db = Database()
 
-    return await slurm_calls.history(cast("Any", Client()), WANTED, BEGUN + timedelta(hours=1))
+    return await slurm_calls.history(cast("Any", Client()), wanted, BEGUN + timedelta(hours=1))
 
 
 async def number(*records: JobRecord) -> int | None:
@@ -87,3 +90,21 @@ async def test_without_marks_the_name_makes_a_candidate() -> None:
     assert await found(replace(OURS, extra="")) == History(candidates=(7,))
     assert await found(replace(OURS, extra="", name="other")) == History()
     assert await found(replace(OURS, user="bob")) == History()
+
+
+async def test_the_record_of_another_slurmjob_with_the_same_number_is_not_its_own() -> None:
+    """slurmctld has forgotten the job with its state, and given its number to a later one of the same user."""
+    known = replace(WANTED, job_id=7)
+    begun = replace(OURS, state=JobState.from_words(["RUNNING"]))
+    for mark in (Mark("another", 0), Mark(MARK.uid, MARK.attempt + 1)):
+        later = replace(OURS, extra=mark.text, submit_time=BEGUN + timedelta(seconds=22))
+        seen = (await found(begun, later, wanted=known)).seen
+        assert seen is not None
+        assert seen.shown.phase == "Running"
+        assert (await found(later, wanted=known)).seen is None
+
+
+async def test_a_known_job_whose_user_has_changed_its_mark_is_its_own() -> None:
+    seen = (await found(replace(OURS, extra="mine"), wanted=replace(WANTED, job_id=7))).seen
+    assert seen is not None
+    assert seen.shown.phase == "Succeeded"

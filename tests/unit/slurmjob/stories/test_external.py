@@ -520,6 +520,29 @@ async def test_an_object_that_is_deleted_waits_no_longer_when_many_attempts_have
     assert not world.exists()
 
 
+async def test_an_attempt_that_fails_after_the_deletion_puts_the_last_one_off_no_further(world: JobWorld) -> None:
+    world.cluster(**ACCOUNTING)
+    await runs(world)
+    refuse(world, r"GET /slurmdb/\S+/job/\d+")
+    world.job(external={"ended": {"exitCode": 3}})
+    await world.until(lambda: is_over(world))
+    asked = 0
+
+    def is_asked_again() -> bool:
+        return len(world.slurm.calls("db_get_job")) > asked
+
+    for pause in execute.PAUSES_S[:-1]:
+        await world.until(is_asked_again)
+        asked = len(world.slurm.calls("db_get_job"))
+        world.ahead += timedelta(seconds=pause)
+    world.delete()
+    again = None
+    while not is_asked_again():
+        again = (await world.step()).requeue_after
+    assert again is not None
+    assert again <= external.RECORDED_DELETING.total_seconds()
+
+
 async def test_an_object_that_is_deleted_waits_for_accounting_a_little(world: JobWorld) -> None:
     world.cluster(**ACCOUNTING)
     number = await runs(world)

@@ -16,6 +16,7 @@ from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.connection.contact import Endpoint
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
+from slinky_operator.slurm.volumes.room import Volumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +285,9 @@ class Reload:
 
     node_sets: frozenset[str] = frozenset({"ALL"})
     """The NodeSets of the file, and ``ALL``: of `Nodes=` slurmctld shows these by themselves."""
+
+    room: Question[Volumes] | None = None
+    """Asked right before: how much room the volume of its state has, where an agent looks at it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import assert_never
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import actions, adoption
 from slinky_operator.cluster.context import PassContext, reference
+from slinky_operator.cluster.daemons import volumes
 from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.claims import writes as claim_writes
 from slinky_operator.cluster.parts.deletion import writes as deletion
@@ -125,7 +126,8 @@ async def _carry_out(action: actions.Action, cluster: Cluster, memory: Memory, c
             memory.writes.claims[action.name] = size = await claim_writes.grow(action, cluster.namespace, context)
             return size.shows_other_than(known)
         case actions.Reload():
-            memory.rollout.loaded = await reload.reload(context.clients.get(cluster.uid), action, context.clock)
+            full = await _full(action, cluster, memory, context)
+            memory.rollout.loaded = await reload.reload(context.clients.get(cluster.uid), action, context.clock, full)
             return True
         case actions.TearDown():
             return await deletion.tear_down(action, cluster, memory, context)
@@ -140,6 +142,16 @@ async def _carry_out(action: actions.Action, cluster: Cluster, memory: Memory, c
         case _:
             assert_never(action)
     return False
+
+
+async def _full(action: actions.Reload, cluster: Cluster, memory: Memory, context: PassContext) -> str:
+    """What the volume of slurmctld's state has left, if that is next to nothing and no `reconfigure` was sent yet."""
+    if action.room is None or (action.before is not None and action.before.asked is not None):
+        return ""
+    _ = await _ask(action.room, cluster, memory, context)
+    answer = memory.answers.of(type(action.room), action.room.about)
+    room = None if answer is None else answer.rooms.get(volumes.STATE)
+    return room.left() if room is not None and room.is_full else ""
 
 
 async def _ask(question: Question[A], cluster: Cluster, memory: Memory, context: PassContext) -> bool:

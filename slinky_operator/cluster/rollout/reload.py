@@ -36,11 +36,19 @@ UNREAD: Final = 5.0
 """Seconds for which a slurmctld that has read nothing may still be about to start."""
 
 
-async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> Loaded:
-    """Send slurmctld a reconfigure, unless one was sent, and check whether it has read its files."""
+async def reload(client: ClusterClient | None, action: Reload, clock: Clock, full: str = "") -> Loaded:
+    """Send slurmctld a reconfigure, unless one was sent, and check whether it has read its files.
+
+    Parameters
+    ----------
+    full
+        What the volume of its state has left, if that is next to nothing. slurmctld starts itself again, from the state
+        that it saved last: jobs that it has accepted since would be lost, and those that have ended would run for it.
+    """
     last = action.before or Loaded(action.pod_uid, action.change, clock(), proven=False)
-    if client is None:
-        return replace(last, at=clock(), lost=True, why="there is no connection with Slurm")
+    held = _held(full) if full and last.asked is None else ""
+    if client is None or held:
+        return replace(last, at=clock(), lost=True, why=held or "there is no connection with Slurm")
     slurm = client.client
     found: Iterable[Partition] | None = None
     refusal = ""
@@ -68,6 +76,13 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
     client.hurry()
     why = _differs(found, action.partitions, action.node_sets)
     return replace(last, at=clock(), proven=not why, lost=False, why=why, asked=None, unread=0)
+
+
+def _held(left: str) -> str:
+    return (
+        f"the volume of slurmctld has {left}, so it cannot save its state, and would forget jobs when it is "
+        "reconfigured: the reconfigure waits for room. Enlarge spec.controller.persistence.size"
+    )
 
 
 async def _tell(slurm: SlurmClient, last: Loaded) -> tuple[Loaded, str]:

@@ -25,6 +25,9 @@ from slinky_operator.pod_programs.agent.volumes import Volumes
 
 SLURM_CONF: Final = "slurm.conf"
 
+LOOKS: Final = 1.0
+"""Seconds that an answer about volumes may wait for a look: the operator asks seldom, and needs what is there now."""
+
 
 def serve(
     folder: Path,
@@ -92,7 +95,7 @@ def _body(
     if path == "/directory" and directory is not None:
         return {"offline": offline(directory)}
     if path == "/volumes" and volumes is not None:
-        return {"volumes": volumes.told()}
+        return {"volumes": volumes.told(patience=LOOKS)}
     return None
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-FRESH: Final = 5.0
-"""Seconds for which a look is good."""
+FRESH: Final = 1.0
+"""Seconds for which a look is good: whether slurmctld may be reconfigured depends on it."""
 
 Room = dict[str, int]
 

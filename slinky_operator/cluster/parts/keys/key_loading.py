@@ -16,6 +16,7 @@ from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
+from slinky_operator.cluster.parts.volumes.question import room_of_state
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.conf.syntax.parsed import parse
@@ -93,4 +94,4 @@ def tell(snapshot: Snapshot, since: float, now: float) -> Step:
     # The outcome of one sent before is checked first.
     on_its_way = last is not None and (last.pod_uid, last.change) == (uid, change) and last.asked is not None
     before = last if on_its_way else None
-    return Step((Reload(uid, change, shown, before, parsed.words_for_node_sets),), MOUNTED_AFTER)
+    return Step((Reload(uid, change, shown, before, parsed.words_for_node_sets, room_of_state(pod)),), MOUNTED_AFTER)

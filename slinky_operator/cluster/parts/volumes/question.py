@@ -43,3 +43,8 @@ class VolumesQuestion(Question[Volumes]):
     @override
     def is_news(self, before: Volumes | None, answer: Volumes | None) -> bool:
         return before is None or answer is None or replace(answer, asked_at=before.asked_at) != before
+
+
+def room_of_state(pod: Object) -> VolumesQuestion | None:
+    """The question how much room slurmctld's state has; None where no agent looks at it."""
+    return VolumesQuestion(pod) if volumes.STATE in volumes.of_pod(pod) else None

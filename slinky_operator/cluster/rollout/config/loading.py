@@ -26,6 +26,7 @@ from slinky_operator.cluster.memory.rollout import Loaded
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf
 from slinky_operator.cluster.parts.daemons import DAEMONS
+from slinky_operator.cluster.parts.volumes.question import room_of_state
 from slinky_operator.cluster.rollout.agent_questions import FilesQuestion
 from slinky_operator.cluster.rollout.config import addresses
 from slinky_operator.kube.objects import Object
@@ -160,7 +161,7 @@ def _load(snapshot: Snapshot, pod: Object, config_map: Object, conf: Parsed, now
         if not loaded.lost and now - loaded.at < RETRY_RELOAD:
             return Loading(Stage.REFUSED, loaded.why, (), RETRY_RELOAD)
     shown = {name: line.get("Nodes") for name, line in conf.partitions.items()}
-    action = Reload(uid, change, shown, loaded, conf.words_for_node_sets)
+    action = Reload(uid, change, shown, loaded, conf.words_for_node_sets, room_of_state(pod))
     return Loading(Stage.UNDER_WAY, message, (action,))
 
 

@@ -57,10 +57,10 @@ class Slurmctld:
             return None
         return Listing((Partition(name="all", node_sets=self.node_sets),), last_update=int(self.now))
 
-    async def ask(self, before: Loaded | None = None) -> Loaded:
+    async def ask(self, before: Loaded | None = None, full: str = "") -> Loaded:
         client = cast("ClusterClient", SimpleNamespace(client=self, hurry=lambda: None))
         action = Reload("pod", "1", {"all": "ALL"}, before)
-        return await reload(client, action, lambda: self.now)
+        return await reload(client, action, lambda: self.now, full)
 
 
 async def test_what_is_read_is_proven_with_one_reconfigure() -> None:
@@ -168,4 +168,24 @@ async def test_a_slurmdbd_with_another_key_of_tokens_delays_the_proof_and_not_th
         said = await slurmctld.ask(said)
     slurmctld.slurmdbd_agrees = lambda: True
     assert (await slurmctld.ask(said)).proven
+    assert len(slurmctld.told) == 1
+
+
+async def test_a_slurmctld_that_cannot_save_its_state_is_not_started_again() -> None:
+    slurmctld = Slurmctld()
+    held = await slurmctld.ask(full="0% of 64 MiB left")
+    assert slurmctld.told == []
+    assert (held.proven, held.lost, held.asked) == (False, True, None)
+    assert "the volume of slurmctld has 0% of 64 MiB left" in held.why
+    assert "the reconfigure waits for room" in held.why
+    assert (await slurmctld.ask(held)).proven
+    assert len(slurmctld.told) == 1
+
+
+async def test_what_slurmctld_was_told_before_its_volume_was_full_is_still_checked() -> None:
+    slurmctld = Slurmctld(reads=False)
+    sent = await slurmctld.ask()
+    assert sent.asked is not None
+    slurmctld.read_at = slurmctld.now
+    assert (await slurmctld.ask(sent, full="0% of 64 MiB left")).proven
     assert len(slurmctld.told) == 1

@@ -50,8 +50,8 @@ def test_a_volume_is_looked_at_when_it_is_asked_for_and_not_more_often(tmp_path:
     assert volumes.told() == {"state": {"waits": 0.0}}
     disk.go_on.release()
     assert settled(volumes) == {"state": {**ROOM, "age": 0.0}}
-    now[0] = FRESH - 1
-    assert volumes.told() == {"state": {**ROOM, "age": FRESH - 1}}
+    now[0] = FRESH / 2
+    assert volumes.told() == {"state": {**ROOM, "age": FRESH / 2}}
     now[0] = FRESH
     assert volumes.told() == {"state": {**ROOM, "age": FRESH, "waits": 0.0}}
     disk.go_on.release()

@@ -356,6 +356,7 @@ class Reason(StrEnum):
     CHECK_FAILED_ON_TRIAL = "CheckFailedOnTrial"
     CHECK_NOT_RUN = "CheckNotRun"
     TOPOLOGY_LABELS_MISSING = "TopologyLabelsMissing"
+    TRAITS_REFUSED = "TraitsRefused"
     SSH_NEEDS_CONTAIN = "SshNeedsContain"
     SSH_KEYS_MISSING = "SshKeysMissing"
     FOREIGN_DRAIN = "ForeignDrain"

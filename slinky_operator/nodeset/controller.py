@@ -246,10 +246,12 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         memory.note_checks(outcome.checks, self._clock())
         memory.note_traits(outcome.traits, self._clock())
-        snapshot = _noted(memory, outcome, snapshot, slurm)
+        snapshot = replace(
+            _noted(memory, outcome, snapshot, slurm), refused_traits=memory.refused_traits(self._clock())
+        )
         if outcome.slurm_error is not None:
             snapshot = snapshot.blinded(slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
-        told = (*outcome.refusals, *outcome.kept, *kubernetes_features.words_of(seen.snapshot.refused_traits))
+        told = (*outcome.refusals, *outcome.kept)
         failed = (
             ExceptionGroup(f"NodeSet {nodeset.namespace}/{nodeset.name}", outcome.errors) if outcome.errors else None
         )
@@ -264,7 +266,9 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         await self._report(obj, nodeset, wanted, memory)
         if failed is not None:
             raise failed
-        found = steady(seen, planned, wanted.status) if outcome.slurm_error is None and not told else None
+        is_settled = outcome.slurm_error is None and not told
+        is_settled = is_settled and not kubernetes_features.words_of(snapshot.refused_traits)
+        found = steady(seen, planned, wanted.status) if is_settled else None
         if found is not None:
             self._steady[nodeset.uid] = found
         return _next(planned, outcome)
@@ -376,7 +380,7 @@ def _next(planned: Plan, outcome: PassOutcome) -> float | None:
         times.append(RETRY_SLURM_S)
     elif outcome.acted:
         times.append(REQUEUE_AFTER_WRITE_S)
-    if outcome.refusals:
+    if outcome.refusals or any(one is not None and one.why for one in outcome.traits.values()):
         # The same would be refused again; removing the cause usually triggers a pass. A deadline is not delayed.
         times = [LATER, *([max(planned.wake_up, SOON)] if planned.wake_up is not None else [])]
     elif outcome.kept or outcome.named:

@@ -72,9 +72,8 @@ async def set_traits(context: PassContext, wanted: Mapping[str, Traits]) -> None
         try:
             taken, written = await _write_traits(context, slurm, names, change)
         except slurm_errors.InvalidRequest as error:
-            why = f"{listed(names)}: {error.message}"
-            context.outcome.refusals.append(why)
-            context.warn(EventReason.TRAITS_REFUSED, f"{listed(names)}: {change}: {error.message}")
+            why = f"{change} for {listed(names)}: {error.message}"
+            context.warn(EventReason.TRAITS_REFUSED, f"Slurm refuses {why}")
             refused = {name: RefusedTraits(wanted[name], why) for name in names}
         else:
             context.outcome.acted |= written

@@ -55,7 +55,7 @@ EVENTFUL: Final = frozenset(
         Reason.UNSCHEDULABLE,
         *checks.REASONS,
         *ssh.REASONS,
-        *topology.REASONS,
+        Reason.TOPOLOGY_LABELS_MISSING,
         *volumes.REASONS,
     }
 )

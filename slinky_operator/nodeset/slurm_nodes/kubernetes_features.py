@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from typing_extensions import override
+
 from slinky_api.v1alpha1.nodeset.topology import NodeTopology
 from slinky_operator.nodeset.slurm_nodes import identity, topology
 from slurm_client.models import Node
@@ -59,7 +61,7 @@ class RefusedTraits:
 
     wanted: Traits
     why: str = ""
-    """What it said, with all nodes concerned; empty if this Slurm knows no such thing, which an Event says."""
+    """What it said, of what and of which nodes; empty if this Slurm knows no such thing, which an Event says."""
 
 
 def words_of(refused: Mapping[str, RefusedTraits]) -> list[str]:
@@ -88,6 +90,14 @@ class Change:
     active: tuple[str, ...] | None = None
     """Active features; Slurm accepts either both lists or none."""
     topology: str | None = None
+
+    @override
+    def __str__(self) -> str:
+        """The same in words."""
+        place = f"the place {self.topology}" if self.topology else "no place in a topology"
+        features = f"the features {', '.join(self.features)}" if self.features else "no features"
+        said = (place if self.topology is not None else "", features if self.features is not None else "")
+        return " and ".join(filter(None, said))
 
 
 def missing(node: Node, wanted: Traits) -> Change | None:

@@ -14,6 +14,7 @@ from slinky_operator.nodeset.model.snapshot import SlurmFacts, Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import status, topology
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import RefusedTraits, Traits
 from tests.unit.nodeset.report.test_status import NOW, a_pod, nodeset, seen
 
 TREE = {"name": "default", "root": "top", "nodeLabels": ["zone", "rack"]}
@@ -42,6 +43,21 @@ def test_labels_that_are_missing_are_told_with_their_nodes_and_the_nodeset_is_re
     )
     (told,) = topology.told(of)
     assert told[3] == {"a-1", "a-2"}
+
+
+def test_a_place_that_slurm_refuses_is_told_with_what_to_do_and_the_nodeset_is_ready() -> None:
+    refused = RefusedTraits(Traits((), "default:b9"), "the place default:b9 for a-0: Invalid node topology specified")
+    of = replace(snapshot(host(0), topology=[]), refused_traits={"a-0": refused, "a-1": RefusedTraits(Traits(()))})
+    found = status.build(of, Decisions(Layout(1), states={pod.name: Ready() for pod in of.pods}), NOW)
+
+    conditions = {one.type: one for one in found.conditions}
+    assert (conditions["Degraded"].reason, conditions["Ready"].status) == ("TraitsRefused", "True")
+    assert conditions["Degraded"].message == (
+        "Slurm refuses the place default:b9 for a-0: Invalid node topology specified. The nodes keep what they had. "
+        "Add the place to topology.yaml of the Cluster, or correct labels and annotations of their Kubernetes Nodes"
+    )
+    (told,) = topology.told(of)
+    assert told[3] == {"a-0"}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ SILENT: Final = {
     Reason.CLUSTER_NOT_FOUND: "the Cluster may be applied after its NodeSets",
     Reason.CONFIG_REFUSED: "the Cluster controller reports it on the NodeSet",
     Reason.POD_REFUSED: "what refuses a pod is reported when it does",
+    Reason.TRAITS_REFUSED: "the write that Slurm refuses has an Event",
 }
 """Reasons of troubles without an Event, and why; those of a Slurm that does not answer are the Cluster's."""
 

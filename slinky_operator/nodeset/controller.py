@@ -44,7 +44,7 @@ from slinky_operator.nodeset.observation.observe import Observer
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.planning.requeue import LATER, SOON
-from slinky_operator.nodeset.planning.steady import Steady, goes_on, steady
+from slinky_operator.nodeset.planning.steady import Steady, follow, goes_on, steady
 from slinky_operator.nodeset.planning.survey import Survey, survey
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import AskVolumes, Slurm, SlurmByCluster
@@ -216,10 +216,12 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         )
         rest = GATHERING * len(snapshot.pods)
         if (before := self._steady.pop(uid, None)) is not None and self._is_left_out(before, snapshot):
-            counted = await self._pure(snapshot, status.with_loads, snapshot)
-            _ = await self.status.write(obj, nodeset.status.as_stored(), counted.to_dict())
-            self._steady[uid] = before
-            return Result(_with_keys(before.wakes_in(self._now()), snapshot), rest=rest)
+            now = self._followed(before, snapshot)
+            counted = now.loads.shown_in(nodeset.status)
+            if counted != nodeset.status:
+                _ = await self.status.write(obj, nodeset.status.as_stored(), counted.to_dict())
+            self._steady[uid] = now
+            return Result(_with_keys(now.wakes_in(self._now()), snapshot), rest=rest)
         return Result(_with_keys(await self._whole_pass(obj, nodeset, snapshot, slurm, memory), snapshot), rest=rest)
 
     async def _missing_keys(self, nodeset: NodeSet, memory: Memory) -> tuple[MissingKeys, ...]:
@@ -232,6 +234,10 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
     def _is_left_out(self, before: Steady, snapshot: Snapshot) -> bool:
         """Whether a pass only has to count nodes again."""
         return goes_on(before, snapshot, self._now())
+
+    def _followed(self, before: Steady, snapshot: Snapshot) -> Steady:
+        """The pass that is left out, with its counts."""
+        return follow(before, snapshot)
 
     async def _whole_pass(
         self, obj: Object, nodeset: NodeSet, snapshot: Snapshot, slurm: Slurm | None, memory: Memory

@@ -8,6 +8,7 @@ module              concern
 `claims`            claims of `volumeClaimTemplates`: their names, and which of them belong to a NodeSet
 `drain_requests`    requests of NVSentinel to drain Kubernetes Nodes
 `kubernetes_nodes`  facts of Kubernetes Nodes
+`loads`             how many nodes are idle, busy or out of service, counted on from what has changed
 `machines`          what is done about the machine of a Node, and who may ask for it
 `member`            a pod joined with its node in Slurm
 `pod_state`         the one state of each pod, computed from what Kubernetes and Slurm show

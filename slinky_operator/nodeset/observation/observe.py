@@ -27,6 +27,7 @@ from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, PodDemand
+from slinky_operator.nodeset.observation.readings import NodeReading, PodReading, chosen, joined, read_pod
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile import maintenance
@@ -112,8 +113,10 @@ class Observer:
         self.readings = NodeSetParseCache()
         self._alone: dict[str, _Alone] = {}
         """Looks at the pods of others that found none, by uids of NodeSets."""
-        self._read: dict[str, dict[str, pod_facts.Pod]] = {}
-        """Pods as last parsed, by uids of NodeSet and pod: few of them change between two passes."""
+        self._pods_read: dict[str, PodReading] = {}
+        """Pods as last read, by uids of NodeSets: few of them change between two passes."""
+        self._nodes_read: dict[str, NodeReading] = {}
+        """Records as last chosen, by uids of NodeSets."""
 
     async def prepare(self, obj: Object) -> None:
         """Parse a NodeSet and its Cluster in a thread if they are large, and read many new pods in slices."""
@@ -158,10 +161,10 @@ class Observer:
         cluster = self.cluster(nodeset)
         wanted = self.readings.wanted(nodeset, cluster)
         recorded = tuple(map(revision_records.read, self._revisions.find(REVISION_INDEX, nodeset.uid)))
-        own = self._own_pods(nodeset)
-        mode_is_fixed = nodeset.status.scaling_mode is not None
+        pods = self._own_pods(nodeset)
+        own, mode_is_fixed = pods.pods, nodeset.status.scaling_mode is not None
         nodeset = _with_mode(nodeset, own)
-        slurm = self._slurm_facts(nodeset, cluster, own)
+        slurm = self._slurm_facts(nodeset, cluster, pods)
         foreign_pods, names_of_other_nodesets = self._still_alone(nodeset, cluster, own, slurm)
         leaving = self._leaving(nodeset)
         known = _cluster_facts(nodeset, cluster, gone=cluster_gone, leaving=leaving, now=self._now())
@@ -178,7 +181,7 @@ class Observer:
                 current=current,
                 recorded=recorded,
             ),
-            pods=tuple(sorted(own, key=lambda item: (item.ordinal if item.ordinal is not None else -1, item.name))),
+            pods=own,
             claims=tuple(map(claim_facts.read, self._claims.find(CLAIM_INDEX, f"{nodeset.namespace}/{nodeset.name}"))),
             hosts=self._hosts.picture() if self._hosts is not None else None,
             foreign_pods=foreign_pods,
@@ -195,32 +198,28 @@ class Observer:
 
     def forget(self, uid: str) -> None:
         """Drop the cached data of a deleted NodeSet."""
-        self._read.pop(uid, None)
+        self._pods_read.pop(uid, None)
+        self._nodes_read.pop(uid, None)
         self._alone.pop(uid, None)
         self.readings.forget(uid)
 
     async def _read_ahead(self, uid: str, name: str) -> None:
         """Read the pods of a NodeSet in slices if many are new, as after a start: 5,000 take a tenth of a second."""
-        found, known = self._pods.find(POD_INDEX, uid), self._read.get(uid, {})
-        if len(found) - len(known) < MANY_NEW_PODS:
+        found, known = self._pods.find(POD_INDEX, uid), self._pods_read.get(uid, PodReading())
+        if len(found) - len(known.objects) < MANY_NEW_PODS:
             return
-        read = dict(known)
-        async for obj in sliced(found):
-            pod = _read_pod(obj, name, read)
-            read[pod.uid] = pod
-        # What has changed meanwhile is seen by its version.
-        self._read[uid] = read
+        by_uid = known.by_uid()
+        read = [read_pod(obj, name, by_uid) async for obj in sliced(found)]
+        # What has changed meanwhile is another object.
+        self._pods_read[uid] = joined(found, read)
 
-    def _own_pods(self, nodeset: NodeSet) -> tuple[pod_facts.Pod, ...]:
-        before, now = self._read.get(nodeset.uid, {}), {}
-        name = nodeset.name
-        for obj in self._pods.find(POD_INDEX, nodeset.uid):
-            known = _read_pod(obj, name, before)
-            now[known.uid] = known
-        self._read[nodeset.uid] = now
-        return tuple(now.values())
+    def _own_pods(self, nodeset: NodeSet) -> PodReading:
+        found = self._pods.find(POD_INDEX, nodeset.uid)
+        read = self._pods_read.get(nodeset.uid, PodReading()).again(found, nodeset.name)
+        self._pods_read[nodeset.uid] = read
+        return read
 
-    def _slurm_facts(self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...]) -> SlurmFacts:
+    def _slurm_facts(self, nodeset: NodeSet, cluster: Cluster | None, pods: PodReading) -> SlurmFacts:
         slurm = self.slurm(cluster)
         if cluster is None:
             return _blind(Reason.CLUSTER_NOT_FOUND, f"there is no Cluster {nodeset.spec.cluster_name}")
@@ -237,23 +236,20 @@ class Observer:
             return _blind(Reason.CONNECTING, "the nodes have yet to be listed")
         if self._clock() - slurm.nodes_at > OLDEST_PICTURE:
             return _blind(Reason.SLURM_UNREACHABLE, "there is no recent picture of the nodes")
-        names = {item.node_name for item in own}
-        owner = identity.tag(nodeset.namespace, nodeset.name)
-        could_be = self._namer(nodeset)
-        nodes: dict[str, Node] = {
-            name: node
-            for name, node in slurm.nodes.items()
-            if name in names or identity.is_tagged(node, owner) or could_be(name)
-        }
-        return SlurmFacts(readable=True, nodes=nodes)
+        return SlurmFacts(readable=True, nodes=self._own_nodes(nodeset, slurm.nodes, pods))
 
-    def _namer(self, nodeset: NodeSet) -> Callable[[str], bool]:
-        """Return a function that says whether a node of this NodeSet could have a name."""
-        if nodeset.mode is ScalingMode.STATEFUL_SET or self._hosts is None:
-            own, head = nodeset.name, f"{nodeset.name}-"
-            return lambda name: name.startswith(head) and pod_names.ordinal(own, name) is not None
-        names = {host.node_name for host in self._hosts.picture().values()}
-        return names.__contains__
+    def _own_nodes(self, nodeset: NodeSet, nodes: Mapping[str, Node], pods: PodReading) -> Mapping[str, Node]:
+        """The records of nodes named like its pods, tagged with it, or with a name that it could give a node."""
+        names, owner = pods.node_names, identity.tag(nodeset.namespace, nodeset.name)
+        is_numbered = nodeset.mode is ScalingMode.STATEFUL_SET or self._hosts is None
+        hosts = None if is_numbered or self._hosts is None else self._hosts.picture()
+        known = self._nodes_read.get(nodeset.uid)
+        if known is None or known.owner != owner or known.node_names is not names or known.hosts is not hosts:
+            known = chosen(nodeset.name, owner, names, hosts, nodes)
+        else:
+            known = known.again(nodes)
+        self._nodes_read[nodeset.uid] = known
+        return known.own
 
     def _still_alone(
         self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...], slurm: SlurmFacts
@@ -276,7 +272,7 @@ class Observer:
             known is not None
             and asked == known.asked
             and hosts is known.hosts
-            and slurm.nodes.keys() == known.nodes.keys()
+            and (slurm.nodes is known.nodes or slurm.nodes.keys() == known.nodes.keys())
         ):
             return frozenset(), {}
         foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
@@ -339,15 +335,6 @@ class Observer:
             if obj is not None and text is not None:
                 found[pod_ownership.node_name(obj)] = text
         return found
-
-
-def _read_pod(obj: Object, nodeset: str, known: Mapping[str, pod_facts.Pod]) -> pod_facts.Pod:
-    """A pod as it was read before, by uid, unless it has changed."""
-    metadata = obj["metadata"]
-    before = known.get(metadata["uid"])
-    if before is None or before.resource_version != metadata.get("resourceVersion"):
-        return pod_facts.read(obj, nodeset)
-    return before
 
 
 def problems_of(name: str, wanted: PodDemand, cluster: ClusterFacts) -> tuple[str, ...]:

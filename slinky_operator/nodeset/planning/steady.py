@@ -3,6 +3,9 @@
 Each job that starts or ends changes the state of its nodes. On a busy site nearly all passes are for that, and plan
 nothing: the status gets other counts, and that is all. `is_like` compares what a plan reads; anything that it does not
 know to be harmless makes a whole pass. The plan's own time stands: a pass that it asked for is a whole one.
+
+A pass that is left out is followed in its turn: the next one is compared with it, and looks only at what has changed
+since then.
 """
 
 from __future__ import annotations
@@ -15,6 +18,10 @@ from typing import Final
 from slinky_api.v1alpha1.nodeset.health import PodConditions
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
+from slinky_operator.nodeset.model import loads
+from slinky_operator.nodeset.model.loads import Loads
+from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning.plan import Plan
 from slinky_operator.nodeset.planning.survey import Survey
@@ -57,6 +64,10 @@ class Steady:
     """When the next pass is a whole one."""
     wakes_at: datetime | None
     """When the plan wanted a pass although nothing happens; None for never."""
+    loads: Loads
+    """How many nodes have which load."""
+    pods: Mapping[str, Pod]
+    """The pods by their nodes."""
 
     def wakes_in(self, now: datetime) -> float | None:
         """Seconds until the pass that the plan asked for."""
@@ -89,7 +100,12 @@ def steady(seen: Survey, planned: Plan, reported: NodeSetStatus) -> Steady | Non
         return None
     wakes_at = None if planned.wake_up is None else seen.now + timedelta(seconds=planned.wake_up)
     latest = seen.now + timedelta(seconds=LONGEST)
-    return Steady(snapshot, latest if wakes_at is None else min(wakes_at, latest), wakes_at)
+    until = latest if wakes_at is None else min(wakes_at, latest)
+    pods = {pod.node_name: pod for pod in snapshot.pods}
+    if len(pods) < len(snapshot.pods):
+        # Two pods say that they have the same node: which one it is about is for the rules to find out.
+        return None
+    return Steady(snapshot, until, wakes_at, loads.told_by(reported), pods)
 
 
 def goes_on(before: Steady, snapshot: Snapshot, now: datetime) -> bool:
@@ -107,15 +123,27 @@ def goes_on(before: Steady, snapshot: Snapshot, now: datetime) -> bool:
     return before.snapshot.nodeset.uid == snapshot.nodeset.uid and now < before.until and is_like(before, snapshot)
 
 
+def follow(before: Steady, snapshot: Snapshot) -> Steady:
+    """Return a pass that was left out, for the next one; for `goes_on` it is like the one before."""
+    then = before.snapshot
+    if then.pods is not snapshot.pods:
+        other = [new for old, new in zip(then.pods, snapshot.pods, strict=True) if old is not new]
+        before = replace(before, pods={**before.pods, **{pod.node_name: pod for pod in other}})
+    changed = _changed(then.slurm, snapshot.slurm)
+    if changed:
+        records = [(before.pods[new.name], old, new) for old, new in changed if new.name in before.pods]
+        before = replace(before, loads=before.loads.after(records))
+    return replace(before, snapshot=snapshot)
+
+
 def is_like(before: Steady, now: Snapshot) -> bool:
     """Whether two snapshots differ in nothing but the load of nodes with a registered pod."""
     then = before.snapshot
     return (
-        len(then.pods) == len(now.pods)
         # The caches give the same object as long as nothing has changed.
-        and all(old is new for old, new in zip(then.pods, now.pods, strict=True))
+        (then.pods is now.pods or _pods_are_like(then.pods, now.pods))
         and then.hosts is now.hosts
-        and _slurm_is_like(then, now.slurm)
+        and _slurm_is_like(before, now.slurm)
         and all(getattr(then, name) == getattr(now, name) for name in _PLAIN)
         and _timeless(then.cluster) == _timeless(now.cluster)
         and _nodeset_is_like(then.nodeset, now.nodeset)
@@ -143,17 +171,31 @@ def _timeless(cluster: ClusterFacts) -> ClusterFacts:
     return replace(cluster, maintenance_changes_in=None)
 
 
-def _slurm_is_like(then: Snapshot, now: SlurmFacts) -> bool:
-    if not now.readable or now.jobs is not None or then.slurm.nodes.keys() != now.nodes.keys():
+def _pods_are_like(then: Sequence[Pod], now: Sequence[Pod]) -> bool:
+    return len(then) == len(now) and all(map(pod_facts.are_alike, then, now))
+
+
+def _changed(then: SlurmFacts, now: SlurmFacts) -> Sequence[tuple[Node, Node]]:
+    """The records that are others, as they were and as they are; both have the same names."""
+    if then.nodes is now.nodes:
+        return ()
+    return [(old, new) for name, new in now.nodes.items() if (old := then.nodes[name]) is not new]
+
+
+def _slurm_is_like(before: Steady, now: SlurmFacts) -> bool:
+    then = before.snapshot.slurm
+    if not now.readable or now.jobs is not None:
         return False
-    changed = [(old, new) for name, new in now.nodes.items() if (old := then.slurm.nodes[name]) is not new]
-    return not changed or _is_load(changed, {pod.node_name: pod.registered for pod in then.pods})
+    if then.nodes is not now.nodes and then.nodes.keys() != now.nodes.keys():
+        return False
+    return _is_load(_changed(then, now), before.pods)
 
 
-def _is_load(changed: Sequence[tuple[Node, Node]], registered: Mapping[str, bool]) -> bool:
+def _is_load(changed: Sequence[tuple[Node, Node]], pods: Mapping[str, Pod]) -> bool:
     """Whether records differ by load alone, and all are those of pods that have registered."""
     return all(
-        registered.get(new.name, False)
+        (pod := pods.get(new.name)) is not None
+        and pod.registered
         and {old.state.base, new.state.base} <= LOADED
         and "DRAIN" not in new.state.flags
         and old.state.flags - WORKING == new.state.flags - WORKING

@@ -16,7 +16,8 @@ from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.disruption import availability, rolling_update
-from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model import loads, pod_state
+from slinky_operator.nodeset.model.loads import Loads
 from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
@@ -38,7 +39,6 @@ from slinky_operator.reconcile.failures import Failure
 from slinky_operator.reconcile.text import cut, joined
 from slinky_operator.reconcile.writes.parts import condition
 from slinky_operator.runtime.printable import printable_lines
-from slurm_client.models import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ def report(
     stored = nodeset.status
     members = [member for member in snapshot.members if not member.pod.deleting]
     nodes = [member.record for member in members if member.record is not None]
+    counted = loads_of(snapshot)
     ready = sum(1 for member in members if availability.is_ready(member))
     updated = sum(1 for member in members if member.pod.revision == snapshot.revision.hash)
     desired = found.layout.desired if found.layout.desired is not None else len(members)
@@ -113,8 +114,8 @@ def report(
         available=available,
         draining=len(draining),
         misscheduled=len(found.layout.misplaced),
-        idle=_idle(nodes),
-        allocated=_allocated(nodes),
+        idle=counted.idle,
+        allocated=counted.allocated,
         down=sum(1 for node in nodes if node.is_down),
         drain=sum(1 for node in nodes if node.is_drain),
         summary=summary.text(
@@ -126,7 +127,7 @@ def report(
             told.progress,
             told.held_back if not told.progress else None,
         ),
-        nodes=summary.count_nodes(snapshot, members),
+        nodes=counted.counts,
         conditions=merge(stored.conditions, _conditions(snapshot, found, counts, told), now),
         observed_generation=nodeset.metadata.generation if begun else stored.observed_generation,
         selector=selector(nodeset),
@@ -144,22 +145,10 @@ def report(
     return Report(written, tuple(told.troubles))
 
 
-def with_loads(snapshot: Snapshot) -> NodeSetStatus:
-    """Return the stored status with the nodes counted again: the report of a pass that `planning.steady` leaves out."""
-    members = [member for member in snapshot.members if not member.pod.deleting]
-    nodes = [member.record for member in members if member.record is not None]
-    idle, allocated = _idle(nodes), _allocated(nodes)
-    counts = {"slurm_idle": idle, "number_idle": idle, "slurm_allocated": allocated, "number_allocated": allocated}
-    counted = {"nodes": summary.count_nodes(snapshot, members)}
-    return snapshot.nodeset.status.model_copy(update={**counts, **counted})
-
-
-def _idle(nodes: Iterable[Node]) -> int:
-    return sum(1 for node in nodes if node.is_idle)
-
-
-def _allocated(nodes: Iterable[Node]) -> int:
-    return sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"})
+def loads_of(snapshot: Snapshot) -> Loads:
+    """Count the nodes of all pods."""
+    slurm = snapshot.slurm
+    return loads.count(((pod, slurm.nodes.get(pod.node_name)) for pod in snapshot.pods), readable=slurm.readable)
 
 
 def invalid(nodeset: NodeSet | None, stored: NodeSetStatus, text: str, now: datetime) -> NodeSetStatus:

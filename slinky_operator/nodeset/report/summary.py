@@ -7,19 +7,17 @@ it is not rewritten without a change.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.nodeset.status import NodeSetNodeCounts
 from slinky_operator.nodeset.model import pod_state
-from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import out_of_service
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble, is_waiting
-from slinky_operator.nodeset.slurm_nodes import drains, registration
+from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.failures import LONGEST_SUMMARY, Failure
 from slinky_operator.reconcile.text import cut, named
 from slinky_operator.slurm import job_facts
@@ -169,23 +167,3 @@ def _held(jobs: dict[int, Job]) -> str:
     if not all(map(job_facts.has_limit, jobs.values())):
         until = ", no time limit"
     return f", {len(jobs)} {'job' if len(jobs) == 1 else 'jobs'} left{until}"
-
-
-def count_nodes(snapshot: Snapshot, members: Iterable[Member]) -> NodeSetNodeCounts:
-    """Count the nodes of pods."""
-    return NodeSetNodeCounts(**Counter(_word(member, snapshot) for member in members))
-
-
-def _word(member: Member, snapshot: Snapshot) -> str:
-    node = member.record
-    if not snapshot.slurm.readable:
-        return "unknown"
-    if node is None or not member.pod.registered:
-        return "starting"
-    if node.is_down or node.is_not_responding or registration.is_invalid(node):
-        return "down"
-    if node.is_drain:
-        return "draining" if drains.is_busy(node) else "drained"
-    if drains.is_busy(node):
-        return "allocated"
-    return "idle" if node.is_idle else "unknown"

@@ -6,7 +6,7 @@ What Slurm knows is not here, and neither are decisions: see `pod_state`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -196,6 +196,22 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         eviction=_eviction(status),
         register_by=moment((metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_REGISTER_BY)),
         deadline=(metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_DEADLINE) or "",
+    )
+
+
+def are_alike(old: Pod, new: Pod) -> bool:
+    """Whether a pod says the same in two versions of it: what else its kubelet has written is read by nobody."""
+    if old is new:
+        return True
+    return replace(old, resource_version=new.resource_version) == new and _beside(old) == _beside(new)
+
+
+def _beside(pod: Pod) -> tuple[str, ...]:
+    """What rules read of a pod, and equal pods may have different."""
+    return (
+        pod.hindrance.brief if pod.hindrance is not None else "",
+        pod.told.since if pod.told is not None else "",
+        *(told.since for told in pod.node_states.values()),
     )
 
 

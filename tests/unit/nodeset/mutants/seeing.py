@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.execute import delete_pods, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.loads import Loads
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.observation.readings import NodeReading, PodReading
 from slinky_operator.nodeset.planning import steady
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, records
@@ -52,6 +55,36 @@ def first_node_of_a_job(patch: pytest.MonkeyPatch) -> None:
 def any_change_is_load(patch: pytest.MonkeyPatch) -> None:
     """A pass is left out whatever has changed in the records of nodes."""
     patch.setattr(steady, "_is_load", lambda *_: True)
+
+
+def all_pods_alike(patch: pytest.MonkeyPatch) -> None:
+    """A pass is left out whatever has changed in the pods, as long as there are as many."""
+    patch.setattr(pod_facts, "are_alike", lambda *_: True)
+
+
+def loads_stand_still(patch: pytest.MonkeyPatch) -> None:
+    """A pass that is left out keeps the counts of the one before."""
+    patch.setattr(Loads, "after", lambda loads, _: loads)
+
+
+def pods_read_once(patch: pytest.MonkeyPatch) -> None:
+    """What was read of pods stands as long as there are as many."""
+    real = PodReading.again
+
+    def again(before: PodReading, objects: Sequence[Object], nodeset: str) -> PodReading:
+        return before if before.objects and len(objects) == len(before.objects) else real(before, objects, nodeset)
+
+    patch.setattr(PodReading, "again", again)
+
+
+def records_read_once(patch: pytest.MonkeyPatch) -> None:
+    """Records that were once chosen stand as long as Slurm has the same names."""
+    real = NodeReading.again
+
+    def again(before: NodeReading, nodes: Mapping[str, Node]) -> NodeReading:
+        return before if nodes.keys() == before.all.keys() else real(before, nodes)
+
+    patch.setattr(NodeReading, "again", again)
 
 
 def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,16 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         seeing.any_change_is_load,
         (("see_all", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("job_starts", 1), ("admin_drains", 0)),
     ),
+    "all pods alike": (
+        seeing.all_pods_alike,
+        (*(("see_all", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("poll", 0)), ("cordon", 0), ("cordon", 1)),
+    ),
+    "loads stand still": (
+        seeing.loads_stand_still,
+        (("see_all", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("job_starts", 1), ("job_ends", 1)),
+    ),
+    "pods read once": (seeing.pods_read_once, ()),
+    "records read once": (seeing.records_read_once, ()),
     "fail open on 401": (
         seeing.fail_open_on_401,
         (

@@ -9,16 +9,20 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
+from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
+from slinky_operator.nodeset.model.loads import told_by
+from slinky_operator.nodeset.model.pods.hindrance import Hindrance
+from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning import survey
 from slinky_operator.nodeset.planning.decisions import undecided
 from slinky_operator.nodeset.planning.plan import Plan
-from slinky_operator.nodeset.planning.steady import LONGEST, Steady, goes_on, steady
-from slinky_operator.nodeset.report.status import with_loads
+from slinky_operator.nodeset.planning.steady import LONGEST, Steady, follow, goes_on, steady
+from slinky_operator.nodeset.report.status import loads_of
 from tests.unit.nodeset.builders import NOW, a_pod, node, nodeset
 
 IDLE = "IDLE+DYNAMIC_NORM"
@@ -52,7 +56,13 @@ def with_metadata(**values: Any) -> Snapshot:
     return replace(snapshot, nodeset=snapshot.nodeset.model_copy(update={"metadata": metadata}))
 
 
-BEFORE = Steady(seen(), NOW + timedelta(seconds=LONGEST), None)
+def steady_at(snapshot: Snapshot) -> Steady:
+    """A pass over a snapshot that planned nothing."""
+    by_node = {pod.node_name: pod for pod in snapshot.pods}
+    return Steady(snapshot, NOW + timedelta(seconds=LONGEST), None, loads_of(snapshot), by_node)
+
+
+BEFORE = steady_at(seen())
 
 
 @pytest.mark.parametrize(
@@ -114,7 +124,7 @@ def test_anything_else_makes_one(snapshot: Snapshot) -> None:
 
 def test_the_load_of_a_node_whose_pod_has_not_registered_makes_one() -> None:
     pods = (PODS[0], replace(PODS[1], registered=False))
-    before = replace(BEFORE, snapshot=replace(seen(), pods=pods))
+    before = steady_at(replace(seen(), pods=pods))
     assert not goes_on(before, replace(seen("MIXED+DYNAMIC_NORM"), pods=pods), NOW)
 
 
@@ -129,20 +139,76 @@ def test_which_pass_is_followed() -> None:
     status = snapshot.nodeset.status
     found = survey.survey(snapshot, NOW)
     quiet = Plan(undecided(found), wake_up=5)
-    assert steady(found, quiet, status) == Steady(snapshot, NOW + timedelta(seconds=5), NOW + timedelta(seconds=5))
-    assert steady(found, Plan(undecided(found)), status) == BEFORE
+    shown = loads_of(snapshot).shown_in(status)
+    wakes_at = NOW + timedelta(seconds=5)
+    expected = replace(BEFORE, until=wakes_at, wakes_at=wakes_at)
+    assert steady(found, quiet, shown) == replace(expected, loads=told_by(shown))
+    assert steady(found, Plan(undecided(found)), shown) == replace(BEFORE, loads=told_by(shown))
     assert steady(replace(found, needs_jobs=True), quiet, status) is None
     assert steady(replace(found, suspects=("a-9",)), quiet, status) is None
     assert steady(found, quiet, NodeSetStatus(summary="it has something to say")) is None
     asked = replace(found, snapshot=snapshot.with_jobs({}))
     assert steady(asked, quiet, status) is None
-    shown = snapshot.nodeset.spec.model_copy(update={"health": nodeset(health={"podConditions": "All"}).spec.health})
-    all_states = replace(snapshot, nodeset=snapshot.nodeset.model_copy(update={"spec": shown}))
+    health = snapshot.nodeset.spec.model_copy(update={"health": nodeset(health={"podConditions": "All"}).spec.health})
+    all_states = replace(snapshot, nodeset=snapshot.nodeset.model_copy(update={"spec": health}))
     assert steady(replace(found, snapshot=all_states), quiet, status) is None
+
+
+def test_two_pods_with_one_node_are_followed_by_no_pass() -> None:
+    snapshot = replace(seen(), pods=(PODS[0], replace(PODS[1], node_name="a-0")))
+    found = survey.survey(snapshot, NOW)
+    assert steady(found, Plan(undecided(found)), snapshot.nodeset.status) is None
+
+
+def test_what_a_kubelet_writes_besides_makes_no_whole_pass() -> None:
+    pods = (PODS[0], replace(PODS[1], resource_version="another"))
+    snapshot = replace(seen("MIXED+DYNAMIC_NORM"), pods=pods)
+    assert goes_on(BEFORE, snapshot, NOW)
+    followed = follow(BEFORE, snapshot)
+    assert followed.pods["a-1"] is pods[1]
+    assert followed.loads.counts == loads_of(snapshot).counts
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"address": "10.0.0.9"},
+        {"told": DrainCondition("True", "Drained", "x", since="2026-01-02T00:00:00Z")},
+        {"node_states": {"SlurmNodeStateDrain": DrainCondition("True", "Drain", "x", since="2026-01-02T00:00:00Z")}},
+        {"hindrance": Hindrance(Reason.PODS_NOT_READY, "it waits", brief="another word")},
+    ],
+)
+def test_what_rules_read_of_a_pod_makes_one(values: dict[str, Any]) -> None:
+    told = DrainCondition("True", "Drained", "x", since="2026-01-01T00:00:00Z")
+    known: dict[str, Any] = {
+        "told": told,
+        "node_states": {"SlurmNodeStateDrain": DrainCondition("True", "Drain", "x", since="2026-01-01T00:00:00Z")},
+        "hindrance": Hindrance(Reason.PODS_NOT_READY, "it waits", brief="a word"),
+    }
+    pod = replace(PODS[1], **known)
+    before = steady_at(replace(seen(), pods=(PODS[0], pod)))
+    assert goes_on(before, replace(seen(), pods=(PODS[0], replace(pod, resource_version="another"))), NOW)
+    assert not goes_on(before, replace(seen(), pods=(PODS[0], replace(pod, **values))), NOW)
+
+
+def test_passes_are_followed_in_turn() -> None:
+    steps = ["MIXED+DYNAMIC_NORM", "ALLOCATED+DYNAMIC_NORM", "IDLE+COMPLETING+DYNAMIC_NORM", IDLE]
+    before = BEFORE
+    for words in steps:
+        snapshot = seen(words)
+        assert goes_on(before, snapshot, NOW)
+        before = follow(before, snapshot)
+        whole = loads_of(snapshot)
+        assert before.snapshot is snapshot
+        assert (before.loads.counts, before.loads.idle, before.loads.allocated) == (
+            whole.counts,
+            whole.idle,
+            whole.allocated,
+        )
 
 
 def test_what_it_says() -> None:
     snapshot = seen("MIXED+DYNAMIC_NORM")
-    counted = with_loads(snapshot)
+    counted = loads_of(snapshot).shown_in(snapshot.nodeset.status)
     assert (counted.nodes.idle, counted.nodes.allocated) == (1, 1)
     assert (counted.slurm_idle, counted.number_idle, counted.slurm_allocated, counted.number_allocated) == (1, 1, 1, 1)

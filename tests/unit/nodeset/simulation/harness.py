@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from typing_extensions import override
 
@@ -19,6 +20,7 @@ from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.model.machines import MachineRules
+from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
 from slinky_operator.nodeset.planning.plan import plan
@@ -75,23 +77,39 @@ class Violated(AssertionError):
 
 
 class Doubting(NodeSetReconciler):
-    """The controller, which looks whether a pass that it leaves out would have done nothing."""
+    """The controller, which looks whether a pass that it leaves out would have done nothing, and compares what it keeps
+    of a look at the caches with what they have."""
 
     left_out = 0
     """Passes left out by all of them."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._look = self._observer.observe
+        self._observer.observe = self._observe_twice  # type: ignore[method-assign]
+
+    def _observe_twice(self, *args: Any, **options: Any) -> Snapshot:
+        """Take a snapshot, and another one by an observer that has kept nothing."""
+        observer, found = self._observer, self._look(*args, **options)
+        kept = observer._pods_read, observer._nodes_read, observer._alone
+        observer._pods_read, observer._nodes_read, observer._alone = {}, {}, {}
+        fresh = self._look(*args, **options)
+        observer._pods_read, observer._nodes_read, observer._alone = kept
+        if fresh != found or not all(map(pod_facts.are_alike, found.pods, fresh.pods)):
+            raise Violated(f"a snapshot is not what the caches have: {found}, {fresh}")
+        return found
+
     @override
-    def _is_left_out(self, before: Steady, snapshot: Snapshot) -> bool:
-        if not super()._is_left_out(before, snapshot):
-            return False
+    def _followed(self, before: Steady, snapshot: Snapshot) -> Steady:
         type(self).left_out += 1
-        now = self._now()
+        now, followed = self._now(), super()._followed(before, snapshot)
         seen = survey(snapshot, now)
         planned = plan(seen)
         whole = status.build(snapshot, planned.decisions, now)
-        if planned.actions or seen.suspects or seen.needs_jobs or whole != status.with_loads(snapshot):
-            raise Violated(f"a pass was left out that has something to do: {planned.actions}, {whole}")
-        return True
+        counted = followed.loads.shown_in(snapshot.nodeset.status)
+        if planned.actions or seen.suspects or seen.needs_jobs or whole != counted:
+            raise Violated(f"a pass was left out that has something to do: {planned.actions}, {whole}, {counted}")
+        return followed
 
 
 @dataclass

@@ -1,0 +1,152 @@
+"""What was read of a cache, kept for the next look: only what has changed since is read again, the rest is the same.
+
+An object of a cache, and a record of a list of Slurm, is the same object until another has come. So what has changed is
+found by comparing identities, some nanoseconds each, and no list of changes is kept that could lack one. Where the
+result would have another shape (something came, went, or has another owner), all is joined anew.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from slinky_operator.kube.objects import Object
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
+from slinky_operator.nodeset.model.pods import pod_facts, pod_names
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.slurm_nodes import identity
+from slurm_client.models import Node
+
+
+@dataclass(frozen=True, slots=True)
+class PodReading:
+    """The pods of a NodeSet, as they were last read."""
+
+    objects: Sequence[Object] = ()
+    """The pods as the cache gave them."""
+    read: Sequence[Pod] = ()
+    """What each of them says."""
+    order: Sequence[int] = ()
+    """Their places, by ordinal and name."""
+    pods: tuple[Pod, ...] = ()
+    """The same in that order."""
+    node_names: frozenset[str] = frozenset()
+    """Names of their nodes in Slurm."""
+
+    def again(self, objects: Sequence[Object], nodeset: str) -> PodReading:
+        """Read the pods of a NodeSet of this name again, as far as they have changed."""
+        if len(objects) != len(self.objects):
+            return self._anew(objects, nodeset)
+        if all(map(operator.is_, objects, self.objects)):
+            return self
+        read = list(self.read)
+        for place, (old, new) in enumerate(zip(self.objects, objects, strict=True)):
+            if old is new:
+                continue
+            before = read[place]
+            read[place] = now = read_pod(new, nodeset, {before.uid: before})
+            if (before.uid, before.name, before.ordinal, before.node_name) != (
+                now.uid,
+                now.name,
+                now.ordinal,
+                now.node_name,
+            ):
+                return self._anew(objects, nodeset)
+        if all(map(operator.is_, read, self.read)):
+            return PodReading(objects, self.read, self.order, self.pods, self.node_names)
+        return PodReading(objects, read, self.order, tuple(map(read.__getitem__, self.order)), self.node_names)
+
+    def by_uid(self) -> dict[str, Pod]:
+        """What was read, by uid."""
+        return {pod.uid: pod for pod in self.read}
+
+    def _anew(self, objects: Sequence[Object], nodeset: str) -> PodReading:
+        known = self.by_uid()
+        return joined(objects, [read_pod(obj, nodeset, known) for obj in objects])
+
+
+def joined(objects: Sequence[Object], read: Sequence[Pod]) -> PodReading:
+    """What was read of these objects, each in its place."""
+    places = [(pod.ordinal if pod.ordinal is not None else -1, pod.name) for pod in read]
+    order = sorted(range(len(read)), key=places.__getitem__)
+    names = frozenset(pod.node_name for pod in read)
+    return PodReading(objects, read, order, tuple(map(read.__getitem__, order)), names)
+
+
+def read_pod(obj: Object, nodeset: str, known: Mapping[str, Pod]) -> Pod:
+    """A pod as it was read before, by uid, unless it has changed."""
+    metadata = obj["metadata"]
+    before = known.get(metadata["uid"])
+    if before is None or before.resource_version != metadata.get("resourceVersion"):
+        return pod_facts.read(obj, nodeset)
+    return before
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReading:
+    """The records in Slurm that concern a NodeSet, as they were last chosen."""
+
+    owner: str
+    """Tag of the NodeSet."""
+    node_names: frozenset[str]
+    """Names of the nodes of its pods."""
+    hosts: Mapping[str, KubernetesNode] | None
+    """The Kubernetes Nodes that give names; None where its pods are numbered."""
+    concerns: Callable[[str, Node], bool]
+    """Whether a record concerns the NodeSet: this follows from the fields above."""
+    all: Mapping[str, Node]
+    """The records of all nodes of the Slurm."""
+    own: Mapping[str, Node]
+    """Those that concern it."""
+
+    def again(self, nodes: Mapping[str, Node]) -> NodeReading:
+        """Choose again among the records of all nodes, as far as they have changed."""
+        before = self.all
+        if nodes.keys() != before.keys():
+            return self._anew(nodes)
+        changed = {name: node for name, node in nodes.items() if before[name] is not node}
+        if not changed:
+            return self
+        if any((name in self.own) != self.concerns(name, node) for name, node in changed.items()):
+            return self._anew(nodes)
+        own = {name: node for name, node in changed.items() if name in self.own}
+        return replace(self, all=dict(nodes), own={**self.own, **own} if own else self.own)
+
+    def _anew(self, nodes: Mapping[str, Node]) -> NodeReading:
+        own = {name: node for name, node in nodes.items() if self.concerns(name, node)}
+        return replace(self, all=dict(nodes), own=own)
+
+
+def chosen(
+    nodeset: str,
+    owner: str,
+    node_names: frozenset[str],
+    hosts: Mapping[str, KubernetesNode] | None,
+    nodes: Mapping[str, Node],
+) -> NodeReading:
+    """Choose the records of nodes that are named like a NodeSet's pods, tagged with it, or could be named by it.
+
+    Parameters
+    ----------
+    nodeset
+        Its name.
+    owner, node_names, hosts
+        As the fields of `NodeReading`.
+    nodes
+        The records of all nodes, by name.
+    """
+    could_be = _namer(nodeset, hosts)
+
+    def concerns(name: str, node: Node) -> bool:
+        return name in node_names or identity.is_tagged(node, owner) or could_be(name)
+
+    return NodeReading(owner, node_names, hosts, concerns, {}, {}).again(nodes)
+
+
+def _namer(nodeset: str, hosts: Mapping[str, KubernetesNode] | None) -> Callable[[str], bool]:
+    """Return a function that says whether a node of this NodeSet could have a name."""
+    if hosts is None:
+        head = f"{nodeset}-"
+        return lambda name: name.startswith(head) and pod_names.ordinal(nodeset, name) is not None
+    return {host.node_name for host in hosts.values()}.__contains__

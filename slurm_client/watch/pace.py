@@ -41,6 +41,8 @@ class Pace:
     share: float = 0.2
     longest_interval: float = 60.0
     resync: float = 300.0
+    resync_per_object: float = 0.0
+    longest_resync: float = 7200.0
     first_pause: float = 0.5
     longest_pause: float = 15.0
     backlog: int = 100_000
@@ -49,6 +51,10 @@ class Pace:
     def after_full(self, cost: float) -> float:
         """Return the seconds to wait after a full answer that took ``cost`` seconds."""
         return max(self.interval, min(self.longest_interval, cost * (1 / self.share - 1)))
+
+    def after_nothing_new(self, resync: float, objects: int) -> float:
+        """Return the seconds until the next full answer for safety's sake after one that has shown nothing new."""
+        return max(self.resync, min(resync * 2, self.longest_resync, objects * self.resync_per_object))
 
     def after_failure(self, failures: int, jitter: Callable[[], float]) -> float:
         """Return the seconds to wait after that many failures in a row."""

@@ -83,6 +83,8 @@ class Watch(Generic[T]):
         self._picture = Picture(key)
         self._update_time: int | None = None
         self._full_at = float("-inf")
+        self._resync = self._pace.resync
+        """Seconds after which a full answer is asked for whatever the server says."""
         self._confirmed_at: float | None = None
         self._confirmed = False
         """Whether the picture was confirmed since somebody reads it."""
@@ -148,7 +150,7 @@ class Watch(Generic[T]):
         self._readers.add(reader)
         if self._task is None or self._task.done():
             # What was known before nobody read is no longer vouched for: the list is asked for at once.
-            self._update_time = None
+            self._update_time, self._resync = None, self._pace.resync
             self._refusals, self._confirmed = 0, False
             self._task = asyncio.create_task(self._run(), name=f"watch of {self.what}")
         elif self._confirmed and not self._failures:
@@ -218,7 +220,8 @@ class Watch(Generic[T]):
         """Ask once and return the seconds to wait."""
         number = self._picture.ask()
         started = self._clock()
-        since = None if started - self._full_at > self._pace.resync else self._update_time
+        is_due = started - self._full_at > self._resync
+        since = None if is_due else self._update_time
         self._polls += 1
         try:
             listing = await self._fetch(since)
@@ -227,6 +230,8 @@ class Watch(Generic[T]):
             self._failed_polls += 1
             self._duration = self._clock() - started
             self._error = error
+            # Who answers next may have another clock: soon the whole list, whatever it says.
+            self._resync = self._pace.resync
             if self._failures == 1:
                 _log.warning("cannot list %s: %s", self.what, error)
             self._refuse(error)
@@ -236,11 +241,16 @@ class Watch(Generic[T]):
             self._confirm(started)
             return self._pace.interval
         self._full_answers += 1
-        self._full_at = started
+        before, self._full_at = self._full_at, started
 
         def tell(events: list[Event[T]]) -> None:
             self._publish(events)
             self._confirm(started)
+            if is_due and not events:
+                self._resync = self._pace.after_nothing_new(self._resync, len(listing.items))
+            elif is_due or started - before <= self._pace.resync:
+                # What was to tell of changes has not told of these; or there are many, and it would be noticed late.
+                self._resync = self._pace.resync
 
         whole = await self._picture.take_list(listing.items, number, tell)
         self._update_time = listing.last_update if whole else None

@@ -177,6 +177,17 @@ async def test_no_write_leaves_once_the_fence_is_closed(slurm: FakeSlurmrestd) -
     await clients.close_all()
 
 
+async def test_at_rest_whole_lists_of_nodes_are_rarer_the_more_nodes_there_are(
+    slurm: FakeSlurmrestd, clients: ClientMap
+) -> None:
+    pace = (await put(clients, slurm.url))._watch._pace
+    waits = [300.0]
+    while len(waits) < 8:
+        waits.append(pace.after_nothing_new(waits[-1], 5_000))
+    assert waits == [300, 600, 1200, 2400, 4800, 6000, 6000, 6000]
+    assert pace.after_nothing_new(300, 250) == 300
+
+
 async def test_one_answer_about_jobs_serves_all_that_ask_within_a_second(
     clients: ClientMap, slurm: FakeSlurmrestd
 ) -> None:

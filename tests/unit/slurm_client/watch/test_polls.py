@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from slurm_client import errors
 from slurm_client.models import Node
 from slurm_client.operations.base import Listing
 from slurm_client.testing import FakeSlurmrestd
@@ -51,6 +52,89 @@ async def test_a_full_list_is_asked_for_now_and_then() -> None:
     assert since[:8] == [None, 5, 5, None, 5, 5, None, 5]
     await reader.aclose()
     await watch.close()
+
+
+class Quiet:
+    """A server of three nodes that says that nothing has changed, and how old the list was at each whole answer."""
+
+    def __init__(self, *, per_object: float = 1000.0, longest: float = 7200.0) -> None:
+        self.now = self.full_at = 0.0
+        self.waits: list[float] = []
+        self.silent, self.told, self.fails, self.version = 0, 0, 0, 0
+        pace = Pace(interval=0, share=1, resync=100, resync_per_object=per_object, longest_resync=longest)
+        self.watch = Watch(self.fetch, never, lambda node: node.name, pace=pace, clock=lambda: self.now)
+        self.reader = self.watch.reader()
+
+    async def fetch(self, update_time: int | None) -> Listing[Node] | None:
+        await asyncio.sleep(0)
+        self.now += 10
+        if self.fails:
+            self.fails -= 1
+            raise errors.Unreachable("it is away")
+        if self.told:
+            self.told -= 1
+            self.version += 1
+        elif update_time:
+            return None
+        self.waits.append(self.now - self.full_at)
+        self.full_at = self.now
+        if self.silent:
+            self.silent -= 1
+            self.version += 1
+        return Listing(tuple(Node(name=f"w-{number}", comment=str(self.version)) for number in range(3)), 5)
+
+    async def whole(self, count: int) -> list[float]:
+        """The next ages at which it was asked for the whole list."""
+        first = len(self.waits)
+        await until(lambda: len(self.waits) >= first + count)
+        return self.waits[first : first + count]
+
+
+async def test_lists_that_show_nothing_new_come_ever_more_seldom() -> None:
+    quiet = Quiet()
+    assert await quiet.whole(8) == [10, 110, 210, 410, 810, 1610, 3010, 3010]
+    await quiet.watch.close()
+
+
+async def test_there_is_a_longest_time_and_by_default_it_never_grows() -> None:
+    bounded = Quiet(longest=300)
+    assert await bounded.whole(5) == [10, 110, 210, 310, 310]
+    await bounded.watch.close()
+    steady = Quiet(per_object=0)
+    assert await steady.whole(4) == [10, 110, 110, 110]
+    await steady.watch.close()
+
+
+async def test_a_list_that_shows_what_no_poll_has_told_brings_the_next_one_soon() -> None:
+    quiet = Quiet()
+    _ = await quiet.whole(4)
+    quiet.silent = 1
+    assert await quiet.whole(4) == [810, 110, 210, 410]
+    await quiet.watch.close()
+
+
+async def test_so_do_many_changes_and_one_does_not() -> None:
+    quiet = Quiet()
+    _ = await quiet.whole(4)
+    await until(lambda: quiet.now - quiet.full_at > 200)
+    quiet.told = 1
+    told, after = await quiet.whole(2)
+    assert told < 810
+    assert after == 810
+    quiet.told = 2
+    _, _, after = await quiet.whole(3)
+    assert after == 110
+    await quiet.watch.close()
+
+
+async def test_after_a_failure_the_whole_list_comes_soon() -> None:
+    quiet = Quiet()
+    _ = await quiet.whole(4)
+    await until(lambda: quiet.now - quiet.full_at > 300)
+    quiet.fails = 1
+    (waited,) = await quiet.whole(1)
+    assert waited < 500
+    await quiet.watch.close()
 
 
 def test_the_pace_bounds_the_share_of_full_answers() -> None:

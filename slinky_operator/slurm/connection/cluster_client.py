@@ -152,7 +152,7 @@ class ClusterClient:
         return await self._jobs.holding()
 
     async def _ask_jobs(self) -> Sequence[Job]:
-        found = await self.client.all_jobs(timeout=self.endpoint.timeout)
+        found = await self.client.all_jobs(cores=False, timeout=self.endpoint.timeout)
         await self._count(found)
         return found
 
@@ -161,13 +161,13 @@ class ClusterClient:
         timeout = self.endpoint.timeout
         if time.monotonic() >= self._lists_jobs_from:
             try:
-                found = tuple(await self.client.jobs(timeout=timeout))
+                found = tuple(await self.client.jobs(cores=False, timeout=timeout))
             except errors.TooLarge:
                 self._lists_jobs_from = time.monotonic() + LIST_AGAIN
             else:
                 await self._count(found)
                 return found
-        found = await self.client.all_jobs(holding_nodes=True, timeout=timeout)
+        found = await self.client.all_jobs(holding_nodes=True, cores=False, timeout=timeout)
         await self._count(found, whole=False)
         return (*found, node_references.UNKNOWN)
 

@@ -23,22 +23,24 @@ class BlockingJobReading(Blocking):
         return cast("JobReading", self._asked)
 
     @overload
-    def jobs(self, *, details: bool = False, timeout: float | None = None) -> Listing[Job]: ...
+    def jobs(self, *, details: bool = False, cores: bool = True, timeout: float | None = None) -> Listing[Job]: ...
 
     @overload
     def jobs(
-        self, update_time: int | None, *, details: bool = False, timeout: float | None = None
+        self, update_time: int | None, *, details: bool = False, cores: bool = True, timeout: float | None = None
     ) -> Listing[Job] | None: ...
 
     def jobs(
-        self, update_time: int | None = None, *, details: bool = False, timeout: float | None = None
+        self, update_time: int | None = None, *, details: bool = False, cores: bool = True, timeout: float | None = None
     ) -> Listing[Job] | None:
         """Return all jobs slurmctld remembers, finished ones included for ``MinJobAge`` seconds."""
-        return self._wait(self._reading.jobs(update_time, details=details, timeout=timeout))
+        return self._wait(self._reading.jobs(update_time, details=details, cores=cores, timeout=timeout))
 
-    def all_jobs(self, *, holding_nodes: bool = False, timeout: float | None = None) -> tuple[Job, ...]:
+    def all_jobs(
+        self, *, holding_nodes: bool = False, cores: bool = True, timeout: float | None = None
+    ) -> tuple[Job, ...]:
         """Return all jobs, as :meth:`jobs` does, also where a list of them is larger than an answer may be."""
-        return self._wait(self._reading.all_jobs(holding_nodes=holding_nodes, timeout=timeout))
+        return self._wait(self._reading.all_jobs(holding_nodes=holding_nodes, cores=cores, timeout=timeout))
 
     def job(self, job_id: JobRef, *, details: bool = True, timeout: float | None = None) -> Job:
         """Return one job; NotFound if slurmctld does not know it (any more)."""

@@ -177,6 +177,12 @@ async def test_no_write_leaves_once_the_fence_is_closed(slurm: FakeSlurmrestd) -
     await clients.close_all()
 
 
+async def test_jobs_are_asked_for_without_the_cores_of_their_nodes(slurm: FakeSlurmrestd, clients: ClientMap) -> None:
+    entry = await put(clients, slurm.url)
+    _ = await entry.fresh_jobs(), await entry.shared_jobs(math.inf), await entry.jobs_with_nodes()
+    assert [call.query["flags"] for call in slurm.calls("get_jobs")] == ["ALL"] * 3
+
+
 async def test_at_rest_whole_lists_of_nodes_are_rarer_the_more_nodes_there_are(
     slurm: FakeSlurmrestd, clients: ClientMap
 ) -> None:

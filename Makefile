@@ -13,7 +13,7 @@ COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-u
 
 .PHONY: demo
 demo: venv ## Local Kubernetes, images, the operator, Slurm, jobs, scaling: each step shown
-	$(RUN) hack.demo $(if $(PLAIN),--plain)
+	$(RUN) hack.installing.demo $(if $(PLAIN),--plain)
 
 .PHONY: test
 test: venv ## Everything CI runs: lint, unit, integration, end-to-end (PROFILE=1: where the time goes)
@@ -77,9 +77,9 @@ docs-version: docs-pages ## Commit the site of a release to the branch gh-pages 
 	PATH="$(CURDIR)/$(DOCS_BIN):$$PATH" NO_MKDOCS_2_WARNING=1 $(DOCS_BIN)/mike deploy --config-file $(DOCS)/mkdocs.yml --update-aliases $(VERSION) latest
 	$(DOCS_BIN)/mike set-default --config-file $(DOCS)/mkdocs.yml latest
 docs-pages: venv $(DOCS)/venv/.complete $(DOCS)/mermaid-$(MERMAID).js
-	$(RUN) hack.docs_site.stage
+	$(RUN) hack.documents.site.stage
 	@install -D -m 644 $(DOCS)/mermaid-$(MERMAID).js $(DOCS)/pages/scripts/mermaid.min.js
-	@install -D -m 644 hack/docs_site/site.css $(DOCS)/pages/styles/site.css
+	@install -D -m 644 hack/documents/site/site.css $(DOCS)/pages/styles/site.css
 
 $(DOCS)/venv/.complete: requirements/docs.txt
 	@mkdir -p $(DOCS) && $(PYTHON) -m venv --clear $(DOCS)/venv
@@ -220,15 +220,15 @@ manifests: venv ## Write the CRDs from the API types, the kustomize base, docs/h
 	$(RUN) slinky_api.crd write
 	$(RUN) hack.packaging write
 	$(RUN) hack.dashboards write
-	$(RUN) hack.tables.key_rules
-	$(RUN) hack.tables.limits
-	$(RUN) hack.tables.metrics
-	$(RUN) hack.tables.operator_metrics
+	$(RUN) hack.documents.tables.key_rules
+	$(RUN) hack.documents.tables.limits
+	$(RUN) hack.documents.tables.metrics
+	$(RUN) hack.documents.tables.operator_metrics
 	$(RUN) tests.unit.kubectl_slurm.screens
 	$(RUN) hack.release support --write
 generate: venv ## Generate the wire code of slurm_client from Slurm's own specification, and its blocking calls
-	$(RUN) hack.generate_slurm_client
-	$(RUN) hack.client_package
+	$(RUN) hack.client.wire
+	$(RUN) hack.client.package
 plugin: venv ## Make build/kubectl-slurm, one file (URL= of its archive: with a manifest for krew)
 	$(RUN) hack.release.plugin build $(if $(URL),--url $(URL))
 golden: venv ## Write the golden trace of the Cluster controller again; its diff is what a change does

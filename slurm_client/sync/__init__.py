@@ -2,7 +2,7 @@
 The client for programs that are not asynchronous: the same calls with the same types, waited for.
 
 A thread runs the event loop; any number of other threads may call. The calls themselves are in the modules beside this
-one, of which all but `base` are generated from the asynchronous ones (``python -m hack.client_package``).
+one, of which all but `base` are generated from the asynchronous ones (``python -m hack.client.package``).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from typing import Final
 
 from typing_extensions import override
 
+from hack.installing.operator import NAMESPACE
 from hack.localkube.errors import LocalKubeError
-from hack.operator_install import NAMESPACE
 from tests.campaign.faults.processes import OPERATOR, processes
 from tests.campaign.site.site import Site
 from tests.support import audit

@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hack.tables.merge_keys import SHAPES
+from hack.documents.tables.merge_keys import SHAPES
 
 Schema = Mapping[str, Any]
 Path = tuple[str, ...]

@@ -7,8 +7,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hack.installing.operator import NAMESPACE, RELEASE, Installation
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import NAMESPACE, RELEASE, Installation
 from tests.support import processes
 from tests.support.slurm_in_kubernetes import PATIENCE
 

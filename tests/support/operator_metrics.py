@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from hack.installing.operator import NAMESPACE
 from hack.localkube.kubectl import Kubectl
-from hack.operator_install import NAMESPACE
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
 

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import yaml
 
+from hack.installing.operator import NAMESPACE
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.machine import ports
-from hack.operator_install import NAMESPACE
 
 ALERTS = Path(__file__).parents[2] / "helm" / "slurm-operator" / "files" / "alerts.yaml"
 PATIENCE = 120.0

@@ -2,8 +2,8 @@
 
 The CRD leaves templates open, so that fields of a newer Kubernetes can be used. A known field of the wrong kind, such
 as a text where a list belongs, would break the code that reads it; it is refused here, by its path, before that. The
-table comes from the API server (`hack.tables.merge_keys`). Fields that it does not name are left to the API server, and
-most of the directives of a strategic merge to `templates`.
+table comes from the API server (`hack.documents.tables.merge_keys`). Fields that it does not name are left to the API
+server, and most of the directives of a strategic merge to `templates`.
 """
 
 from __future__ import annotations

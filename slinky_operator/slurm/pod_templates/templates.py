@@ -1,9 +1,9 @@
 """A user's pod template, or a fragment of one, over the generated one, by the rules of a strategic merge.
 
 Which lists are merged item by item, and by which key, is what the API server says of its own types; the table comes
-from there (`hack.tables.merge_keys`). The directives `$patch`, `$retainKeys` and `$deleteFromPrimitiveList` mean what
-they mean to `kubectl patch --type=strategic`. Three things differ, all in favour of somebody who writes a manifest
-rather than a patch:
+from there (`hack.documents.tables.merge_keys`). The directives `$patch`, `$retainKeys` and `$deleteFromPrimitiveList`
+mean what they mean to `kubectl patch --type=strategic`. Three things differ, all in favour of somebody who writes a
+manifest rather than a patch:
 
 - generated items keep their place and new items follow, so that the user's variables can refer to generated ones;
 - where the fields of an item exclude each other, as the sources of a volume and of a variable do, the user's source

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from hack.images import build as images
+from hack.installing.operator import Installation
 from hack.localkube.cluster import Cluster
 from hack.machine.progress import say
-from hack.operator_install import Installation
 
 
 @pytest.fixture(scope="session")

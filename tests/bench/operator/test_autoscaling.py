@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
+from hack.installing.operator import Installation
 from hack.localkube.kubectl import wait_for
-from hack.operator_install import Installation
 from tests.support.slurm_in_kubernetes import NEWEST, SlurmInKubernetes, fresh_namespace
 
 pytestmark = pytest.mark.timeout(1800)

@@ -12,8 +12,8 @@ from datetime import datetime
 
 import pytest
 
+from hack.installing.operator import Installation
 from hack.localkube.kubectl import wait_for
-from hack.operator_install import Installation
 from tests.support.configuring import PREFLIGHTS, config_applied, edit
 from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from hack.installing.operator import NAMESPACE, Installation
 from hack.localkube.kubectl import wait_for
-from hack.operator_install import NAMESPACE, Installation
 from tests.support import processes
 from tests.support.port_forward import port_forward
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import pytest
 
+from hack.installing.operator import Installation
 from hack.localkube.kubectl import wait_for
-from hack.operator_install import Installation
 from tests.support.port_forward import port_forward
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 from tests.support.token_programs import Program, token, wait_reason

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from hack.images import build as images
+from hack.installing.operator import Installation
 from hack.localkube.kubectl import KubectlFailed, wait_for
 from hack.machine.progress import say
-from hack.operator_install import Installation
 from tests.support.nodesets import uids
 from tests.support.slurm_in_kubernetes import NEWEST, OLDER, SlurmInKubernetes, fresh_namespace
 

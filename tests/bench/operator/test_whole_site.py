@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from hack.images import build as images
+from hack.installing.operator import Installation
 from hack.localkube.kubectl import wait_for
 from hack.localkube.paths import PROJECT
 from hack.machine.progress import say
-from hack.operator_install import Installation
 from tests.support.logins import visitor
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 

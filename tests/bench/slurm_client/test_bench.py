@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[2]
-SPEC = PROJECT / "hack" / "generate_slurm_client" / "specs" / "v0.0.45.json"
+SPEC = PROJECT / "hack" / "client" / "wire" / "specs" / "v0.0.45.json"
 NODES = JOBS = 5000
 MANY_JOBS = 20_000
 RECORDS = 10_000

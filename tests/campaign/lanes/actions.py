@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from hack.operator_install import NAMESPACE, RELEASE
+from hack.installing.operator import NAMESPACE, RELEASE
 from tests.campaign.lanes import edits
 from tests.campaign.lanes.jobs import NODES
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes

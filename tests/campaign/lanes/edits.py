@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from hack.operator_install import CHART
+from hack.installing.operator import CHART
 from tests.support.from_schema import ITEM, VALUE, Path, Schema, filled, fits, smallest
 from tests.support.hostile_texts import texts
 

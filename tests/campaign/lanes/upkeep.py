@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Protocol
 
-from hack.operator_install import CHART, RELEASE, HelmFailed, Installation
+from hack.installing.operator import CHART, RELEASE, HelmFailed, Installation
 from tests.campaign.lanes.actions import SOON
 from tests.campaign.lanes.keys import STEPS, next_set
 from tests.support import loaded_images

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from hack.images import build as images
+from hack.installing.operator import NAMESPACE, Installation
 from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.paths import PROJECT
 from hack.machine.progress import say
-from hack.operator_install import NAMESPACE, Installation
 from tests.campaign.lanes.actions import in_slurm, patch
 from tests.campaign.lanes.jobs import NODES, TEAM
 from tests.campaign.lanes.pods import HOST

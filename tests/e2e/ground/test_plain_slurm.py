@@ -11,9 +11,9 @@ import jwt
 import pytest
 
 from hack.images import build as images
+from hack.installing.plain.deploy import NODES, PlainSlurm
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.machine.progress import say
-from hack.plain.deploy import NODES, PlainSlurm
 from tests.support.port_forward import port_forward
 from tests.support.web import fetch
 

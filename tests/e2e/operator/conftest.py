@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hack.installing.operator import Installation
 from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
-from hack.operator_install import Installation
 from tests.support.shared_by_workers import first_of
 from tests.support.slurm_in_kubernetes import NEWEST, VERSIONS, NewSlurm
 

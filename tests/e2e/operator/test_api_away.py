@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
+from hack.installing.operator import NAMESPACE, Installation
 from hack.localkube.cluster import CONTROL_PLANE, Cluster
 from hack.localkube.kubectl import KubectlFailed, wait_for
-from hack.operator_install import NAMESPACE, Installation
 from tests.support.operator_death import LEASE, wait_whole
 from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes

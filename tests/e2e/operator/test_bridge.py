@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from hack.installing.operator import CHART, NAMESPACE, RELEASE, Installation
 from hack.localkube.cluster import Cluster as LocalCluster
 from hack.localkube.kubectl import KubectlFailed, wait_for
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build
-from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
 from slinky_api import labels
 from slinky_operator.kube.resources import BATCH_JOBS, JOBSETS, LEADERWORKERSETS, PODGROUPS, STATEFULSETS, Resource
 from slurm_client.notation import gres

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from hack.installing.operator import Installation
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
 from tests.support import audit, processes
 from tests.support.configuring import (
     CONFIG,

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from hack.installing.operator import RELEASE, Installation
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build
-from hack.operator_install import RELEASE, Installation
 from tests.support.documents import RUNNING, WHOLE_SITE, Action, blocks
 from tests.support.reader import Reader
 from tests.support.shell import Shell

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from hack.installing.operator import NAMESPACE, RELEASE, Installation
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import NAMESPACE, RELEASE, Installation
 from tests.support import audit, processes
 from tests.support.operator_death import PROCESS, dead, wait_whole
 from tests.support.pods import restarts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from hack.installing.operator import Installation
 from hack.localkube.kubectl import wait_for
-from hack.operator_install import Installation
 from tests.support.configuring import edit
 from tests.support.operator_death import wait_whole
 from tests.support.pods import identities

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from hack.installing.operator import CHART, RELEASE, Installation
 from hack.localkube.cluster import CONTROL_PLANE, Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
-from hack.operator_install import CHART, RELEASE, Installation
 from tests.support import audit, loaded_images
 from tests.support.nodesets import uids
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
+from hack.installing.operator import Installation
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
 from tests.support.configuring import edit, wait_live
 from tests.support.operator_death import dead
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes

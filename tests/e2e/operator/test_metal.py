@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import pytest
 
 from hack.images import rootfs
+from hack.installing.operator import Installation
 from hack.localkube.kubectl import wait_for
 from hack.machine.progress import say
-from hack.operator_install import Installation
 from tests.support.metal import Metal, network
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 

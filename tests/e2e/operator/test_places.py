@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from hack.installing.operator import Installation
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
 from tests.support import processes
 from tests.support.nodesets import host_of, whole
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes

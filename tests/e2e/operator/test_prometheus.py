@@ -13,8 +13,8 @@ import pytest
 from hack.dashboards import of_slurm, of_the_operator
 from hack.dashboards.answers import Answers
 from hack.dashboards.pictures import draw
+from hack.installing.operator import NAMESPACE, Installation
 from hack.localkube.kubectl import wait_for
-from hack.operator_install import NAMESPACE, Installation
 from tests.support.prometheus import Prometheus, running
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from hack.installing.operator import CHART, NAMESPACE, RELEASE, Installation
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
 from slinky_api.labels import ANNOTATION_SECRET_SERVER
 from slinky_operator.cluster.parts.keys.sets import key_sets
 from tests.support import processes

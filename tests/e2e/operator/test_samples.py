@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from hack.installing.operator import Installation
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build, debian
-from hack.operator_install import Installation
 from tests.support.documents import WHOLE_SITE
 from tests.support.logins import Visitor
 from tests.support.reader import Reader

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from hack.installing.plain.deploy import NODES, PlainSlurm
 from hack.localkube.kubectl import wait_for
-from hack.plain.deploy import NODES, PlainSlurm
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(130)]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from hack.installing.operator import NAMESPACE, Installation
 from hack.localkube.kubectl import wait_for
-from hack.operator_install import NAMESPACE, Installation
 from tests.support.job_namespace import JobNamespace
 from tests.support.slurm_in_kubernetes import PATIENCE, RELEASED, NewSlurm, SlurmInKubernetes
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from hack.installing.operator import CHART, NAMESPACE, RELEASE, Installation
 from hack.localkube.kubectl import wait_for
 from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build
-from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
 from slinky_api import labels
 from slinky_api.sylabs import wlm
 from tests.support import image_registry

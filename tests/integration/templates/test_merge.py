@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hack.tables import merge_keys
+from hack.documents.tables import merge_keys
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment, merge
 from tests.support.control_plane import ControlPlane
 

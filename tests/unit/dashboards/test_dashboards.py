@@ -9,8 +9,8 @@ import pytest
 from hack.dashboards import of_slurm
 from hack.dashboards.files import ALL, outdated
 from hack.dashboards.panels import WIDTH, Dashboard
-from hack.tables.metrics import PAGE as OF_SLURM
-from hack.tables.operator_metrics import rows
+from hack.documents.tables.metrics import PAGE as OF_SLURM
+from hack.documents.tables.operator_metrics import rows
 
 METRIC = re.compile(r"\b(?:slurm_operator|slurm_cluster|slurm_exporter)_\w+")
 SUFFIX = re.compile(r"_(?:bucket|sum|count)$")

@@ -1,4 +1,4 @@
-"""``hack/kind.sh`` as far as it can be run without Docker: its settings, and the commands that it would run."""
+"""``hack/developing/kind.sh`` as far as it runs without Docker: its settings, and the commands that it would run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from hack.packaging.render import ROOT
 
 
 def kind(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["bash", "hack/kind.sh", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["bash", "hack/developing/kind.sh", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
 
 def test_it_has_a_node_for_the_control_plane_and_those_that_are_wanted() -> None:

@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 import yaml
 
+from hack.documents.tables.limits import PAGE, TABLES, Limit, shown, with_tables
 from hack.images.names import SLURM_SUITES
 from hack.localkube.paths import PROJECT
-from hack.tables.limits import PAGE, TABLES, Limit, shown, with_tables
 from slurm_client import wire
 
 TEXT: Final = PAGE.read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ VERSIONS: Final = dict(re.findall(r"(?m)^\| ([^|]+?) \| ([^|]+?) \|", TEXT.parti
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert with_tables(TEXT) == TEXT, "python -m hack.tables.limits"
+    assert with_tables(TEXT) == TEXT, "python -m hack.documents.tables.limits"
 
 
 def test_no_limit_is_told_twice() -> None:

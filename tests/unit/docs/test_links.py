@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hack.docs_site import links
+from hack.documents.site import links
 from hack.localkube.paths import PROJECT
 
 PAGES = sorted(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hack.docs_site.links import prose
+from hack.documents.site.links import prose
 from hack.localkube.paths import PROJECT
 
 GENERATED = {"api-reference.md", "helm-values.md"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hack.docs_site.links import anchors, targets
-from hack.docs_site.navigation import Part, parts, problems, site
-from hack.docs_site.stage import content, navigation, staged, write
+from hack.documents.site.links import anchors, targets
+from hack.documents.site.navigation import Part, parts, problems, site
+from hack.documents.site.stage import content, navigation, staged, write
 
 INDEX_TEXT = """\
 # All pages

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from hack.tables.metrics import PAGE, with_tables
+from hack.documents.tables.metrics import PAGE, with_tables
 from slurm_exporter.families.catalogue import GROUPS
 from slurm_exporter.page.server import written
 from slurm_exporter.samples.family import Family, Kind, Samples, counter, gauge
@@ -53,4 +53,4 @@ def test_no_name_is_used_twice() -> None:
 
 def test_the_documented_tables_are_those_in_use() -> None:
     page = PAGE.read_text()
-    assert page == with_tables(page), "python -m hack.tables.metrics"
+    assert page == with_tables(page), "python -m hack.documents.tables.metrics"

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Sequence
 
 import pytest
 
-from hack import demo
 from hack.check import Tally, run_check
 from hack.images import build as images
+from hack.installing import demo
 from hack.localkube.errors import BuildFailed
 from hack.localkube.programs import build, debian
 from hack.testing.preparing import NICENESS, PROMETHEUS, Build, Preparation, image_sets, programs

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hack.tables.operator_metrics import PAGE, rows, with_table
+from hack.documents.tables.operator_metrics import PAGE, rows, with_table
 
 
 def test_the_page_is_up_to_date() -> None:
     page = PAGE.read_text()
-    assert page == with_table(page), "python -m hack.tables.operator_metrics"
+    assert page == with_table(page), "python -m hack.documents.tables.operator_metrics"
 
 
 def test_names_and_descriptions_are_complete() -> None:

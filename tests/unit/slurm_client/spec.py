@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import hack.generate_slurm_client
+import hack.client.wire
 
-_SPECS = Path(hack.generate_slurm_client.__file__).parent / "specs"
+_SPECS = Path(hack.client.wire.__file__).parent / "specs"
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import slurm_client
-from hack.generate_slurm_client.__main__ import SOURCES, main
-from hack.generate_slurm_client.slim import KEPT_OF_SLURMDBD, KEPT_OPERATIONS
+from hack.client.wire.__main__ import SOURCES, main
+from hack.client.wire.slim import KEPT_OF_SLURMDBD, KEPT_OPERATIONS
 from hack.images.names import SLURM_SUITES
 from slurm_client import errors, wire
 from slurm_client.decode import job_details, resources, service

@@ -2,7 +2,7 @@
 
 Every key of slurm.conf(5) of 24.11 and 26.05 is here once. `merge` refuses keys that users may not set, `restart` knows
 which need a restart, and `slinky_operator.cluster.rollout.in_use.parameters` keeps those that wait for jobs. The table
-in docs/configuration.md is generated from this one (``python -m hack.tables.key_rules``).
+in docs/configuration.md is generated from this one (``python -m hack.documents.tables.key_rules``).
 
 "Tried" means: with real daemons of both releases, a batch job with steps on one node and one over two nodes, an
 salloc, a suspended job, a pending job and a pending array, the key was set and removed again by a `reconfigure`; all

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from hack.client_package.__main__ import main, texts
+from hack.client.package.__main__ import main, texts
 from slurm_client.client import SlurmClient
 from slurm_client.sync import SyncSlurmClient
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hack.tables.key_rules import PAGE, with_table
+from hack.documents.tables.key_rules import PAGE, with_table
 from slinky_operator.slurm.conf.keys.daemons import RESTART_KEYS
 from slinky_operator.slurm.conf.keys.merge import check_extra
 from slinky_operator.slurm.conf.keys.rules import RULES, Kind, keys_of, rule_of
@@ -32,7 +32,7 @@ def test_no_rule_is_about_a_key_that_no_release_has_and_none_is_there_twice() ->
 
 def test_the_documented_table_is_the_one_that_is_used() -> None:
     page = PAGE.read_text()
-    assert page == with_table(page), "python -m hack.tables.key_rules"
+    assert page == with_table(page), "python -m hack.documents.tables.key_rules"
 
 
 @pytest.mark.parametrize("key", sorted(keys_of(Kind.OWN, Kind.LINE, Kind.FIXED)))

@@ -1,4 +1,4 @@
-"""Lay the pages out for the generator, and write its navigation: ``python -m hack.docs_site.stage``.
+"""Lay the pages out for the generator, and write its navigation: ``python -m hack.documents.site.stage``.
 
 A page of ``docs`` lies at the top of the site, the README is its first page, and everything else lies where it lies in
 the repository; links between them are changed accordingly. Where a link's text is the name of a file, as readers of the
@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import yaml
 
-from hack.docs_site.links import rewritten, title
-from hack.docs_site.navigation import HOME, INDEX, PROJECT, Part, Site, problems, site
+from hack.documents.site.links import rewritten, title
+from hack.documents.site.navigation import HOME, INDEX, PROJECT, Part, Site, problems, site
 
 BUILD: Final = PROJECT / "build" / "docs"
 PAGES: Final = BUILD / "pages"

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hack.client_package import blocking, coverage, reference
-from hack.client_package.signatures import ROOT
+from hack.client.package import blocking, coverage, reference
+from hack.client.package.signatures import ROOT
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m hack.client_package", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hack.client.package", description=__doc__)
     parser.add_argument("what", nargs="?", choices=["write", "check"], default="write")
     what = parser.parse_args(arguments).what
     wanted = texts()
@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     gone = [path for path in sorted(blocking.TARGET.rglob("*.py")) if path not in wanted and path not in kept]
     if what == "check":
         for path in [*stale, *gone]:
-            print(f"{path.relative_to(ROOT)} is out of date: run python -m hack.client_package", file=sys.stderr)
+            print(f"{path.relative_to(ROOT)} is out of date: run python -m hack.client.package", file=sys.stderr)
         return 1 if stale or gone else 0
     for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hack.docs_site.links import anchors, run_on, targets
+from hack.documents.site.links import anchors, run_on, targets
 
-PROJECT: Final = Path(__file__).parents[2]
+PROJECT: Final = Path(__file__).parents[3]
 HOME: Final = "README.md"
 INDEX: Final = "docs/README.md"
 

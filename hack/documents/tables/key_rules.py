@@ -1,4 +1,4 @@
-"""Write the table of keys of slurm.conf into the documentation: ``python -m hack.tables.key_rules``."""
+"""Write the table of keys of slurm.conf into the documentation: ``python -m hack.documents.tables.key_rules``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 
 from slinky_operator.slurm.conf.keys.rules import documented
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "configuration.md"
-BEGIN: Final = "<!-- written by python -m hack.tables.key_rules -->\n"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "configuration.md"
+BEGIN: Final = "<!-- written by python -m hack.documents.tables.key_rules -->\n"
 END: Final = "\n<!-- end -->"
 
 

@@ -1,4 +1,4 @@
-"""Write what pod templates are merged and checked by: ``python -m hack.tables.merge_keys write|check``.
+"""Write what pod templates are merged and checked by: ``python -m hack.documents.tables.merge_keys write|check``.
 
 Two tables go into the package. The first says how lists and maps of a pod template are merged. It comes from the API
 server's own description of its types (``/openapi/v2``, the extensions ``x-kubernetes-patch-merge-key`` and
@@ -22,7 +22,7 @@ from hack.localkube.kubectl import Kubectl
 
 __all__ = ["SHAPES", "TABLE", "main", "shapes", "table"]
 
-TABLE: Final = Path(__file__).parents[2] / "slinky_operator" / "slurm" / "pod_templates" / "merge_keys.json"
+TABLE: Final = Path(__file__).parents[3] / "slinky_operator" / "slurm" / "pod_templates" / "merge_keys.json"
 
 SHAPES: Final = TABLE.with_name("pod_shapes.json")
 
@@ -153,7 +153,7 @@ def fetch() -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the program; gives 0, or 1 if ``check`` found a difference."""
-    parser = argparse.ArgumentParser(prog="python -m hack.tables.merge_keys", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hack.documents.tables.merge_keys", description=__doc__)
     parser.add_argument("action", choices=("write", "check"))
     action = parser.parse_args(arguments).action
     document = fetch()
@@ -164,7 +164,8 @@ def main(arguments: list[str] | None = None) -> int:
             path.write_text(wanted, encoding="utf-8")
         elif path.read_text(encoding="utf-8") != wanted:
             print(
-                f"{path} is not what the API server says; run python -m hack.tables.merge_keys write", file=sys.stderr
+                f"{path} is not what the API server says; run python -m hack.documents.tables.merge_keys write",
+                file=sys.stderr,
             )
             status = 1
     return status

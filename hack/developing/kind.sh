@@ -2,7 +2,7 @@
 # A Kubernetes in Docker (kind) with what the operator and Slurm need: Nodes, a default StorageClass (kind brings
 # local-path), and the images, built with Docker and loaded. For machines with Docker; without it: `make up`.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 name=slurm
 nodes=2
@@ -13,7 +13,7 @@ dry=""
 
 usage() {
   cat <<'TEXT'
-Usage: hack/kind.sh [--name NAME] [--nodes N] [--slurm 24.11|26.05] [--image KINDEST/NODE] [--dry-run] [ACTION]
+Usage: hack/developing/kind.sh [--name NAME] [--nodes N] [--slurm 24.11|26.05] [--image KINDEST/NODE] [--dry-run] [ACTION]
 
   up       create the cluster, build and load all images, install the operator (default);
            kubectl's current context becomes the cluster's

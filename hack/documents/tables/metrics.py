@@ -1,4 +1,4 @@
-"""Write the tables of the exporter's metrics into the documentation: ``python -m hack.tables.metrics``."""
+"""Write the tables of the exporter's metrics into the documentation: ``python -m hack.documents.tables.metrics``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 from slurm_exporter.families.catalogue import documented, table
 from slurm_exporter.other_names.catalogue import SETS
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "metrics.md"
-BEGIN: Final = "<!-- written by python -m hack.tables.metrics -->\n"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "metrics.md"
+BEGIN: Final = "<!-- written by python -m hack.documents.tables.metrics -->\n"
 END: Final = "\n<!-- end -->"
 
 

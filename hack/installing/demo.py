@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 
 from hack.images import build as images
 from hack.images.errors import ImagesError
+from hack.installing.operator import Installation
+from hack.installing.plain.deploy import NODES, PlainSlurm
 from hack.localkube.cluster import Cluster, check_host
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import Kubectl, wait_for
@@ -20,8 +22,6 @@ from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build, debian
 from hack.machine import neutral_start
 from hack.machine.progress import say, step
-from hack.operator_install import Installation
-from hack.plain.deploy import NODES, PlainSlurm
 from hack.testing.preparing import Build, Preparation
 
 SLURM = "26.05"

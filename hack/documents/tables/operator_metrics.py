@@ -1,4 +1,4 @@
-"""Write the table of the operator's metrics into the documentation: ``python -m hack.tables.operator_metrics``."""
+"""Write the table of the operator's metrics into its page: ``python -m hack.documents.tables.operator_metrics``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from slinky_operator.metrics.objects import Objects
 from slinky_operator.metrics.process import Metrics
 from slinky_operator.slurm.connection.clients import ClientMap
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "operator-metrics.md"
-BEGIN: Final = "<!-- written by python -m hack.tables.operator_metrics -->\n"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "operator-metrics.md"
+BEGIN: Final = "<!-- written by python -m hack.documents.tables.operator_metrics -->\n"
 END: Final = "\n<!-- end -->"
 OF_OTHERS: Final = ("process_", "python_")
 """Metrics of the Python client library, documented there."""

@@ -1,4 +1,4 @@
-"""Write the tables of the operator's limits into the documentation: ``python -m hack.tables.limits``."""
+"""Write the tables of the operator's limits into the documentation: ``python -m hack.documents.tables.limits``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from slinky_operator.settings import Settings
 
-PROJECT: Final = Path(__file__).parents[2]
+PROJECT: Final = Path(__file__).parents[3]
 PAGE: Final = PROJECT / "docs" / "limits.md"
-BEGIN: Final = "<!-- written by python -m hack.tables.limits: {} -->\n"
+BEGIN: Final = "<!-- written by python -m hack.documents.tables.limits: {} -->\n"
 END: Final = "\n<!-- end -->"
 
 

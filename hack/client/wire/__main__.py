@@ -10,12 +10,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hack.generate_slurm_client.render import formatted, render
-from hack.generate_slurm_client.slim import SERVICES, slim
+from hack.client.wire.render import formatted, render
+from hack.client.wire.slim import SERVICES, slim
 
 _HERE = Path(__file__).parent
 _SPECS = _HERE / "specs"
-_WIRE = _HERE.parent.parent / "slurm_client" / "wire"
+_WIRE = _HERE.parents[2] / "slurm_client" / "wire"
 
 SOURCES = {
     "v0.0.40": "24.11",
@@ -41,7 +41,7 @@ AccountingStorageType=accounting_storage/slurmdbd
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m hack.generate_slurm_client", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hack.client.wire", description=__doc__)
     parser.add_argument("what", nargs="?", choices=["wire", "specs", "check"], default="wire")
     what = parser.parse_args(arguments).what
     if what == "specs":

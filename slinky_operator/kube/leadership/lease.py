@@ -118,6 +118,8 @@ class Elector:
         """Set while this process holds the Lease; not while it stands by."""
         self.lapsed = asyncio.Event()
         """Set when this process stands by, until `resume`."""
+        self.lapses = 0
+        """How often it has begun to stand by."""
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -328,6 +330,7 @@ class Elector:
         self._fence.suspend()
         self.leading.clear()
         self.lapsed.set()
+        self.lapses += 1
         self._news = {}
         logger.warning(
             "the lease was not renewed for %.1f s%s: nothing is written until it is, unless another replica takes over",

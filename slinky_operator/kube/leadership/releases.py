@@ -57,6 +57,7 @@ class OwnLease(Protocol):
 
     leading: asyncio.Event
     lapsed: asyncio.Event
+    lapses: int
 
     @property
     def lease(self) -> Object | None:
@@ -130,6 +131,8 @@ class Releases:
         """Wait for one's turn, then look after those that come and go, on and on."""
         while True:
             await self._before_leading()
+            if self._own.lapsed.is_set():
+                await self._announce(frozenset(), works=False)
             while not await self._begin():
                 # Two that step back for each other must not do so again at the same moment.
                 await self._sleep(LOOK_EVERY * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
@@ -165,6 +168,7 @@ class Releases:
 
     async def _begin(self) -> bool:
         """Begin, unless another release goes first."""
+        lapses = self._own.lapses
         found = await self._look()
         if found is None or self._waits_for(found):
             return False
@@ -177,6 +181,10 @@ class Releases:
         more = left | _left(found, self._goes_first)
         if more != left:
             await self._announce(more, works=True)
+        if self._own.lapses != lapses:
+            # What was looked at may be from before the pause.
+            await self._announce(frozenset(), works=False)
+            return False
         self._leave(more)
         self._problem = None
         self.begun.set()

@@ -296,6 +296,43 @@ def test_a_release_whose_lease_lapsed_looks_again_before_it_works() -> None:
     run_virtually(body())
 
 
+def test_a_look_from_before_a_lapse_lets_nobody_begin() -> None:
+    async def body() -> None:
+        api = Api()
+        first, second = Process(api, "first"), Process(api, "second")
+        granted(api, first, second)
+        first.start()
+        attempt, answers = first.elector._attempt, True
+        first.elector._attempt = lambda: attempt() if answers else _fails()  # type: ignore[method-assign]
+        look, began = first.releases._look, asyncio.Event()
+
+        async def slow() -> Any:
+            nonlocal answers
+            found = await look()
+            own = first.elector.lease or {"metadata": {}}
+            if labels.ANNOTATION_WORKS in own["metadata"].get("annotations", ()) and not began.is_set():
+                # The second look of one that begins: its answer comes after a pause in which another one has begun.
+                answers = False
+                await first.elector.lapsed.wait()
+                second.start()
+                await second.releases.begun.wait()
+                answers = True
+                await first.elector.leading.wait()
+                began.set()
+            return found
+
+        first.releases._look = slow  # type: ignore[method-assign]
+        await began.wait()
+        for _ in range(600):
+            await asyncio.sleep(0.1)
+            assert not first.releases.begun.is_set()
+        await second.end()
+        await first.releases.begun.wait()
+        await first.end()
+
+    run_virtually(body())
+
+
 async def _fails() -> bool:
     await asyncio.sleep(0.1)
     return False

@@ -43,7 +43,7 @@ def _build(services: Services) -> Built:
 
     def is_needed(cluster_uid: str) -> bool:
         slurm = services.slurm.get(cluster_uid)
-        return slurm is not None and any(jobs.find(CLUSTER_OF_JOB, f"{slurm.namespace}/{slurm.name}"))
+        return slurm is not None and jobs.lists_others(CLUSTER_OF_JOB, f"{slurm.namespace}/{slurm.name}", None)
 
     ended = EndedJobs(lambda uid: jobs.find(UID, uid), services.recorder)
     queues = Queues(services.slurm, is_needed, ended)

@@ -96,8 +96,7 @@ class SlurmJobTriggers:
             yield from self._of_cluster(slurm.namespace, slurm.name)
 
     def _of_cluster(self, namespace: str, name: str) -> Iterable[Key]:
-        for job in self._jobs.find(CLUSTER_OF_JOB, f"{namespace}/{name}"):
-            yield key_of(job)
+        return self._jobs.find_keys(CLUSTER_OF_JOB, f"{namespace}/{name}")
 
     def _subscribe(self, call: Callable[[Key], None]) -> None:
         def wake(uid: str) -> None:

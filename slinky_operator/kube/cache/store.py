@@ -149,6 +149,16 @@ class Store:
         """
         return [self._objects[key] for key in self._indexes[index].get(value, ())]
 
+    def find_keys(self, index: str, value: str) -> list[Key]:
+        """Keys of the objects that an index lists under a value; of thousands much cheaper than the objects.
+
+        Raises
+        ------
+        KeyError
+            If there is no such index.
+        """
+        return list(self._indexes[index].get(value, ()))
+
     def lists_others(self, index: str, value: str, key: Key | None) -> bool:
         """Whether an index lists anything but the object with a key under a value.
 

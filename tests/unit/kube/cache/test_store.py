@@ -172,3 +172,16 @@ def test_the_layout_changes_with_objects_labels_and_indexes_and_with_nothing_els
     assert has_changed()
     store.replace([], 7)
     assert has_changed()
+
+
+def test_keys_of_an_index_are_those_of_its_objects() -> None:
+    store = Store({"app": by_label("app")})
+    for name, app in (("x", "web"), ("y", "web"), ("z", "db")):
+        store.put(thing(name, 5, app=app))
+    found = store.find_keys("app", "web")
+    assert found == [key_of(one) for one in store.find("app", "web")] == [("a", "x"), ("a", "y")]
+    store.remove(thing("x", 6, app="web"))
+    # What was found before stays as it was.
+    assert found == [("a", "x"), ("a", "y")]
+    assert store.find_keys("app", "web") == [("a", "y")]
+    assert store.find_keys("app", "none") == []

@@ -459,6 +459,11 @@ def test_whatever_the_network_does_two_processes_never_may_write_together(seed: 
             await asyncio.sleep(0.25)
             writers = [c for c in candidates if c.may_write()]
             assert len(writers) <= 1
+            for one in writers:
+                # The deadline counts from before the write that renewed.
+                renewed = next(at for at, holder in reversed(api.history) if holder == one.elector.identity)
+                assert one.fence._deadline is not None
+                assert one.fence._deadline <= renewed + 10
             led |= {c.elector.identity for c in writers}
             for place, candidate in enumerate(candidates):
                 if candidate.task.done():

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 IN_TWO = ("--numprocesses=2",)
 IN_THREE = ("--numprocesses=3",)
-"""Three processes, each with what it starts for itself, a control plane for instance: as many as a short run pays."""
+"""Three processes, each with what it starts for itself, a control plane for instance: as many as a short run pays.
+
+Unit tests wait for programs and for loops of the operator: two processes left an eighth of two processors idle."""
 
 IN_SIX = ("--numprocesses=6",)
 """Six processes for two processors: they wait for daemons nine tenths of the time."""
@@ -87,8 +89,8 @@ SUITES: dict[str, Suite] = {
         "unit",
         ((Call("unit-quick", ("tests/unit", "-m", "not thorough", *IN_TWO, "--dist=worksteal"), FEW_HISTORIES),),),
     ),
-    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal")),),)),
-    "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal"), FULL_HISTORIES),),)),
+    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal")),),)),
+    "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal"), FULL_HISTORIES),),)),
     "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *IN_THREE)),),)),
     "integration": Suite("integration", ((daemons("integration", "tests/integration", *IN_SIX),),)),
     "e2e": end_to_end(),

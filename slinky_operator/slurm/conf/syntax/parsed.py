@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Self
 
 from typing_extensions import override
@@ -26,6 +27,9 @@ FUTURE: Final = "FUTURE"
 
 FUTURE_NODES: Final = re.compile(r"(?P<set>[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)_future_\[0-(?P<last>[0-9]{1,5})\]")
 """Host list of those of a NodeSet."""
+
+_REMEMBERED_UP_TO: Final = 16_384
+"""Characters: what 16 such files are read to takes few megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +129,20 @@ def _future(nodes: Mapping[str, Line], node_sets: Collection[str]) -> Iterator[t
 
 
 def parse(text: str) -> Parsed:
-    """Read a slurm.conf; a line that is none of Slurm's is passed over, since the operator writes no such line."""
+    """Read a slurm.conf; a line that is none of Slurm's is passed over, since the operator writes no such line.
+
+    A pass reads the same few files in each of its rounds: what was read last is remembered, unless it is large.
+    """
+    return _remembered(text) if len(text) <= _REMEMBERED_UP_TO else _read(text)
+
+
+def _read(text: str) -> Parsed:
     read = (parse_lines(joined) for _, joined in logical_lines(text))
     lines = (Line(words) for words in read if words and not isinstance(words, TextProblem))
     return Parsed.of(lines, (line for line in text.split("\n") if line.startswith("#")))
+
+
+_remembered: Final = lru_cache(maxsize=16)(_read)
 
 
 @dataclass(frozen=True, slots=True)

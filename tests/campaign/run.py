@@ -198,7 +198,7 @@ class Round:
         names = {one.name: one.mark for one in self._asked if one.name}
         while True:
             found = [*witness.records_of(self.site.records(), self.prefix, names)]
-            open_ = [one.job for one in found if one.state in {"RUNNING", "PENDING", "SUSPENDED", "REQUEUED"}]
+            open_ = witness.unended(found)
             if not open_ or time.monotonic() > deadline:
                 yield from found
                 return

@@ -19,7 +19,7 @@ from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLU
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.jobs import KINDS
 from tests.campaign.lanes.pods import POD_KINDS
-from tests.campaign.witness import Asked, Happened, Line, Record, Seen, nodes_of
+from tests.campaign.witness import NO_NODES, Asked, Happened, Line, Record, Seen, nodes_of
 
 FORGOTTEN: Final = 20.0
 """Seconds before the kill of slurmctld whose starts and ends it may forget."""
@@ -87,7 +87,7 @@ def judge(seen: Seen) -> list[Finding]:
 
 def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
     lines, kills = seen.lines.get(asked.mark, ()), _forgetful(seen.happened)
-    records = [one for one in seen.records if one.mark == asked.mark]
+    records = [one for one in seen.records if one.mark == asked.mark and not _is_refusal(asked, one)]
     about = f"{asked.kind} job {asked.job or '(no id)'} {asked.mark}"
     kind = KINDS.get(asked.kind) or POD_KINDS[asked.kind]
     if not lines and not records and not asked.job:
@@ -113,6 +113,11 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
         kept = [one for one in records if not _was_sent_to_lost_node(one, seen.happened)]
         if kept or not records:
             yield from _of_records(kept, about, cancelled=kind.cancelled or is_held)
+
+
+def _is_refusal(asked: Asked, record: Record) -> bool:
+    """Whether slurmctld has refused a job, which it records as one that has failed without a node."""
+    return not asked.job and record.state == "FAILED" and record.nodes == NO_NODES
 
 
 def forgotten(lines: Mapping[str, tuple[Line, ...]], happened: tuple[Happened, ...]) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +11,12 @@ from pathlib import Path
 FIELDS = ("jobid", "jobname", "state", "exitcode", "start", "end", "nodelist")
 """Of sacct, in the order of `Record`."""
 
+
+UNENDED = frozenset({"RUNNING", "PENDING", "SUSPENDED", "REQUEUED"})
+"""States of records without an end."""
+
+NO_NODES = "None assigned"
+"""What sacct says of a job that had no node."""
 
 OBJECT = "of a SlurmJob"
 """Instead of the id of a job, where Kubernetes has accepted a SlurmJob."""
@@ -149,6 +155,15 @@ def records_of(text: str, prefix: str, names: Mapping[str, str] | None = None) -
             mark = (names or {}).get(name, name)
             # "CANCELLED by 0"
             yield Record(job, mark, state.split()[0], code, seconds(start), seconds(end), nodes)
+
+
+def unended(found: Iterable[Record]) -> list[str]:
+    """Numbers of jobs whose record has no end yet.
+
+    slurmdbd changes the newest record of a number only, which comes last: an earlier one never gets an end.
+    """
+    newest = {one.job: one for one in found}
+    return [one.job for one in newest.values() if one.state in UNENDED]
 
 
 def seconds(text: str) -> float:

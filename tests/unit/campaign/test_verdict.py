@@ -12,7 +12,7 @@ from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLU
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.pods import POD_KINDS
 from tests.campaign.verdict import AROUND, FORGOTTEN, forgotten, judge
-from tests.campaign.witness import OBJECT, Asked, Happened, Line, Record, Seen
+from tests.campaign.witness import NO_NODES, OBJECT, Asked, Happened, Line, Record, Seen
 
 START, END = 1000.0, 1030.0
 
@@ -41,6 +41,17 @@ def test_a_job_that_ran_once_and_is_recorded_so_is_no_finding() -> None:
 
 def test_a_job_that_was_refused_is_no_finding() -> None:
     assert judge(world(state="", job="")) == []
+
+
+def refused(job: str, nodes: str = NO_NODES) -> Seen:
+    seen = world(job=job)
+    return dataclasses.replace(seen, records=(Record("7", "m", "FAILED", "1:0", START, START, nodes),))
+
+
+def test_what_slurmctld_records_of_a_job_that_it_has_refused_is_no_finding() -> None:
+    assert judge(refused("")) == []
+    assert kinds(refused("7")) == ["lost", "recorded otherwise"]
+    assert kinds(refused("", nodes="a-0")) == ["lost", "recorded otherwise"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign.witness import Line, Record, lines_of, nodes_of, read, records_of
+from tests.campaign.witness import Line, Record, lines_of, nodes_of, read, records_of, unended
 
 
 def test_lines_are_read_and_half_a_line_is_left_out() -> None:
@@ -54,3 +54,12 @@ def test_a_job_of_another_name_is_known_by_the_name_that_it_was_given() -> None:
     assert [*records_of(text, "r1-", {"bridge-u1": "r1-3"})] == [
         Record("7", "r1-3", "COMPLETED", "0:0", 1000.0, 1030.0, "node-2")
     ]
+
+
+def test_a_record_whose_number_was_given_again_never_gets_an_end() -> None:
+    first, again, other = (
+        Record(job, "m", state, "0:0", 1000.0, 0.0, "a-0")
+        for job, state in (("7", "RUNNING"), ("7", "COMPLETED"), ("8", "PENDING"))
+    )
+    assert unended([first, again, other]) == ["8"]
+    assert unended([first]) == ["7"]

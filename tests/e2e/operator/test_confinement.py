@@ -21,7 +21,7 @@ from tests.support.job_namespace import JobNamespace
 from tests.support.logins import Visitor, keys_of_users, visitor
 from tests.support.nodesets import whole
 from tests.support.port_forward import port_forward
-from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [
     pytest.mark.timeout(900),
@@ -169,10 +169,10 @@ def test_steps_and_scripts_run_as_elsewhere(slurm: SlurmInKubernetes) -> None:
 def test_a_job_ends_with_all_its_processes(slurm: SlurmInKubernetes) -> None:
     job = submit(slurm, "setsid sleep 4321 & sleep 4321", "-p", "confined", "--mem=64")
     slurm.wait_job(job, "RUNNING")
-    wait_for("both processes", lambda: processes(slurm, "sleep 4321") == 2, 60)
+    wait_for("both processes", lambda: processes(slurm, "sleep 4321") == 2, PATIENCE)
     slurm.run("scancel", job, pod="confined-0")
     slurm.wait_job(job, "CANCELLED")
-    wait_for("neither of them", lambda: processes(slurm, "sleep 4321") == 0, 60)
+    wait_for("neither of them", lambda: processes(slurm, "sleep 4321") == 0, PATIENCE)
 
 
 def processes(slurm: SlurmInKubernetes, command: str) -> int:
@@ -210,18 +210,18 @@ def test_who_has_a_job_logs_in_into_it_and_goes_with_it(alice: Visitor, tmp_path
         words = [*alice.ssh(port, "StrictHostKeyChecking=yes"), "-tt", "setsid sleep 4324 & exec sleep 4324"]
         session = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.PIPE)
         try:
-            wait_for("the session", lambda: processes(slurm, "sleep 4324") == 2, 60)
+            wait_for("the session", lambda: processes(slurm, "sleep 4324") == 2, PATIENCE)
             slurm.run("pkill", "-9", "-f", "^sshd: .*listener", pod="confined-0")
-            wait_for("another sshd", lambda: on_node(alice, "true").returncode == 0, 60)
+            wait_for("another sshd", lambda: on_node(alice, "true").returncode == 0, PATIENCE)
             assert session.poll() is None
             assert processes(slurm, "sleep 4324") == 2
             assert slurm.job_state(job) == "RUNNING"
             slurm.run("scancel", job, pod="confined-0")
-            session.wait(60)
+            session.wait(PATIENCE)
         finally:
             session.terminate()
             session.communicate()
-    wait_for("no process of the session", lambda: processes(slurm, "sleep 4324") == 0, 60)
+    wait_for("no process of the session", lambda: processes(slurm, "sleep 4324") == 0, PATIENCE)
     (status,) = slurm.slurmd_pods()["confined-0"]["status"]["containerStatuses"]
     assert status["restartCount"] == 0
 

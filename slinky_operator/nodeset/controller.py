@@ -27,10 +27,10 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Kube, Recorder
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.nodeset.execute import slurm_queries, survey_queries
 from slinky_operator.nodeset.execute.context import PassContext, PassOutcome
 from slinky_operator.nodeset.execute.executor import Executor
 from slinky_operator.nodeset.execute.hosts.machines import Machines
+from slinky_operator.nodeset.execute.queries import slurm_queries, survey_queries
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model import ssh_keys
 from slinky_operator.nodeset.model.actions import RemoveFinalizer, ShowStates

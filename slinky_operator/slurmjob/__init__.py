@@ -6,11 +6,9 @@ module            concern
 `model`           what is known of a SlurmJob, what is done next, and what is shown: pure rules
 `controller`      one pass: observe, plan, carry out, report
 `observation`     builds the snapshot from caches
-`job_list`        finds the job of one SlurmJob in the list of a Cluster's jobs
-`queues`          one poll of the jobs of each Cluster, for all SlurmJobs in it
+`polling`         how the jobs of a Cluster are seen: polled once for all SlurmJobs in it, found, looked at while young
 `ended_jobs`      cancels jobs that had ended and that slurmctld runs again after a crash
 `rescheduling`    lets slurmctld look through its queue when a job without a script has ended
-`young_jobs`      looks at jobs that were just submitted, where the list of all jobs takes long
 `translations`    translates each version of a SlurmJob once for each user, in a thread
 `execute`         carries out a step: submission, dry run, holds and cancellations, questions to slurmdbd, status
 `pods`            the pods of a SlurmJob: the one with its output, and those that copy its files

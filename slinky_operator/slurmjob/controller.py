@@ -45,7 +45,7 @@ from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.observation import Observer
 from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
 from slinky_operator.slurmjob.pods.log_upkeep import LogUpkeep
-from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.polling.queues import Queues
 
 OVERTAKEN_S: Final = 0.2
 """Seconds until the pass after one that found the object changed."""

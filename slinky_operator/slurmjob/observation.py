@@ -24,13 +24,13 @@ from slinky_operator.reconcile.namespaces import NamespaceReader
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import ContactState
-from slinky_operator.slurmjob import job_list
-from slinky_operator.slurmjob.job_list import JobList
 from slinky_operator.slurmjob.model import dependencies, output_path
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Obstacle, Snapshot
 from slinky_operator.slurmjob.model.stages import late_calls
-from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.polling import job_list
+from slinky_operator.slurmjob.polling.job_list import JobList
+from slinky_operator.slurmjob.polling.queues import Queues
 from slinky_operator.slurmjob.translations import Translations
 from slurm_client import JobSpec
 

@@ -24,7 +24,7 @@ from slinky_operator.slurmjob.pods import bodies
 from slinky_operator.slurmjob.pods.bodies import Image
 from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
 from slinky_operator.slurmjob.pods.log_upkeep import LogUpkeep
-from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.polling.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 
 

@@ -14,7 +14,7 @@ from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurmjob.model.dependencies import has_ended
 from slinky_operator.slurmjob.observation import AWAITED, CLUSTER_OF_JOB, UID
 from slinky_operator.slurmjob.pods import bodies
-from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.polling.queues import Queues
 
 
 class SlurmJobTriggers:

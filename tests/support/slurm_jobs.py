@@ -48,7 +48,7 @@ from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS
 from slinky_operator.slurmjob.pods.bodies import Image
 from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
 from slinky_operator.slurmjob.pods.log_upkeep import LogUpkeep
-from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.polling.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 from slurm_client import MintedToken
 from tests.support.memory_kube import MemoryKube, name_of

@@ -13,9 +13,7 @@ module           concern
 `hosts`          what concerns whole Kubernetes Nodes: requests to drain, machines, the proof that no job is there
 `owned_objects`  records revisions; creates, annotates and deletes claims
 `patch_pods`     patches pods: that Slurm knows their nodes, whether they may be evicted
-`pod_queries`    asks slurmds for steps and job log servers for room, several at a time
-`slurm_queries`  queries Slurm itself, past the cache: few calls for many nodes, and no answer if a call fails
+`queries`        asks Slurm past the cache, slurmds, job log servers, and what a survey needs to know
 `slurm_writes`   writes to slurmctld what a plan wants: drains, features, records; a part of `executor`
-`survey_queries` asks what a survey needs to know before anything is decided: pods, jobs
 ================ =============================================================================================
 """

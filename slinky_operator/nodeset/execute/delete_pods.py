@@ -18,9 +18,9 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.resources import PODS
 from slinky_operator.metrics.changes import DELETED, label_of
 from slinky_operator.nodeset.disruption import eviction, repairs
-from slinky_operator.nodeset.execute import pod_queries, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.execute.hosts.proof import PROOF_HOLDS
+from slinky_operator.nodeset.execute.queries import pod_queries, slurm_queries
 from slinky_operator.nodeset.health import replacement
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pods import pod_facts, pod_names

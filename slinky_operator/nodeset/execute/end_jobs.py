@@ -15,8 +15,8 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_operator.nodeset.drain import deadline, forgotten_ends, slurmd_questions
 from slinky_operator.nodeset.drain.deadline import Overdue
-from slinky_operator.nodeset.execute import pod_queries, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext
+from slinky_operator.nodeset.execute.queries import pod_queries, slurm_queries
 from slinky_operator.nodeset.model.actions import CancelForgotten, StepQuestion
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm, SlurmCalls

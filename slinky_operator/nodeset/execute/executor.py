@@ -18,12 +18,11 @@ from slinky_operator.nodeset.execute import (
     end_jobs,
     finalizer,
     owned_objects,
-    pod_queries,
-    slurm_queries,
     slurm_writes,
 )
 from slinky_operator.nodeset.execute.context import MustWait, PassContext, PassOutcome, listed
 from slinky_operator.nodeset.execute.patch_pods import Marks
+from slinky_operator.nodeset.execute.queries import pod_queries, slurm_queries
 from slinky_operator.nodeset.model import actions
 from slinky_operator.nodeset.model.pods import guard
 from slinky_operator.nodeset.model.pods.pod_facts import Pod

@@ -12,8 +12,9 @@ from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_operator.metrics.changes import UNDRAINED
 from slinky_operator.nodeset.drain import deadline
-from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries
+from slinky_operator.nodeset.execute import delete_pods, end_jobs
 from slinky_operator.nodeset.execute.context import PassContext, listed
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.model.actions import Drain, EndDrains
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm

@@ -21,7 +21,7 @@ from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import cancellation, holds_and_cancels, late_calls
 from slinky_operator.slurmjob.model.steps import GiveOrder, OrderKind, Plan
-from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.polling.queues import Queues
 from slurm_client.errors import SlurmError
 
 logger = logging.getLogger(__name__)

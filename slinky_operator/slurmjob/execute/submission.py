@@ -33,7 +33,7 @@ from slinky_operator.slurmjob.model.stages import late_calls
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import DryRun, Plan, Prepare, Request, Submit
 from slinky_operator.slurmjob.pods.copy_upkeep import CopyUpkeep
-from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.polling.queues import Queues
 from slurm_client.errors import SlurmError
 
 logger = logging.getLogger(__name__)

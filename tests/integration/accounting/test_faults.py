@@ -16,7 +16,7 @@ import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.nodeset.drain import forgotten_ends
-from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slurm_client import MintedToken, SlurmClient
 from tests.support.accounting_host import AccountingHost

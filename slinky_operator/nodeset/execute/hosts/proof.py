@@ -10,7 +10,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
-from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods import pod_facts

@@ -11,8 +11,9 @@ import pytest
 
 from slinky_api.v1alpha1.nodeset.spec import ForgottenJobs
 from slinky_operator.nodeset.drain import forgotten_ends
-from slinky_operator.nodeset.execute import end_jobs, slurm_queries
+from slinky_operator.nodeset.execute import end_jobs
 from slinky_operator.nodeset.execute.context import PassOutcome
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import CancelForgotten
 from slinky_operator.nodeset.model.pod_state import Draining, Ready, State

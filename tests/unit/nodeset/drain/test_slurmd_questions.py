@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.drain import forgotten_ends, slurmd_questions
-from slinky_operator.nodeset.execute import end_jobs, pod_queries
+from slinky_operator.nodeset.execute import end_jobs
 from slinky_operator.nodeset.execute.context import PassOutcome
+from slinky_operator.nodeset.execute.queries import pod_queries
 from slinky_operator.nodeset.model.actions import CancelForgotten, StepQuestion
 from slinky_operator.nodeset.model.pod_state import Doubt, Draining, State, Unknown
 from slinky_operator.nodeset.slurm_nodes import running_steps

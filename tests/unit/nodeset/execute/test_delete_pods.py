@@ -15,8 +15,9 @@ from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.nodeset.execute import delete_pods, slurm_queries, slurm_writes
+from slinky_operator.nodeset.execute import delete_pods, slurm_writes
 from slinky_operator.nodeset.execute.context import PassOutcome
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.model.actions import EndDrains
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.drain.slurm_steps import give_traits
-from slinky_operator.nodeset.execute import slurm_queries, slurm_writes
+from slinky_operator.nodeset.execute import slurm_writes
 from slinky_operator.nodeset.execute.context import PassOutcome
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.execute.slurm_writes import CHANGES_AT_ONCE
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import SetTraits

@@ -11,8 +11,9 @@ import pytest
 
 from slinky_operator.nodeset.disruption import eviction
 from slinky_operator.nodeset.drain import deadline, drain_causes, pod_steps
-from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries, slurm_writes
+from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_writes
 from slinky_operator.nodeset.execute.context import PassContext
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.model.actions import MarkDown
 from slinky_operator.nodeset.planning.plan import plan
 from slinky_operator.nodeset.slurm_nodes import drains, records, registration

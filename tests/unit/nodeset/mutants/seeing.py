@@ -12,8 +12,9 @@ import pytest
 
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset.execute import delete_pods, slurm_queries
+from slinky_operator.nodeset.execute import delete_pods
 from slinky_operator.nodeset.execute.context import PassContext
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.loads import Loads

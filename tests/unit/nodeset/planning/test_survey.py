@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from slinky_operator.nodeset.execute import survey_queries
+from slinky_operator.nodeset.execute.queries import survey_queries
 from slinky_operator.nodeset.memory import NODES_AGAIN, Memory
 from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from slinky_operator.nodeset.model.revisions import revision

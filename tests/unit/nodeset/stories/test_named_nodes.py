@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.slurm_nodes import drains
 from tests.unit.nodeset.simulation import harness, settling
 from tests.unit.nodeset.simulation.harness import Run

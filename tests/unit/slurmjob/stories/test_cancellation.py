@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurmjob import young_jobs
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.stages import holds_and_cancels
 from slinky_operator.slurmjob.model.stages.late_calls import MARGIN, SETTLED
+from slinky_operator.slurmjob.polling import young_jobs
 from slurm_client import errors
 from slurm_client.models import Job
 from tests.support.slurm_jobs import Killed, until

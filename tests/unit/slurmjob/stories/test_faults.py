@@ -16,7 +16,6 @@ import pytest
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS
-from slinky_operator.slurmjob import queues
 from slinky_operator.slurmjob.ended_jobs import EndedJobs
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import dependencies
@@ -27,6 +26,7 @@ from slinky_operator.slurmjob.model.snapshot import History
 from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
 from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S
 from slinky_operator.slurmjob.model.stages.submitted import CLUSTER_GONE, HISTORY_PATIENCE
+from slinky_operator.slurmjob.polling import queues
 from slurm_client import errors
 from slurm_client.watch import SYNCED, Event
 from tests.support.slurm_jobs import Events, Killed, until

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurmjob import ended_jobs, queues
+from slinky_operator.slurmjob import ended_jobs
 from slinky_operator.slurmjob.ended_jobs import SAVED
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
+from slinky_operator.slurmjob.polling import queues
 from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.stories.test_external import DENIED, external_world, is_over
 from tests.unit.slurmjob.stories.test_lost import again, forget

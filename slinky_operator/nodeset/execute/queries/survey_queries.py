@@ -15,7 +15,7 @@ from typing import Final
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.ports import Kube
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.model.pods import lost_labels, pod_facts, pod_names
 from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot

@@ -16,7 +16,7 @@ from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Looked
 from slinky_operator.slurmjob.model.stages import late_calls
-from slinky_operator.slurmjob.queues import Queue, Queues
+from slinky_operator.slurmjob.polling.queues import Queue, Queues
 from slurm_client.models import Job
 
 NUMBER: Final = "number"

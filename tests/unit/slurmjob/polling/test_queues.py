@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from slinky_operator.slurmjob.ended_jobs import EndedJobs
-from slinky_operator.slurmjob.queues import Clients, Entry, Queue, Queues
-from slinky_operator.slurmjob.young_jobs import MANY, YoungJobs
+from slinky_operator.slurmjob.polling.queues import Clients, Entry, Queue, Queues
+from slinky_operator.slurmjob.polling.young_jobs import MANY, YoungJobs
 from slurm_client.models import Job
 
 

@@ -18,8 +18,8 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.slurmjob.ended_jobs import Cancelling, EndedJobs
 from slinky_operator.slurmjob.model.slurm_records import marks
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
+from slinky_operator.slurmjob.polling.young_jobs import YoungJobs
 from slinky_operator.slurmjob.rescheduling import Rescheduling
-from slinky_operator.slurmjob.young_jobs import YoungJobs
 from slurm_client import SlurmClient
 from slurm_client.models import Job
 from slurm_client.slices import sliced

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.slurmjob import young_jobs
-from slinky_operator.slurmjob.young_jobs import MANY, MOST, PAUSES_S, YoungJobs
+from slinky_operator.slurmjob.polling import young_jobs
+from slinky_operator.slurmjob.polling.young_jobs import MANY, MOST, PAUSES_S, YoungJobs
 from slurm_client import errors
 from slurm_client.models import Job
 from slurm_client.models.job import JobState

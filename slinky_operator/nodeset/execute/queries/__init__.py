@@ -1,0 +1,10 @@
+"""What a pass asks.
+
+================  ==============================================================================================
+module            concern
+================  ==============================================================================================
+`pod_queries`     asks slurmds for steps and job log servers for room, several at a time
+`slurm_queries`   queries Slurm itself, past the cache: few calls for many nodes, and no answer if a call fails
+`survey_queries`  asks what a survey needs to know before anything is decided: pods, jobs
+================  ==============================================================================================
+"""

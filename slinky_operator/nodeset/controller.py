@@ -37,6 +37,7 @@ from slinky_operator.nodeset.model.actions import RemoveFinalizer, ShowStates
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.pods import output_room
+from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.model.ssh_keys import MissingKeys
 from slinky_operator.nodeset.observation import ssh_secrets
@@ -110,6 +111,8 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         How many pods of a NodeSet may be starting, if its spec does not set it.
     patience
         How long a slurmd may run before it registers; then its pod is recreated.
+    marking
+        When it is written on pods themselves that they have registered.
     changes
         Counts what is done, for metrics.
     """
@@ -134,6 +137,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         machines: Machines | None = None,
         max_startup: int = STARTUP,
         patience: timedelta = PATIENCE,
+        marking: Marking = Marking(),  # noqa: B008 - frozen
         changes: Changes | None = None,
     ) -> None:
         super().__init__(NODESETS, nodesets, kube, recorder, clock=clock, now=now)
@@ -159,6 +163,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             now=now,
             max_startup=max_startup,
             patience=patience,
+            marking=marking,
         )
         self.expectations = Expectations(pods, clock=clock)
         """Add `expectations.observe` as the first handler of the pod informer."""
@@ -198,6 +203,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
             cluster_gone=cluster is None and await self._is_gone(nodeset),
             ended=frozenset(memory.ended),
             unlisted=memory.unlisted(slurm),
+            registered=memory.registered,
             guard=self._guards.get(uid, ""),
         )
         snapshot = replace(
@@ -245,7 +251,8 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         """Plan, act and report; returns the seconds until the next pass."""
         seen = await self._survey(snapshot, slurm, memory)
         snapshot, planned = seen.snapshot, await self._pure(seen.snapshot, plan, seen)
-        memory.note_state_writes(sum(len(one.pods) for one in planned.actions if isinstance(one, ShowStates)))
+        states = sum(len(one.pods) for one in planned.actions if isinstance(one, ShowStates))
+        memory.note_state_writes(states + planned.decisions.registrations.late)
         if slurm is not None and memory.needs_list(snapshot.unlisted.intersection(planned.decisions.waiting_for_slurm)):
             slurm.hurry()
         cluster = self._observer.cluster(nodeset)
@@ -270,6 +277,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         decided = _with_outcome(planned.decisions, outcome)
         wanted = await self._pure(snapshot, status.report, snapshot, decided, self._now(), told, failure)
         await self._report(obj, nodeset, wanted, memory)
+        memory.registered = planned.decisions.registrations.uids
         if failed is not None:
             raise failed
         is_settled = outcome.slurm_error is None and not told

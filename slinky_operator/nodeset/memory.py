@@ -54,6 +54,9 @@ class Memory:
     blind_since: float | None = None
     """Clock of the first pass in a row in which Slurm had not answered yet."""
 
+    registered: frozenset[str] = frozenset()
+    """Uids of the pods that the status names as registered, as last written: the cache may not show it yet."""
+
     orphans: dict[str, float] = field(default_factory=dict)
     """Nodes without a pod whose names may be used again, and since when that is known, in monotonic seconds."""
 

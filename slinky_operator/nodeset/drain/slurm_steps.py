@@ -19,8 +19,8 @@ from slinky_operator.nodeset.slurm_nodes.kubernetes_features import Traits
 from slinky_operator.reconcile.text import named
 
 
-def registrations(snapshot: Snapshot, live: Sequence[Member]) -> list[actions.Action]:
-    """Mark the records of pods that were taken over, and the pods that Slurm has come to know.
+def marks_of_records(snapshot: Snapshot, live: Sequence[Member]) -> list[actions.Action]:
+    """Mark the records of pods that were taken over.
 
     Parameters
     ----------
@@ -33,13 +33,7 @@ def registrations(snapshot: Snapshot, live: Sequence[Member]) -> list[actions.Ac
         for member in live
         if member.record is not None and identity.is_named_in(member.record, namespace, member.pod.name)
     )
-    registered = tuple(
-        member.pod for member in live if member.ownership is RecordOwnership.OURS and not member.pod.registered
-    )
-    return [
-        *([actions.MarkRecords(unmarked)] if unmarked else []),
-        *([actions.MarkRegistered(registered)] if registered else []),
-    ]
+    return [actions.MarkRecords(unmarked)] if unmarked else []
 
 
 def undrains(

@@ -66,6 +66,8 @@ class Marks:
                 PodCondition.REGISTERED,
                 DrainCondition("True", "NodeSeen", f"Slurm knows node {pod.node_name} as this pod's"),
                 labels.FIELD_MANAGER,
+                # A slurmd that has ended since has shown nothing: when it registered is not known, but not that late.
+                since=pod.created_at if pod.unmarked and pod.last_ended_at is not None else None,
             )
             for pod in pods
         )
@@ -126,15 +128,18 @@ class Marks:
                 raise result
         return failures
 
-    async def _condition(self, pod: Pod, kind: PodCondition, told: DrainCondition, manager: str) -> None:
+    async def _condition(
+        self, pod: Pod, kind: PodCondition, told: DrainCondition, manager: str, since: datetime | None = None
+    ) -> None:
         known = pod.told if kind is PodCondition.SLURM_DRAINED else None
         same = known is not None and known.status == told.status
+        changed = since if since is not None else self._now()
         condition = {
             "type": kind.value,
             "status": told.status,
             "reason": told.reason,
             "message": told.message,
-            "lastTransitionTime": known.since if known and same else self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lastTransitionTime": known.since if known and same else changed.strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         metadata = {"name": pod.name, "namespace": self._nodeset.namespace, "uid": pod.uid}
         body = {"metadata": metadata, "status": {"conditions": [condition]}}

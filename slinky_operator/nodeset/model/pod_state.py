@@ -1,7 +1,8 @@
 """The one state of each pod, computed in each pass from the pod, its Slurm node and the wanted drain.
 
-The only thing remembered is the pod condition `Registered`, written before a pod counts as Ready: from then on its node
-may hold jobs, and a node that Slurm no longer knows is a reason to keep the pod, not to delete it.
+The only thing remembered is that a pod has registered, recorded before it counts as Ready, as its condition or in the
+NodeSet's status (`planning.registrations`): from then on its node may hold jobs, and a node that Slurm no longer knows
+is a reason to keep the pod, not to delete it.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.ssh_keys import MissingKeys
 from slinky_operator.nodeset.slurm_nodes import identity
@@ -118,6 +119,8 @@ class Snapshot:
     """Nodes whose pods have gone since Slurm was asked for its nodes: it may have records of them that are not here."""
     guard: str = ""
     """Uid of the guard; empty if it is not known to exist."""
+    marking: Marking = Marking()  # noqa: RUF009 - frozen
+    """When it is written on pods themselves that they have registered."""
     max_startup: int = 1
     """How many pods may be starting at a time, if the spec does not set it."""
     recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen

@@ -21,7 +21,8 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.disruption import cluster_upgrade, maintenance_window
 from slinky_operator.nodeset.model import claims as claim_facts
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
-from slinky_operator.nodeset.model.pods import lost_labels, pod_facts, pod_names
+from slinky_operator.nodeset.model.pods import lost_labels, pod_facts, pod_names, registered_pods
+from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
@@ -82,6 +83,8 @@ class Observer:
         How many pods may be starting at a time, if the spec does not set it.
     patience
         How long a slurmd may run before it registers.
+    marking
+        When it is written on pods themselves that they have registered.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class Observer:
         now: Callable[[], datetime],
         max_startup: int,
         patience: timedelta,
+        marking: Marking,
     ) -> None:
         self._nodesets = nodesets
         self._clusters = clusters
@@ -110,6 +114,7 @@ class Observer:
         self._now = now
         self._max_startup = max_startup
         self._patience = patience
+        self._marking = marking
         self.readings = NodeSetParseCache()
         self._alone: dict[str, _Alone] = {}
         """Looks at the pods of others that found none, by uids of NodeSets."""
@@ -141,6 +146,7 @@ class Observer:
         cluster_gone: bool = False,
         ended: frozenset[str] = frozenset(),
         unlisted: frozenset[str] = frozenset(),
+        registered: frozenset[str] = frozenset(),
         guard: str = "",
     ) -> Snapshot:
         """Take a snapshot of a NodeSet.
@@ -155,13 +161,15 @@ class Observer:
             Names whose last pod had ended for certain when it was deleted.
         unlisted
             Names whose last pod has gone since Slurm was asked for the nodes that are cached.
+        registered
+            Uids of pods that the status has been written to name as registered, whether the cache shows that or not.
         guard
             Uid of the guard, if known.
         """
         cluster = self.cluster(nodeset)
         wanted = self.readings.wanted(nodeset, cluster)
         recorded = tuple(map(revision_records.read, self._revisions.find(REVISION_INDEX, nodeset.uid)))
-        pods = self._own_pods(nodeset)
+        pods = self._own_pods(nodeset, registered)
         own, mode_is_fixed = pods.pods, nodeset.status.scaling_mode is not None
         nodeset = _with_mode(nodeset, own)
         slurm = self._slurm_facts(nodeset, cluster, pods)
@@ -191,6 +199,7 @@ class Observer:
             ended=ended,
             unlisted=unlisted,
             guard=guard,
+            marking=self._marking,
             max_startup=self._max_startup,
             pods_in_sight=len(self._pods),
             patience=self._patience,
@@ -213,9 +222,12 @@ class Observer:
         # What has changed meanwhile is another object.
         self._pods_read[uid] = joined(found, read)
 
-    def _own_pods(self, nodeset: NodeSet) -> PodReading:
+    def _own_pods(self, nodeset: NodeSet, registered: frozenset[str]) -> PodReading:
         found = self._pods.find(POD_INDEX, nodeset.uid)
         read = self._pods_read.get(nodeset.uid, PodReading()).again(found, nodeset.name)
+        recorded = registered_pods.read(nodeset.status.registered)
+        if registered or recorded.ranges:
+            read = read.with_registered(lambda pod: pod.uid in registered or recorded.has(pod))
         self._pods_read[nodeset.uid] = read
         return read
 

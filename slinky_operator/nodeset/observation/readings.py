@@ -57,6 +57,16 @@ class PodReading:
             return PodReading(objects, self.read, self.order, self.pods, self.node_names)
         return PodReading(objects, read, self.order, tuple(map(read.__getitem__, self.order)), self.node_names)
 
+    def with_registered(self, is_recorded: Callable[[Pod], bool]) -> PodReading:
+        """The same, with what is recorded elsewhere of pods that do not say themselves that they have registered."""
+        places = [place for place, pod in enumerate(self.read) if not pod.registered and is_recorded(pod)]
+        if not places:
+            return self
+        read = list(self.read)
+        for place in places:
+            read[place] = replace(read[place], registered=True, unmarked=True)
+        return PodReading(self.objects, read, self.order, tuple(map(read.__getitem__, self.order)), self.node_names)
+
     def by_uid(self) -> dict[str, Pod]:
         """What was read, by uid."""
         return {pod.uid: pod for pod in self.read}

@@ -28,6 +28,8 @@ from slinky_operator.nodeset.placement import claim_retention, creation
 from slinky_operator.nodeset.placement.claim_retention import Keeping
 from slinky_operator.nodeset.placement.creation import Creation
 from slinky_operator.nodeset.placement.layout import Layout
+from slinky_operator.nodeset.planning import registrations
+from slinky_operator.nodeset.planning.registrations import Registrations
 from slinky_operator.nodeset.planning.survey import Survey
 from slinky_operator.nodeset.slurm_nodes import records
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
@@ -66,6 +68,8 @@ class Decisions:
     """Whether the user has given up the jobs of a NodeSet that is being deleted."""
     waits: Mapping[str, UnregisteredPod] = field(default_factory=dict)
     """Pods that run, have not registered, and are drained for nothing but a repair, by name."""
+    registrations: Registrations = Registrations()  # noqa: RUF009 - frozen
+    """Where it is recorded that pods have registered."""
     known: frozenset[str] = frozenset()
     """Names of the pods that Slurm knows although it is not recorded on them yet."""
 
@@ -82,7 +86,7 @@ class Decisions:
 
 def undecided(seen: Survey) -> Decisions:
     """What is known of a pass in which nothing is decided."""
-    return Decisions(Layout(seen.layout.desired))
+    return Decisions(Layout(seen.layout.desired), registrations=registrations.keep(seen.snapshot))
 
 
 def decide(seen: Survey) -> Decisions:
@@ -109,6 +113,7 @@ def decide(seen: Survey) -> Decisions:
         member.name: pod_state.classify(member, snapshot.slurm, causes.get(member.name, frozenset()))
         for member in snapshot.members
     }
+    shown = node_states.changes(snapshot, live, causes, now)
     return Decisions(
         layout=layout,
         victims=victims,
@@ -116,7 +121,7 @@ def decide(seen: Survey) -> Decisions:
         causes=causes,
         health=health,
         replacement=replacement.choose(snapshot, live, health, states, causes, now),
-        shown=node_states.changes(snapshot, live, causes, now),
+        shown=shown,
         checks=check_trial.choose(snapshot, live) if readable else CheckTrial(),
         states=states,
         overdue={late.pod.node_name: late for late in overdue},
@@ -126,6 +131,7 @@ def decide(seen: Survey) -> Decisions:
         revisions=pod_steps.revision_changes(snapshot),
         skip_drain=skip_drain,
         waits={name: pod for name, pod in unregistered if causes.get(name, frozenset()) <= {Cause.REPAIR}},
+        registrations=registrations.choose(snapshot, live, layout.missing, len(shown.pods), now),
         known=pod_state.known(snapshot.members, snapshot.owner),
     )
 

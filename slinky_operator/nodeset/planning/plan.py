@@ -85,9 +85,13 @@ def _protect_and_adopt(seen: Survey, decided: Decisions, _before: Sequence[actio
 
 def _register(seen: Survey, decided: Decisions, _before: Sequence[actions.Action]) -> Sequence[actions.Action]:
     """What is recorded of pods that Slurm has come to know."""
-    if decided.skip_drain or not seen.snapshot.slurm.readable:
+    if decided.skip_drain:
         return ()
-    return slurm_steps.registrations(seen.snapshot, seen.live)
+    marks = decided.registrations.marks
+    return [
+        *(slurm_steps.marks_of_records(seen.snapshot, seen.live) if seen.snapshot.slurm.readable else ()),
+        *([actions.MarkRegistered(marks)] if marks else []),
+    ]
 
 
 def _drain(seen: Survey, decided: Decisions, _before: Sequence[actions.Action]) -> Sequence[actions.Action]:

@@ -72,7 +72,8 @@ def wake_up(snapshot: Snapshot, decided: Decisions, live: Sequence[Member], now:
     again = check_trial.AGAIN if decided.checks.is_wanted else None
     window_in = snapshot.cluster.maintenance_changes_in
     asked_in = kubernetes_features.AGAIN if snapshot.refused_traits else None
-    later = (volume_questions.due_in(snapshot, now), decided.health.wake_up, replaced_in, again, window_in, asked_in)
+    room_in, marked_in = volume_questions.due_in(snapshot, now), decided.registrations.due_in
+    later = (room_in, marked_in, decided.health.wake_up, replaced_in, again, window_in, asked_in)
     return min([*times, *(seconds for seconds in later if seconds is not None)], default=None)
 
 

@@ -139,6 +139,7 @@ def report(
         collision_count=stored.collision_count,
         ordinal_to_node=pinning.remembered(nodeset, snapshot.pods),
         replacements=(found.replacement.records or None) if found.replacement is not None else stored.replacements,
+        registered=found.registrations.recorded,
         maintenance=snapshot.cluster.maintenance or None,
         autoscaling=stored.autoscaling if nodeset.spec.autoscaling is not None else None,
     )

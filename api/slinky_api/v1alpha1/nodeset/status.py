@@ -52,6 +52,19 @@ class Replacement(ApiModel):
     """Of a try that is for the machine, its boot id at that time; another one shows that it has started again."""
 
 
+LONGEST_ORDINALS: Final = 4096
+"""Characters of the ordinals of pods that have registered; pods for which there is no room are marked at once."""
+
+
+class RegisteredPods(ApiModel):
+    """Pods whose nodes have registered with Slurm, while that is not written on the pods themselves."""
+
+    ordinals: Annotated[str, Field(max_length=LONGEST_ORDINALS)] = ""
+    """Ordinals of these pods, for example 0-17,19."""
+    created_until: str = ""
+    """When the youngest of them was created: a later pod with such an ordinal is another one."""
+
+
 class NodeSetStatus(ApiModel):
     """The observed state of the NodeSet.
 
@@ -86,6 +99,9 @@ class NodeSetStatus(ApiModel):
     """With pinToNode: the Node of each ordinal."""
     replacements: Annotated[tuple[Replacement, ...] | None, Field(max_length=MAX_REPLACEMENTS), _MAP_BY_HOST] = None
     """With health.replace: what was tried about bad Nodes, until health.replace.withinSeconds after the last try."""
+    registered: RegisteredPods | None = None
+    """Pods whose nodes have registered with Slurm and that have no condition Registered yet; absent without such pods.
+    Of many pods that come at once it is recorded here, in one write, and on each pod later."""
     autoscaling: AutoscalingStatus | None = None
     """With autoscaling: what it last decided."""
     maintenance: str | None = None

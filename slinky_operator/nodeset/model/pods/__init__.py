@@ -9,6 +9,7 @@ module        concern
 `output_room` how much room the volumes of job output have
 `pod_facts`   the facts in a pod's object, read once and frozen
 `pod_names`   slots of pods, and the names of pods and of their nodes in Slurm
+`registered_pods` which pods have registered with Slurm, as the NodeSet's status records them
 `scheduling`  on which Kubernetes Nodes a pod may run
 ============  =======================================================================
 """

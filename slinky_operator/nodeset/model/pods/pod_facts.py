@@ -105,7 +105,9 @@ class Pod:
     hindrance: Hindrance | None = None
     """Why it does not run, whichever container is the cause; None if it runs or is starting."""
     registered: bool = False
-    """Whether it is recorded on the pod that Slurm knows its node."""
+    """Whether it is recorded that Slurm knows its node."""
+    unmarked: bool = False
+    """Whether that is recorded in the NodeSet's status alone, and not on the pod (`registered_pods`)."""
     ready_since: datetime | None = None
     """Since when the pod is Ready; None if it is not."""
     cordoned: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -21,8 +21,11 @@ from slinky_operator.nodeset.model.loads import Loads
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods.registered_pods import RecordedPods
+from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.readings import NodeReading, PodReading
-from slinky_operator.nodeset.planning import steady
+from slinky_operator.nodeset.planning import registrations, steady
+from slinky_operator.nodeset.planning.registrations import Registrations
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, records
 from slinky_operator.slurm import node_references
@@ -224,3 +227,29 @@ def silence_is_enough(patch: pytest.MonkeyPatch) -> None:
         "may_delete_without_slurm",
         lambda pod: not pod.registered and pod.slurmd in {Slurmd.NEVER, Slurmd.ENDED},
     )
+
+
+def registrations_remembered_alone(patch: pytest.MonkeyPatch) -> None:
+    """What the status says of pods that have registered is not read: after a start nobody knows it."""
+    patch.setattr(RecordedPods, "has", lambda *_: False)
+
+
+def registrations_of_namesakes(patch: pytest.MonkeyPatch) -> None:
+    """A pod has registered if one of its name has, however young it is."""
+    real = RecordedPods.has
+    patch.setattr(
+        RecordedPods,
+        "has",
+        lambda recorded, pod: real(replace(recorded, until=recorded.until and recorded.until + timedelta(days=1)), pod),
+    )
+
+
+def forgotten_registrations_dropped(patch: pytest.MonkeyPatch) -> None:
+    """The status names only pods whose nodes Slurm shows."""
+    real = registrations.choose
+
+    def choose(snapshot: Snapshot, *rest: Any) -> Registrations:
+        shown = tuple(pod for pod in snapshot.pods if not pod.unmarked or pod.node_name in snapshot.slurm.nodes)
+        return real(replace(snapshot, pods=shown), *rest)
+
+    patch.setattr(registrations, "choose", choose)

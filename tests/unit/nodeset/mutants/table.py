@@ -106,6 +106,18 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         drains.record_of_foreign_drain_deleted,
         (*_SHRINK, ("admin_drains", 1), ("kubelet_ends", 0)),
     ),
+    "registrations remembered alone": (
+        seeing.registrations_remembered_alone,
+        (("restart", 0), ("come_up", 0), ("see_all", 0), ("poll", 0), ("pass", 0), ("time", 3)),
+    ),
+    "registrations of namesakes": (
+        seeing.registrations_of_namesakes,
+        (("restart", 0), ("stick", 6), ("come_up", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0)),
+    ),
+    "forgotten registrations dropped": (
+        seeing.forgotten_registrations_dropped,
+        (("restart", 0), ("come_up", 0), ("see_all", 0), ("poll", 0), ("pass", 0), ("time", 3)),
+    ),
     "unknown node is free": (seeing.unknown_node_is_free, (*_SHRINK, ("job_starts", 1), ("slurm_forgets", 0))),
     "budget ignored": (
         updates.budget_ignored,
@@ -361,7 +373,28 @@ _SHARED = _steps(
     f"health:3 sicken {_CORDONED}",
 )
 
+_FRESH = (
+    "user_deletes_pod:1 kubelet_ends kubelet_ends see_all poll pass time poll pass see_all come_up see_all time poll "
+    "pass see_all pass see_all"
+)
+"""A pod has another one in its place, whose slurmd has registered: where three are many, the status says so."""
+
+_FORGOTTEN = "job_starts job_starts job_starts poll slurm_forgets:1 poll"
+"""Each pod has a job, and Slurm has lost all that it knew."""
+
 BEGINNINGS: Mapping[str, Sequence[Step]] = {
+    "registrations remembered alone": _steps(
+        f"{_FRESH} {_FORGOTTEN} restart scale:0 see_all time:3 pass poll pass see_all time:3 poll pass",
+    ),
+    "registrations of namesakes": _steps(
+        # It is deleted again, and one that never registers takes its place. Two operators end before they say so.
+        f"{_FRESH} stick:6 time:1 user_deletes_pod:1 kubelet_ends kubelet_ends see_all poll dies:0 pass time see_all",
+        "poll dies:0 pass see_all poll come_up see_all time:4 poll pass see_all time:4 poll pass",
+    ),
+    "forgotten registrations dropped": _steps(
+        f"{_FRESH} {_FORGOTTEN} pass see_all pass see_all restart scale:0 see_all time:3 pass poll pass see_all",
+        "time:3 poll pass",
+    ),
     "what cannot be run passes": (
         *_APPROVED,
         *_steps("check:4 see_all pass see_all poll pass checks_run:1 poll pass see_all poll pass"),

@@ -7,10 +7,11 @@ import random
 
 import pytest
 
+from slinky_api.v1alpha1.nodeset.status import RegisteredPods
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import identity
 from tests.unit.nodeset import builders
-from tests.unit.nodeset.observation.worlds import OTHER, OWN, World
+from tests.unit.nodeset.observation.worlds import CREATED, OTHER, OWN, World
 
 
 def found(snapshot: Snapshot) -> tuple[object, ...]:
@@ -70,6 +71,24 @@ async def test_many_new_pods_are_read_in_slices_and_as_they_are_in_the_end() -> 
     assert seen.pods == fresh.pods
     assert {"a-2": "host"}.items() <= {pod.name: pod.host for pod in seen.pods}.items()
     assert f"a-{pods}" in {pod.name for pod in seen.pods}
+
+
+def test_pods_that_the_status_names_have_registered() -> None:
+    world = World(pods=4, replicas=4)
+    world.registered = RegisteredPods(ordinals="0-1,3", created_until=CREATED)
+    first = world.observe(world.kept).pods
+    assert [(one.registered, one.unmarked) for one in first] == [
+        (True, True),
+        (True, True),
+        (False, False),
+        (True, True),
+    ]
+    world.put("a-3", OWN, host="host")
+    world.registered = None
+    again = world.observe(world.kept, registered=frozenset({"pod-a-3"})).pods
+    # What has not changed is the same object; what has is known by what was written, which the cache lacks.
+    assert all(one is other for one, other in zip(first[:3], again[:3], strict=True))
+    assert (again[3].host, again[3].registered, again[3].unmarked) == ("host", True, True)
 
 
 def change(world: World, dice: random.Random) -> None:

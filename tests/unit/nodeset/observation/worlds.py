@@ -12,8 +12,10 @@ from typing_extensions import override
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
+from slinky_api.v1alpha1.nodeset.status import RegisteredPods
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
 from slinky_operator.nodeset.observation.observe import Observer
@@ -23,6 +25,9 @@ from slurm_client.models import Node
 from tests.unit.nodeset import builders
 
 OWN, OTHER = "set-uid", "other-uid"
+
+CREATED = "2026-11-01T12:00:00Z"
+"""When all pods were created."""
 
 CLUSTER = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cluster-uid"}, "spec": {}})
 
@@ -48,6 +53,7 @@ class World:
     def __init__(self, *, pods: int = 3, replicas: int = 4) -> None:
         self.pods, self.nodes = Pods(INDEXES_OF_PODS), dict[str, Node]()
         self.replicas, self.padding, self.mode = replicas, 0, ScalingMode.STATEFUL_SET
+        self.registered: RegisteredPods | None = None
         self.version = 0
         self.kept = self.observer()
         for number in range(pods):
@@ -68,6 +74,7 @@ class World:
             now=lambda: datetime.now(UTC),
             max_startup=100,
             patience=timedelta(minutes=5),
+            marking=Marking(),
         )
 
     def put(self, name: str, uid: str | None, *, host: str = "", node_name: str = "") -> None:
@@ -79,6 +86,7 @@ class World:
                 "namespace": "ns",
                 "uid": f"pod-{name}",
                 "resourceVersion": str(self.version),
+                "creationTimestamp": CREATED,
                 "labels": {
                     labels.LABEL_CLUSTER_NAME: "c",
                     "app.kubernetes.io/component": "slurmd",
@@ -100,7 +108,7 @@ class World:
         metadata = {"name": "a", "namespace": "ns", "uid": OWN, "resourceVersion": "1", "generation": 1}
         return {"metadata": metadata, "spec": {"clusterName": "c", "replicas": self.replicas}}
 
-    def observe(self, observer: Observer) -> Snapshot:
+    def observe(self, observer: Observer, registered: frozenset[str] = frozenset()) -> Snapshot:
         nodeset = builders.nodeset(replicas=self.replicas, ordinalPadding=self.padding)
-        status = nodeset.status.model_copy(update={"scaling_mode": self.mode})
-        return observer.observe(nodeset.model_copy(update={"status": status}))
+        status = nodeset.status.model_copy(update={"scaling_mode": self.mode, "registered": self.registered})
+        return observer.observe(nodeset.model_copy(update={"status": status}), registered=registered)

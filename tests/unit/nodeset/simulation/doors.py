@@ -32,7 +32,7 @@ from slurm_client.models import Diag, Job, Node, Reservation
 from slurm_client.models.database.history import JobRecord
 from tests.support import conditions
 from tests.support.memory_kube import merge
-from tests.unit.nodeset.simulation.objects import Object, clone
+from tests.unit.nodeset.simulation.objects import REGISTERED, Object, clone
 from tests.unit.nodeset.simulation.world import World
 
 Meanwhile = Callable[[], None]
@@ -307,6 +307,8 @@ class KubeDoor:
         obj["status"]["conditions"] = [*others, *written]
         self.world.tell("pods", "MODIFIED", obj)
         self.world.watch_states(metadata["name"])
+        if REGISTERED in kinds and metadata["uid"] not in self.world.ever_known:
+            self.world.violations.append(f"pod {metadata['name']} was marked as registered, and it never has")
         self._lose(target)
         return self.world.told(obj)
 
@@ -410,7 +412,7 @@ class SlurmDoor:
         nodes |= {one.slurmd: one.name for one in self.world.records.values()}
         if started is None or address not in nodes:
             raise NoStatus("nobody listens")
-        jobs = frozenset(job.id for job in self.world.jobs if address in job.alive)
+        jobs = frozenset(job.id for job in (*self.world.jobs, *self.world.lost_jobs) if address in job.alive)
         return SlurmdStatus(nodes[address], started, None, jobs)
 
     async def reservations(self) -> Iterable[Reservation]:

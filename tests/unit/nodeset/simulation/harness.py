@@ -21,6 +21,7 @@ from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
 from slinky_operator.nodeset.planning.plan import plan
@@ -176,6 +177,8 @@ class Run:
             drain_requests=lambda: {host: DrainRequest("nv", host, host, host, "x") for host in self.world.requests},
             now=lambda: self.world.now,
             patience=timedelta(seconds=PATIENCE),
+            # In half of the worlds three pods are many: the status names those that have registered, for long.
+            marking=Marking(at_once=0, quiet=timedelta(seconds=300)) if self.world.keeps_instance else Marking(),
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
         )
         self.conditions: dict[str, tuple[str, datetime]] = {}

@@ -189,7 +189,7 @@ class KubeOrders(Hardware):
         uid = pod["metadata"]["uid"]
         if not self.is_ours(pod):
             self.violations.append(f"pod {name} is not ours and was deleted")
-        for job in self.jobs:
+        for job in (*self.jobs, *self.lost_jobs):
             if uid in job.alive and not self.given_up and not self.may_end_jobs(self.node_of(name), "Force"):
                 self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
         self.watch_repair(name)

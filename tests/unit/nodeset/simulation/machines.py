@@ -91,6 +91,7 @@ class Machines(State):
             return
         uid = self.uid_of(name)
         self.known.add(uid)
+        self.ever_known.add(uid)
         # Its node takes jobs until the controller has seen it.
         self.excused.add(self.where.get(uid, ""))
         node = self.node_of(name)
@@ -313,7 +314,7 @@ class Machines(State):
         """The containers of a pod end, and with them whatever runs there."""
         self.running.pop(uid, None)
         self.known.discard(uid)
-        for job in self.jobs:
+        for job in (*self.jobs, *self.lost_jobs):
             job.alive.discard(uid)
 
     def release(self) -> None:

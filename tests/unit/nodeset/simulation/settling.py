@@ -40,7 +40,7 @@ async def settle(run: Run) -> None:
         for index in range(4):
             for happening in ("schedule", "start", "report", "register", "kubelet_ends"):
                 getattr(world, f"do_{happening}")(index)
-        for job in world.jobs:
+        for job in (*world.jobs, *world.lost_jobs):
             if job.holds or job.state == "PENDING":
                 job.end("COMPLETED")
         world.do_reconfigure(0)
@@ -100,7 +100,7 @@ def calm(world: World) -> None:
     kept = {
         world.uid_of(name)
         for name, pod in world.pods.items()
-        if world.node_of(name) in world.foreign or has_registered(pod)
+        if world.node_of(name) in world.foreign or (world.is_recorded(name) and world.uid_of(name) in world.ever_known)
     }
     world.stuck, world.next_stuck = world.stuck - kept, 0
     for index, host in enumerate(HOSTS):

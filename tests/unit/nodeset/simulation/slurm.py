@@ -155,8 +155,17 @@ class Slurm(State):
                 record.down = False
 
     def do_slurm_forgets(self, index: int) -> None:
-        """slurmctld comes back without its state; jobs run on that nobody knows of any more."""
-        if index == 0:
+        """slurmctld comes back without its state, or without the records alone; jobs run on.
+
+        Where it has no jobs either, only what is recorded of a pod tells that there may be one.
+        """
+        if index == 1:
+            recorded = {self.uid_of(name) for name in self.pods if self.is_recorded(name)}
+            for job in self.jobs:
+                job.alive &= recorded
+            self.lost_jobs += [job for job in self.jobs if job.alive]
+            self.jobs = [job for job in self.jobs if job.state == "PENDING"]
+        if index < 2:
             for name in self.pods:
                 self.expose(self.node_of(name))
             self.records = {"a-b-0": self.records["a-b-0"]} if "a-b-0" in self.records else {}

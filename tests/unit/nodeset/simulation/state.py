@@ -13,6 +13,7 @@ from tests.unit.nodeset.simulation.objects import (
     OURS,
     PROTECT_LABEL,
     RACK,
+    REGISTERED,
     UID_LABEL,
     Object,
     clone,
@@ -97,6 +98,8 @@ class State:
     """Uids of pods whose slurmd really runs, and since when."""
     known: set[str] = field(default_factory=set)
     """Uids of running slurmds that have registered and have a record."""
+    ever_known: set[str] = field(default_factory=set)
+    """Uids of slurmds that have registered, whatever has become of their records."""
     where: dict[str, str] = field(default_factory=dict)
     """Where the pods run or have run, by uid."""
     stuck: set[str] = field(default_factory=set)
@@ -116,6 +119,8 @@ class State:
     claims: dict[str, Object] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
     jobs: list[WorldJob] = field(default_factory=list)
+    lost_jobs: list[WorldJob] = field(default_factory=list)
+    """Jobs that run on and that Slurm does not show any more."""
     log: list[tuple[str, str, Object]] = field(default_factory=list)
     """What watchers will be told: resource, kind of event, object."""
     violations: list[str] = field(default_factory=list)
@@ -326,6 +331,17 @@ class State:
             self.excused.add(self.pods[name]["spec"].get("nodeName") or "")
         if name is not None and not self.is_protected(name):
             self.exposed.add(self.uid_of(name))
+
+    def is_recorded(self, name: str) -> bool:
+        """Whether it is recorded, on a pod or in the status, that its slurmd has registered."""
+        pod = self.pods[name]
+        if any(one["type"] == REGISTERED for one in pod["status"].get("conditions") or ()):
+            return True
+        recorded = ((self.nodeset or {}).get("status") or {}).get("registered")
+        if recorded is None or self.on_hosts or pod["metadata"]["creationTimestamp"] > recorded["createdUntil"]:
+            return False
+        ranges = [part.partition("-") for part in recorded["ordinals"].split(",")]
+        return any(int(first) <= self.ordinal_of(name) <= int(last or first) for first, _, last in ranges)
 
     def ordinal_of(self, name: str) -> int:
         return int(name.rpartition("-")[2])

@@ -93,11 +93,12 @@ class Disks:
         """Take all room of a disk; how much it was."""
         path = self.folder / disk / BALLAST
         free = room(path.parent)["free"]
-        with path.open("ab") as file:
-            try:
+        try:
+            # What is little is written when the file is closed.
+            with path.open("ab") as file:
                 file.write(b"\0" * free)
-            except OSError:
-                return f"{free // MIB} MiB and less"
+        except OSError:
+            return f"{free // MIB} MiB and less"
         return f"{free // MIB} MiB"
 
     def free_room(self, disk: str) -> int:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any, cast
 
@@ -110,6 +111,14 @@ def test_a_disk_that_has_room_left_was_not_full(name: str) -> None:
     with pytest.raises(MetNothing, match="4096 bytes are free"):
         FULL_DISKS[name].play(cast("Place", place), drawn(name), lambda _: None)
     assert place.done[-1].startswith("free ")
+
+
+def test_a_disk_that_somebody_else_fills_meanwhile_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Disks, "folder", tmp_path)
+    monkeypatch.setattr("tests.campaign.site.disks.room", lambda _: {"free": 100})
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "ballast").symlink_to("/dev/full")
+    assert Disks("x").fill("state") == "0 MiB and less"
 
 
 @pytest.fixture

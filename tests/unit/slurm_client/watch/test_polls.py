@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -55,86 +56,76 @@ async def test_a_full_list_is_asked_for_now_and_then() -> None:
 
 
 class Quiet:
-    """A server of three nodes that says that nothing has changed, and how old the list was at each whole answer."""
+    """A server of three nodes that says that nothing has changed, and how old the list was at each whole answer.
 
-    def __init__(self, *, per_object: float = 1000.0, longest: float = 7200.0) -> None:
+    A plan may let a poll fail, tell of a change, or change something of which no poll tells, by what there was before.
+    """
+
+    def __init__(
+        self,
+        plan: Callable[[int, float], str] = lambda *_: "",
+        *,
+        per_object: float = 1000.0,
+        longest: float = 7200.0,
+    ) -> None:
         self.now = self.full_at = 0.0
         self.waits: list[float] = []
-        self.silent, self.told, self.fails, self.version = 0, 0, 0, 0
-        pace = Pace(interval=0, share=1, resync=100, resync_per_object=per_object, longest_resync=longest)
+        self.version = 0
+        self.plan = plan
+        pace = Pace(
+            interval=0,
+            share=1,
+            resync=100,
+            resync_per_object=per_object,
+            longest_resync=longest,
+            first_pause=0.01,
+        )
         self.watch = Watch(self.fetch, never, lambda node: node.name, pace=pace, clock=lambda: self.now)
-        self.reader = self.watch.reader()
 
     async def fetch(self, update_time: int | None) -> Listing[Node] | None:
         await asyncio.sleep(0)
         self.now += 10
-        if self.fails:
-            self.fails -= 1
+        step = self.plan(len(self.waits), self.now - self.full_at)
+        if step == "fail":
             raise errors.Unreachable("it is away")
-        if self.told:
-            self.told -= 1
-            self.version += 1
-        elif update_time:
+        if update_time and step != "tell":
             return None
+        self.version += bool(step)
         self.waits.append(self.now - self.full_at)
         self.full_at = self.now
-        if self.silent:
-            self.silent -= 1
-            self.version += 1
         return Listing(tuple(Node(name=f"w-{number}", comment=str(self.version)) for number in range(3)), 5)
 
     async def whole(self, count: int) -> list[float]:
-        """The next ages at which it was asked for the whole list."""
-        first = len(self.waits)
-        await until(lambda: len(self.waits) >= first + count)
-        return self.waits[first : first + count]
+        """The first ages at which it was asked for the whole list."""
+        reader = self.watch.reader()
+        await until(lambda: len(self.waits) >= count)
+        await reader.aclose()
+        await self.watch.close()
+        return self.waits[:count]
 
 
 async def test_lists_that_show_nothing_new_come_ever_more_seldom() -> None:
-    quiet = Quiet()
-    assert await quiet.whole(8) == [10, 110, 210, 410, 810, 1610, 3010, 3010]
-    await quiet.watch.close()
+    assert await Quiet().whole(8) == [10, 110, 210, 410, 810, 1610, 3010, 3010]
 
 
 async def test_there_is_a_longest_time_and_by_default_it_never_grows() -> None:
-    bounded = Quiet(longest=300)
-    assert await bounded.whole(5) == [10, 110, 210, 310, 310]
-    await bounded.watch.close()
-    steady = Quiet(per_object=0)
-    assert await steady.whole(4) == [10, 110, 110, 110]
-    await steady.watch.close()
+    assert await Quiet(longest=300).whole(5) == [10, 110, 210, 310, 310]
+    assert await Quiet(per_object=0).whole(4) == [10, 110, 110, 110]
 
 
 async def test_a_list_that_shows_what_no_poll_has_told_brings_the_next_one_soon() -> None:
-    quiet = Quiet()
-    _ = await quiet.whole(4)
-    quiet.silent = 1
-    assert await quiet.whole(4) == [810, 110, 210, 410]
-    await quiet.watch.close()
+    quiet = Quiet(lambda lists, _: "change" if lists == 4 else "")
+    assert await quiet.whole(7) == [10, 110, 210, 410, 810, 110, 210]
 
 
 async def test_so_do_many_changes_and_one_does_not() -> None:
-    quiet = Quiet()
-    _ = await quiet.whole(4)
-    await until(lambda: quiet.now - quiet.full_at > 200)
-    quiet.told = 1
-    told, after = await quiet.whole(2)
-    assert told < 810
-    assert after == 810
-    quiet.told = 2
-    _, _, after = await quiet.whole(3)
-    assert after == 110
-    await quiet.watch.close()
+    quiet = Quiet(lambda lists, age: "tell" if (lists in {4, 6} and age > 200) or lists == 7 else "")
+    assert await quiet.whole(9) == [10, 110, 210, 410, 210, 810, 210, 10, 110]
 
 
 async def test_after_a_failure_the_whole_list_comes_soon() -> None:
-    quiet = Quiet()
-    _ = await quiet.whole(4)
-    await until(lambda: quiet.now - quiet.full_at > 300)
-    quiet.fails = 1
-    (waited,) = await quiet.whole(1)
-    assert waited < 500
-    await quiet.watch.close()
+    quiet = Quiet(lambda lists, age: "fail" if (lists, age) == (4, 310) else "")
+    assert await quiet.whole(5) == [10, 110, 210, 410, 320]
 
 
 def test_the_pace_bounds_the_share_of_full_answers() -> None:

@@ -19,7 +19,7 @@ from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLU
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.jobs import KINDS
 from tests.campaign.lanes.pods import POD_KINDS
-from tests.campaign.witness import NO_NODES, Asked, Happened, Line, Record, Seen, nodes_of
+from tests.campaign.witness import NO_NODES, OBJECT, Asked, Happened, Line, Record, Seen, nodes_of
 
 FORGOTTEN: Final = 20.0
 """Seconds before the kill of slurmctld whose starts and ends it may forget."""
@@ -117,7 +117,7 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
 
 def _is_refusal(asked: Asked, record: Record) -> bool:
     """Whether slurmctld has refused a job, which it records as one that has failed without a node."""
-    return not asked.job and record.state == "FAILED" and record.nodes == NO_NODES
+    return asked.job in {"", OBJECT} and record.state == "FAILED" and record.nodes == NO_NODES
 
 
 def forgotten(lines: Mapping[str, tuple[Line, ...]], happened: tuple[Happened, ...]) -> set[str]:

@@ -129,16 +129,36 @@ def keeps_state(template: Mapping[str, Any]) -> bool:
 def same_pod(wanted: Object, live: Object) -> bool:
     """Whether the pod would be the same except for its restart: the files it restarts for have been tried."""
     template, running = wanted["spec"]["template"], live["spec"]["template"]
-    notes = dict(template["metadata"]["annotations"])
-    restart = ((running.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION_RESTART)
-    notes |= {ANNOTATION_RESTART: restart}
+    notes = {**template["metadata"]["annotations"], ANNOTATION_RESTART: restart_of(live)}
     body = {**template, "metadata": {**template["metadata"], "annotations": notes}}
     applied = inside(applied_fields(live), "spec", "template")
     return shows(body, running) and not (applied is not None and has_leftovers(applied, body, running))
 
 
-def as_it_runs(wanted: Child, live: Object) -> Child:
-    """The StatefulSet with the running pod, restarted for the keys that need it.
+def restart_of(stateful_set: Object) -> str | None:
+    """What slurmctld's pod restarts for, as its template says it."""
+    about = stateful_set["spec"]["template"].get("metadata") or {}
+    value: str | None = (about.get("annotations") or {}).get(ANNOTATION_RESTART)
+    return value
+
+
+def image(template: Mapping[str, Any]) -> str:
+    """Image of slurmctld in a pod template; empty if there is none."""
+    containers = template["spec"]["containers"]
+    return next((str(one.get("image")) for one in containers if one["name"] == naming.CONTROLLER_CONTAINER), "")
+
+
+def same_state(wanted: Mapping[str, Any], running: Mapping[str, Any]) -> bool:
+    """Whether the slurmctld of one template reads what that of the other has saved."""
+    return keeps_state(running) and _state_volume(wanted) == _state_volume(running)
+
+
+def _state_volume(template: Mapping[str, Any]) -> Any:
+    return next((one for one in template["spec"].get("volumes") or () if one["name"] == STATE), None)
+
+
+def as_it_runs(wanted: Child, live: Object, *, restarts: bool) -> Child:
+    """The StatefulSet with the running pod, restarted for the keys that need it if it may be.
 
     Only with the fields of that pod that the operator has applied: fields of others must not become the operator's.
     """
@@ -146,9 +166,10 @@ def as_it_runs(wanted: Child, live: Object) -> Child:
     applied = inside(applied_fields(live), "spec", "template")
     if applied:
         template = applied_part(applied, template)
-    note = body["spec"]["template"]["metadata"]["annotations"][ANNOTATION_RESTART]
     about = template.get("metadata") or {}
-    notes = {**(about.get("annotations") or {}), ANNOTATION_RESTART: note}
+    notes = dict(about.get("annotations") or {})
+    if restarts:
+        notes[ANNOTATION_RESTART] = restart_of(body)
     kept = {**template, "metadata": {**about, "annotations": notes}}
     metadata = dict(body["metadata"])
     before, after = live["metadata"].get("annotations") or {}, metadata.get("annotations") or {}

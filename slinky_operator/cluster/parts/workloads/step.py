@@ -185,4 +185,4 @@ def _with_running_pod(state: PassState, child: Child) -> Child:
     live = state.snapshot.children.get(child.key)
     if live is None or child.key != SLURMCTLD.key(state.snapshot.cluster):
         return child
-    return slurmctld_pod.as_it_runs(child, live)
+    return slurmctld_pod.as_it_runs(child, live, restarts=state.found(Replacement).restarts)

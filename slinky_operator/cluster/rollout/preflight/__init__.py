@@ -12,5 +12,6 @@ module             concern
 `single_trial`     slurmds that preflights leave out: they are retried while the Cluster is idle
 `slurmd_kinds`     the ways in which slurmd is run in a Cluster, each once: what a preflight tries
 `state_copy`       slurmctld's state: whether slurmctld of another image reads it
+`state_room`       the volume of slurmctld's state: whether slurmctld can save it when it ends
 =================  ===========================================================================================
 """

@@ -11,6 +11,8 @@ StatefulSet's annotation `pod-spec` distinguishes the two.
 
 A slurmctld of another image then starts with a copy of the state (`state_copy`).
 
+No pod ends while slurmctld could not save its state (`state_room`), not even for keys that are read at start only.
+
 There is nothing to protect if slurmctld has never run, or if its current pod does not start: the change may be the
 correction.
 """
@@ -30,7 +32,7 @@ from slinky_operator.cluster.memory.rollout import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.job_counts.question import JobsQuestion
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
-from slinky_operator.cluster.rollout.preflight import running_release, state_copy
+from slinky_operator.cluster.rollout.preflight import running_release, state_copy, state_room
 from slinky_operator.cluster.secrets.checks import check
 from slinky_operator.cluster.trials import engine, pods, problems
 from slinky_operator.cluster.trials.engine import Remembered, Rules, Trial
@@ -81,6 +83,12 @@ class Replacement:
     untried: str = ""
     """Why slurmctld may be replaced without a trial on a copy of its state."""
 
+    restarts: bool = True
+    """Whether a pod that stays as it is may be restarted for keys that slurmctld reads only at start."""
+
+    ends_pod: bool = False
+    """Whether the pod ends for another template once the StatefulSet is written."""
+
 
 def replacement(view: View, wanted: Child | None) -> Replacement:
     """Decide whether the wanted StatefulSet may be written.
@@ -90,6 +98,28 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
     wanted
         The StatefulSet; `None` if it cannot be built, so that it stays unchanged.
     """
+    found = _tried(view, wanted)
+    live = None if wanted is None else view.snapshot.children.get(wanted.key)
+    if wanted is None or live is None or not _protected(view.snapshot):
+        return found
+    ends = found.ends_pod or slurmctld_pod.restart_of(wanted.body) != slurmctld_pod.restart_of(live)
+    if not ends and found.stage is not Stage.TRYING:
+        return found
+    room = state_room.room(view, wanted.body["spec"]["template"], live["spec"]["template"])
+    due = min((one for one in (found.wake_up, room.wake_up) if one is not None), default=None)
+    asked = replace(found, actions=(*found.actions, *room.actions), wake_up=due)
+    if not ends or room.stage is engine.Stage.PASSED:
+        return asked
+    full = room.stage is engine.Stage.REFUSED
+    stage = Stage.HELD if full or found.stage is Stage.HELD else Stage.TRYING
+    message = found.message or f"slurmctld's pod stays as it is: {room.message}"
+    if full and found.message:
+        message = f"{found.message}. It is not restarted for its keys either: {room.message}"
+    return replace(asked, stage=stage, message=message, restarts=False)
+
+
+def _tried(view: View, wanted: Child | None) -> Replacement:
+    """Whether the wanted StatefulSet may be written, by the trials of its pod."""
     snapshot = view.snapshot
     live = None if wanted is None else snapshot.children.get(wanted.key)
     config = shared_objects.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
@@ -124,7 +154,7 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
     else:
         found = replace(found, actions=(*found.actions, *engine.leftovers(snapshot, pods.STATE)))
     if found.stage is Stage.FREE:
-        return found
+        return replace(found, ends_pod=True)
     kind = "is tried first"
     if found.stage is Stage.HELD:
         kind = "is refused" if found.release else "does not start"

@@ -11,6 +11,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
@@ -19,10 +20,18 @@ from slinky_operator.slurm.releases import Release, problem_of_step
 ANNOTATION: Final = labels.CLUSTER_PREFIX + "slurm-release"
 """On slurmctld's StatefulSet: what `slurmctld -V` of its image said when it was tried."""
 
+UNTRIED: Final = "untried"
+"""The same of an image that came without a trial, to a slurmctld that did not run.
+
+slurmrestd's release says nothing of it: slurmrestd may still have the image before.
+"""
+
 
 def running(snapshot: Snapshot) -> Release | None:
     """The release that slurmctld runs; `None` if nothing is known."""
     live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
+    if _noted(live) == UNTRIED:
+        return None
     noted = Release.read(_noted(live))
     slurm = snapshot.slurm
     shown = slurm.slurm_version if slurm is not None else ""
@@ -51,7 +60,7 @@ def noted(child: Child, live: Object | None, tried: str) -> Child:
     tried
         The release that was tried for this write; empty if none was.
     """
-    release = tried or _noted(live)
+    release = tried or (UNTRIED if live is not None and _another_image(child.body, live) else _noted(live))
     if not release:
         return child
     metadata = child.body["metadata"]
@@ -61,3 +70,7 @@ def noted(child: Child, live: Object | None, tried: str) -> Child:
 
 def _noted(live: Object | None) -> str:
     return "" if live is None else str((live["metadata"].get("annotations") or {}).get(ANNOTATION) or "")
+
+
+def _another_image(wanted: Object, live: Object) -> bool:
+    return slurmctld_pod.image(wanted["spec"]["template"]) != slurmctld_pod.image(live["spec"]["template"])

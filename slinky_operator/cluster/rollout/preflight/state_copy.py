@@ -57,9 +57,9 @@ def trial(view: View, wanted: Child, live: Object, files: Mapping[str, str]) -> 
     new, old = wanted.body["spec"]["template"], live["spec"]["template"]
     node = ((snapshot.pods.controller or {}).get("spec") or {}).get("nodeName") or ""
     claim = claim_name(snapshot)
-    image = _image(new)
-    is_there = bool(node and claim) and slurmctld_pod.keeps_state(old) and _volume(new) == _volume(old)
-    if image == _image(old) or not is_there:
+    image = slurmctld_pod.image(new)
+    is_there = bool(node and claim) and slurmctld_pod.same_state(new, old)
+    if image == slurmctld_pod.image(old) or not is_there:
         return Trial(Stage.PASSED, "", engine.leftovers(snapshot, pods.STATE))
     given = TrialInput(snapshot.cluster, view.images, files, new["spec"], old["spec"], claim, node)
     return engine.follow(view, state_trial(given), _rules(image))
@@ -110,13 +110,3 @@ def _of_end(end: Mapping[str, Any]) -> tuple[Outcome, str]:
         return Outcome.UNDECIDED, message[:LONGEST] or "it cannot be copied"
     why = problems.not_started(end) or short(message) or str(end.get("reason") or code)
     return Outcome.UNDECIDED, f"slurmctld neither runs nor ends: {why}"[:LONGEST]
-
-
-def _image(template: Mapping[str, Any]) -> str:
-    containers = template["spec"]["containers"]
-    return next((str(one.get("image")) for one in containers if one["name"] == naming.CONTROLLER_CONTAINER), "")
-
-
-def _volume(template: Mapping[str, Any]) -> Any:
-    volumes = template["spec"].get("volumes") or ()
-    return next((one for one in volumes if one["name"] == slurmctld_pod.STATE), None)

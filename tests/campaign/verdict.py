@@ -116,8 +116,12 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
 
 
 def _is_refusal(asked: Asked, record: Record) -> bool:
-    """Whether slurmctld has refused a job, which it records as one that has failed without a node."""
-    return asked.job in {"", OBJECT} and record.state == "FAILED" and record.nodes == NO_NODES
+    """Whether slurmctld has refused a job, which it records as one that has failed without a node.
+
+    Of a heterogeneous job it takes back the parts before the one that it refuses, and records them as cancelled.
+    """
+    taken_back = asked.kind == "heterogeneous" and record.state.startswith("CANCELLED")
+    return asked.job in {"", OBJECT} and (record.state == "FAILED" or taken_back) and record.nodes == NO_NODES
 
 
 def forgotten(lines: Mapping[str, tuple[Line, ...]], happened: tuple[Happened, ...]) -> set[str]:

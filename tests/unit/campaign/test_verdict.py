@@ -43,15 +43,18 @@ def test_a_job_that_was_refused_is_no_finding() -> None:
     assert judge(world(state="", job="")) == []
 
 
-def refused(job: str, nodes: str = NO_NODES) -> Seen:
-    seen = world(job=job)
-    return dataclasses.replace(seen, records=(Record("7", "m", "FAILED", "1:0", START, START, nodes),))
+def refused(job: str, nodes: str = NO_NODES, state: str = "FAILED", kind: str = "long") -> Seen:
+    seen = world(job=job, kind=kind)
+    return dataclasses.replace(seen, records=(Record("7", "m", state, "1:0", START, START, nodes),))
 
 
 def test_what_slurmctld_records_of_a_job_that_it_has_refused_is_no_finding() -> None:
     assert judge(refused("")) == []
     assert kinds(refused("7")) == ["lost", "recorded otherwise"]
     assert kinds(refused("", nodes="a-0")) == ["lost", "recorded otherwise"]
+    assert judge(refused("", state="CANCELLED by 0", kind="heterogeneous")) == []
+    assert "lost" in kinds(refused("", state="CANCELLED by 0"))
+    assert "lost" in kinds(refused("7", state="CANCELLED by 0", kind="heterogeneous"))
 
 
 @pytest.mark.parametrize(

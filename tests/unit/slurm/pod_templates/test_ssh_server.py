@@ -139,7 +139,7 @@ def test_keys_that_cannot_be_copied_are_copied_later(node: Node) -> None:
         assert mine.read_text() == "one"
         full.unlink()
         wait_for(lambda: mine.read_text() == "two", process)
-        assert len(list(node.own.glob("keys.*"))) == 1
+        wait_for(lambda: len(list(node.own.glob("keys.*"))) == 1, process)
         process.send_signal(signal.SIGTERM)
         assert process.communicate()[0].count("keys of users cannot be copied") == 1
 

@@ -104,7 +104,7 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
     }
     if kind.as_object and len(ids) > 1:
         yield Finding("submitted twice", about, f"as jobs {', '.join(sorted(ids))}", asked.at)
-    if kind.cancelled and len(starts) > 1 and not lost:
+    if kind.cancelled and len(starts) > 1 and not excused:
         yield Finding("ran twice", about, f"{len(starts)} starts: {_told(lines)}", starts[-1])
     near = (*kills, *_unrecorded(seen.happened))
     if not lost and not any(_is_near(at, near) for at in moments):

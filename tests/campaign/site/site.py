@@ -290,7 +290,9 @@ class Site:
         yield from self._restless_slurm()
         for one in self._slurm_jobs():
             state = one.get("status", {}).get("state", "no state")
-            if state not in {"Succeeded", "Failed"}:
+            # Where nobody can know any more how a job has ended, this is the last word; its record is judged.
+            reasons = {each.get("reason") for each in one.get("status", {}).get("conditions", ())}
+            if state not in {"Succeeded", "Failed"} and "EndNotSeen" not in reasons:
                 yield f"SlurmJob {one['metadata']['name']}: {state}"
         for one in self.cluster.kubectl.get("pods", "--namespace", TEAM)["items"]:
             phase = one["status"].get("phase", "no phase")

@@ -92,6 +92,13 @@ def test_a_slurmjob_is_submitted_once_and_lost_where_kubernetes_has_it_and_slurm
     assert kinds(world(state="", kind="SlurmJob", job=OBJECT)) == ["lost", "not recorded"]
 
 
+def test_a_job_that_a_killed_slurmctld_has_forgotten_may_run_again_although_it_is_to_be_cancelled() -> None:
+    lines = (line("start", START), line("start", START + 50), line("end", START + 90))
+    killed = (Happened(START + 4, START + 4, SLURMCTLD_KILLED, ""),)
+    assert kinds(world(*lines, kind="cancelled", state="CANCELLED")) == ["ran twice"]
+    assert kinds(world(*lines, kind="cancelled", state="CANCELLED", happened=killed)) == []
+
+
 def test_what_the_campaign_cancelled_is_no_finding() -> None:
     assert judge(world(line("start", START), kind="cancelled", state="CANCELLED")) == []
     assert judge(world(kind="cancelled", state="CANCELLED")) == []

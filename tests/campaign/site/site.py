@@ -278,9 +278,11 @@ class Site:
             time.sleep(2)
             try:
                 administrator = self.administrator
-                done = [one for nodes, at in lost for one in administrator.cancel_lost(nodes, at)]
+                # Specs first: slurmctld may not run before they are put back.
+                done = administrator.restore()
+                done += [one for nodes, at in lost for one in administrator.cancel_lost(nodes, at)]
                 done += administrator.cancel_ended(forgotten())
-                for one in (*done, *administrator.restore()):
+                for one in done:
                     note(one)
             except (LocalKubeError, ValueError, KeyError) as error:
                 left.append(f"not put back: {error}")

@@ -14,7 +14,7 @@ A slurmctld of another image then starts with a copy of the state (`state_copy`)
 No pod ends while slurmctld could not save its state (`state_room`), not even for keys that are read at start only.
 
 There is nothing to protect if slurmctld has never run, or if its current pod does not start: the change may be the
-correction.
+correction. A slurmctld that has ended in order, and that the kubelet starts again after a pause, is protected.
 """
 
 from __future__ import annotations
@@ -200,9 +200,18 @@ def _jobs_at_risk(snapshot: Snapshot, wanted: Object, live: Object, now: float) 
 def _protected(snapshot: Snapshot) -> bool:
     pod = snapshot.pods.controller
     if pod is not None:
-        return not stuck(pod)
+        return not stuck(pod) or _pauses(pod)
     stored = snapshot.cluster.status.config
     return stored is not None and bool(stored.applied_hash)
+
+
+def _pauses(pod: Object) -> bool:
+    """Whether the kubelet starts slurmctld again after an orderly end, and only waits with it: nothing is wrong."""
+    for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        if one["name"] == naming.CONTROLLER_CONTAINER and (one.get("state") or {}).get("waiting"):
+            ended_before = (one.get("lastState") or {}).get("terminated") or {}
+            return ended_before.get("exitCode") == 0
+    return False
 
 
 def _look(view: View, tried: TrialObjects, template: Mapping[str, Any]) -> Replacement:

@@ -200,6 +200,19 @@ def test_a_pod_whose_sssd_fails_is_not_replaced_without_a_trial() -> None:
     assert "sssd:1" in str(stateful_set(world))
 
 
+@pytest.mark.parametrize(("code", "is_tried"), [(0, True), (1, False)])
+def test_a_slurmctld_that_is_only_started_again_is_not_replaced_without_a_trial(code: int, is_tried: bool) -> None:
+    world = settled({})
+    assert world.controller_pod is not None
+    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting failed container"}}
+    ended = {"terminated": {"exitCode": code}}
+    world.controller_pod["status"]["containerStatuses"] = [{"name": "slurmctld", "state": waiting, "lastState": ended}]
+    world.raw["spec"] = {"controller": {"image": "nowhere:1"}}
+    actions = world.step().actions
+    assert any(isinstance(one, StartPreflight) for one in actions) == is_tried
+    assert ("nowhere:1" in str(stateful_set(world))) != is_tried
+
+
 def test_it_has_neither_state_nor_keys_nor_the_claims_that_run() -> None:
     world, spec = rehearsed(template(volumes=[CLAIM, {"name": "next", "persistentVolumeClaim": {"claimName": "b"}}]))
     names = {one["name"] for one in spec["volumes"]}

@@ -1,4 +1,4 @@
-"""Several sites side by side, each a local Kubernetes and a process of its own: whoever is free takes the next round.
+"""Several sites side by side, each a local Kubernetes and a process of its own: one that is free takes the next round.
 
 A round mostly waits, so that two cores play several. What one round is, is left to :mod:`tests.campaign.__main__`.
 """
@@ -33,7 +33,7 @@ def shared(items: Sequence[T], taken: Synchronized[int]) -> Iterator[T]:
 def side_by_side(sites: Sequence[str], items: Sequence[T], play: Callable[[str, Iterator[T]], int]) -> int:
     """Play items at all sites, and return the sum of what each returns.
 
-    Whoever ends this process ends them all, and waits until each has left nothing behind.
+    A signal that ends this process ends them all, and waits until each has left nothing behind.
 
     Parameters
     ----------

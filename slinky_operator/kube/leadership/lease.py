@@ -200,7 +200,7 @@ class Elector:
             async with asyncio.timeout(period):
                 await self._hurry.wait()
         except TimeoutError:
-            pass
+            pass  # the rest is over, as planned
         else:
             self._hurry.clear()
         self._check_awake(began, period)

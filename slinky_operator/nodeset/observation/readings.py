@@ -2,7 +2,7 @@
 
 An object of a cache, and a record of a list of Slurm, is the same object until another has come. So what has changed is
 found by comparing identities, some nanoseconds each, and no list of changes is kept that could lack one. Where the
-result would have another shape (something came, went, or has another owner), all is joined anew.
+result would have another shape (something came, went, or has another owner), all is joined again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Nodes without a place in a topology of `spec.topology`, by the labels that their Kubernetes Nodes lack.
 
 Slurm starts no job on a node without a place in the topology of its partition. That is for one that has registered.
-Places and features that Slurm refuses are told, too; the Event is that of the write (`execute.slurm_writes`).
+Places and features that Slurm refuses are shown, too; the Event is that of the write (`execute.slurm_writes`).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ CLOSE_RUN: Final = f"chmod 755 {naming.RUN_FOLDER} || :"
 Everybody may write to a new volume, and rename what is in it: users could put a folder of theirs in the place of
 /run/slurm, from which commands of root read slurm.conf and slurmd starts health checks, or make those of the checks
 first. Without the right to do so, `chmod` says why and slurmd starts: one that does not run as root starts jobs as its
-own user only, and whoever mounts another volume there without that right has to close it.
+own user only, and a template that mounts another volume there has to close it.
 """
 
 KEEP_LAST_WORDS: Final = "chmod 644 /dev/termination-log 2>/dev/null || :"

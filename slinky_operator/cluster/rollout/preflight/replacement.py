@@ -115,7 +115,8 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
     message = found.message or f"slurmctld's pod stays as it is: {room.message}"
     if full and found.message:
         message = f"{found.message}. It is not restarted for its keys either: {room.message}"
-    return replace(asked, stage=stage, message=message, restarts=False)
+    # What its trial found is for the write that brings it, and not for one that keeps the running pod.
+    return Replacement(stage, message, asked.actions, due, restarts=False)
 
 
 def _tried(view: View, wanted: Child | None) -> Replacement:

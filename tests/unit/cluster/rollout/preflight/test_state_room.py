@@ -10,6 +10,7 @@ from slinky_operator.cluster.actions import Action, Ask
 from slinky_operator.cluster.daemons import volumes
 from slinky_operator.cluster.parts.slurmctld.pod import ANNOTATION_RESTART
 from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
+from slinky_operator.cluster.rollout.preflight import running_release
 from slinky_operator.cluster.rollout.preflight.state_room import FRESH
 from slinky_operator.slurm.volumes.room import Room, Volumes
 from tests.unit.cluster.rollout_stories import settled
@@ -71,6 +72,23 @@ def test_an_edit_waits_for_room(room: Room) -> None:
     assert "the next one would forget jobs. Enlarge spec.controller.persistence.size" in degraded["message"]
     fill(world, ROOM)
     assert has_two_cpus(live(world, steps=12))
+
+
+def test_the_release_of_an_image_that_waits_is_not_noted_for_the_one_that_runs() -> None:
+    world = watched(KEEPS, FULL)
+    world.raw["spec"] = {"controller": {**KEEPS["controller"], "image": "slurmctld:mine"}}
+    world.version = "slurm 26.05.5"
+
+    def noted() -> str | None:
+        live(world, steps=20)
+        metadata = world.children["StatefulSet", "slurm-controller"]["metadata"]
+        found: str | None = (metadata.get("annotations") or {}).get(running_release.ANNOTATION)
+        return found
+
+    assert noted() is None
+    assert world.condition("Degraded")["reason"] == "ReplacementHeldBack"
+    fill(world, ROOM)
+    assert noted() == "26.05.5"
 
 
 def test_what_was_seen_a_while_ago_is_asked_again_before_the_pod_ends() -> None:

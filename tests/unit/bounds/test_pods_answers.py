@@ -284,6 +284,7 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "pod_troubles.passed": lambda pod: pod_troubles.passed(pod, 0),
     "replacement": lambda pod: replacement._verdict(pod, {}, 0.0, NOW),
     "replacement.slow": lambda pod: replacement._slow(pod, {}),
+    "replacement.pauses": replacement._pauses,
     "asking": lambda pod: asking._verdict(pod, [QUESTION], 0.0, NOW),
     "asking.held_up": lambda pod: asking._held_up(pod, [QUESTION]),
     "loginset.trial": lambda pod: trial.verdict(pod, NOW),

@@ -135,11 +135,13 @@ class Round:
         script = jobs.script(step.name, step.values, mark)
         if jobs.KINDS[step.name].as_object:
             said = self._try(step, "create a SlurmJob", partial(self._create, step, mark))
-            self._asked.append(Asked(mark, step.name, began, "" if said.startswith("refused") else OBJECT))
+            self._asked.append(
+                Asked(mark, step.name, began, "" if said.startswith("refused") else OBJECT, until=moment())
+            )
             return
         said = self._try(step, f"submit {step.name}", lambda: in_slurm(self.site.slurm, *argv, stdin=script))
         job = said.strip().split(";")[0]
-        self._asked.append(Asked(mark, step.name, began, job if job.isdigit() else ""))
+        self._asked.append(Asked(mark, step.name, began, job if job.isdigit() else "", until=moment()))
 
     def _create(self, step: Step, mark: str) -> str:
         slurm = self.site.slurm
@@ -157,7 +159,7 @@ class Round:
             lambda: self.site.slurm.kubectl(*create, stdin=json.dumps(obj), timeout=SOON),
         )  # fmt: skip
         name = "" if said.startswith("refused") else pods.job_name(step.name, said.strip())
-        self._asked.append(Asked(mark, step.name, began, OBJECT if name else "", name))
+        self._asked.append(Asked(mark, step.name, began, OBJECT if name else "", name, moment()))
 
     def _follow(self) -> None:
         """What follows submissions: releases, suspensions and the like, each at its time."""

@@ -94,7 +94,7 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
         return  # it was never accepted
     starts = [one.at for one in lines if one.what == "start"]
     ends = [one.at for one in lines if one.what == "end"]
-    moments = (asked.at, *starts, *ends)
+    moments = (asked.at, max(asked.at, asked.until), *starts, *ends)
     lost = _ended_with_node(lines, records, seen.happened)
     excused = lost or any(_is_near(at, kills) for at in moments)
     if not excused and not kind.cancelled:

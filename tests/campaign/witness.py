@@ -38,6 +38,8 @@ class Asked:
         Its id; empty where sbatch failed or gave no answer: then it may be there or not.
     name
         Its name in Slurm, where that is not the mark.
+    until
+        When that was answered; 0 where it is not known. Of an object the job is submitted later still.
     """
 
     mark: str
@@ -45,6 +47,7 @@ class Asked:
     at: float
     job: str = ""
     name: str = ""
+    until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

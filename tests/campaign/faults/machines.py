@@ -18,7 +18,7 @@ from hack.localkube.cluster import CONTROL_PLANE, Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import wait_for
 from tests.campaign.faults.kind import Doing, Ending, Fault, MetNothing, Place, soon
-from tests.campaign.faults.processes import OBEYED, hit, processes, state
+from tests.campaign.faults.processes import OBEYED, THERE, hit, processes, state
 from tests.support.slurm_in_kubernetes import PATIENCE
 
 API_SERVER: Final = "kube-apiserver"
@@ -38,7 +38,7 @@ def lost_with(said: str) -> tuple[str, ...]:
 def _machine_signal(service: str, number: signal.Signals) -> Doing:
     def begin(place: Place, values: Mapping[str, Any]) -> str:
         host = _host(place.cluster, service, values)
-        found = of_service(place.cluster, service)
+        found = soon(lambda: of_service(place.cluster, service), THERE)
         if not found:
             raise MetNothing(f"no {service} is there")
         hit(found, number)

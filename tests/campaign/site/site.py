@@ -22,6 +22,7 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.paths import PROJECT
 from hack.machine.progress import say
+from slinky_operator.slurm import naming
 from tests.campaign.lanes.actions import in_slurm, patch
 from tests.campaign.lanes.jobs import NODES, TEAM
 from tests.campaign.lanes.pods import HOST
@@ -334,10 +335,14 @@ class Site:
             yield f"job {job}: {state} {reason}"
 
     def objects(self) -> Counter[str]:
-        """Names of what the operator keeps in the namespace, a hash in them left out, and NodeSets of slurmd pods."""
+        """Names of what the operator keeps in the namespace, a hash in them left out, and NodeSets of slurmd pods.
+
+        Not the key of job logs: it stays with the Cluster once a NodeSet has had them, since tokens last.
+        """
         found = Counter(f"pods of {set_of(name)}" for name in self.slurm.slurmd_pods())
         for kind in OWNED:
             found.update(lasting_name(kind, one["metadata"]["name"]) for one in self.slurm.get(kind)["items"])
+        del found[lasting_name("secrets", naming.job_logs_key(self.slurm.name))]
         return found
 
     def records(self) -> str:

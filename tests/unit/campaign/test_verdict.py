@@ -111,6 +111,17 @@ def test_what_slurmctld_forgets_when_it_is_killed_is_no_finding(at: float) -> No
     assert judge(world(*wrong, state="FAILED", happened=killed)) == []
 
 
+def test_a_job_whose_submission_took_long_is_forgotten_until_it_was_answered() -> None:
+    asked = Asked("m", "long", START, OBJECT, until=START + 16)
+    killed = Happened(START + 23, START + 24, SLURMCTLD_KILLED, "")
+    seen = dataclasses.replace(world(state="PENDING", happened=(killed,)), asked=(asked,))
+    assert judge(seen) == []
+    assert kinds(dataclasses.replace(seen, asked=(dataclasses.replace(asked, until=START),))) == [
+        "lost",
+        "recorded otherwise",
+    ]
+
+
 @pytest.mark.parametrize("at", [START + FORGOTTEN + 2, END + FORGOTTEN + 2])
 def test_a_kill_of_slurmctld_at_another_time_excuses_nothing(at: float) -> None:
     killed = (Happened(at, at, SLURMCTLD_KILLED, ""),)

@@ -9,6 +9,7 @@ module                   concern
 `bridge`                 Slurm places pods of Kubernetes: Nodes are nodes of Slurm, groups of pods are jobs
 `cli`                    the program ``slurm-operator``: the operator itself, or one of its commands
 `cluster`                the Cluster controller: runs slurmctld and slurmrestd, or connects to external ones
+`controllers`            which controllers this process runs; what is switched off is not imported
 `conversion`             ``slurm-operator convert``: values and objects of Slinky's charts become those of this project
 `custom_resource_watch`  kopf watches the custom resources and passes events on
 `identity`               users of a Cluster, for every daemon that resolves names: below the controllers

@@ -21,11 +21,8 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
+from slinky_operator import controllers as switchboard
 from slinky_operator import custom_resource_watch
-from slinky_operator.autoscaling import spec as autoscaling
-from slinky_operator.bridge.nodes import spec as bridge_nodes
-from slinky_operator.bridge.pods import spec as bridge_pods
-from slinky_operator.cluster import spec as cluster
 from slinky_operator.jobs import phases
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.calls.connection import Connection
@@ -37,13 +34,10 @@ from slinky_operator.kube.leadership.legacy_operator import until_alone
 from slinky_operator.kube.leadership.releases import Releases
 from slinky_operator.kube.leadership.scope import ALL
 from slinky_operator.kube.resources import CLUSTERS, Resource
-from slinky_operator.loginset import spec as loginset
 from slinky_operator.metrics.budgets import Budgets
 from slinky_operator.metrics.contacts import Contacts, Watches
 from slinky_operator.metrics.objects import Objects
 from slinky_operator.metrics.process import Metrics
-from slinky_operator.node_labels import spec as node_labels
-from slinky_operator.nodeset import spec as nodeset
 from slinky_operator.nodeset.execute import delete_pods
 from slinky_operator.nodeset.model import takeover
 from slinky_operator.nodeset.slurm_nodes import drains
@@ -54,7 +48,7 @@ from slinky_operator.reconcile.spec import ControllerSpec, Services
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Controller, Gate
-from slinky_operator.runtime.garbage_collection import freeze_caches
+from slinky_operator.runtime.garbage_collection import freeze_caches, pause_collector
 from slinky_operator.runtime.health import HealthServer
 from slinky_operator.runtime.logging import LevelSwitch
 from slinky_operator.runtime.loop_lag import LoopLag
@@ -63,36 +57,11 @@ from slinky_operator.settings import Settings
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.job_output import JobOutput
 from slinky_operator.slurm.connection.pod_reader import PodReader
-from slinky_operator.slurmjob import spec as slurmjob
-from slinky_operator.sylabs import spec as sylabs
-from slinky_operator.token import spec as token
-from slinky_operator.virtual_nodes.kubelet import build as kubelet_api
-from slinky_operator.virtual_nodes.nodes import spec as virtual_nodes
-from slinky_operator.virtual_nodes.pods import spec as virtual_pods
-from slinky_operator.virtual_nodes.sylabs_pods import spec as virtual_sylabs_pods
 from slurm_client.connection.intake import MIB, Intake
 
 logger = logging.getLogger(__name__)
 
 COMPONENT: Final = "slurm-operator"
-
-CONTROLLERS: Final = (
-    cluster.SPEC,
-    nodeset.SPEC,
-    loginset.SPEC,
-    token.SPEC,
-    autoscaling.SPEC,
-    node_labels.SPEC,
-    slurmjob.SPEC,
-    *sylabs.SPECS,
-    virtual_nodes.SPEC,
-    virtual_pods.SPEC,
-    virtual_sylabs_pods.SPEC,
-    bridge_nodes.SPEC,
-    bridge_pods.SPEC,
-)
-"""Every controller of this process, those that are switched off too. A new one is added here:
-docs/development/add-a-kind.md has what else it needs."""
 
 
 async def run(settings: Settings) -> None:
@@ -110,6 +79,9 @@ async def run(settings: Settings) -> None:
     )
     stop, ended = asyncio.Event(), asyncio.Event()
     _prepare(asyncio.get_running_loop(), settings, ended)
+    with pause_collector():
+        # Before anything else runs on the loop.
+        specs = switchboard.wanted(settings)
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(await Connection.connect(settings.kubeconfig))
         fence: Fence = DeadlineFence() if settings.leader_election else OpenFence()
@@ -123,12 +95,7 @@ async def run(settings: Settings) -> None:
         )
         caches = Caches(
             client,
-            (
-                cache
-                for controller in CONTROLLERS
-                if controller.wanted(settings)
-                for cache in controller.caches(settings)
-            ),
+            (cache for controller in specs for cache in controller.caches(settings)),
             namespaces=settings.namespaces,
             relist_every=settings.resync_interval,
             budget=settings.namespace_budget * MIB,
@@ -166,7 +133,7 @@ async def run(settings: Settings) -> None:
         services = Services(settings, client, caches, readable, clients, recorder, supervisor, http, metrics.changes)
         releases = _releases(unfenced, elector, settings, recorder, health)
         gates = [*(cache.synced for cache in caches.all), leading, alone, *([releases.begun] if releases else ())]
-        controllers = _controllers(services, metrics, gates, lambda: releases.elsewhere if releases else ())
+        controllers = _controllers(specs, services, metrics, gates, lambda: releases.elsewhere if releases else ())
         for controller in controllers:
             health.add_liveness(controller.name, controller.unhealthy)
         kopf_ready = asyncio.Event()
@@ -213,6 +180,8 @@ async def _kubelet_api(
     """The task of the kubelet API of virtual Nodes, if there may be some."""
     if not services.settings.virtual_nodes_clusters:
         return {}
+    from slinky_operator.virtual_nodes.kubelet import build as kubelet_api  # noqa: PLC0415 not where it is off
+
     events = (*gates, *(cache.synced for cache in services.caches.all))
     ends = metrics.kubelet_certificate.set
     output = await stack.enter_async_context(JobOutput())
@@ -287,10 +256,14 @@ def _releases(
 
 
 def _controllers(
-    services: Services, metrics: Metrics, gates: Sequence[Gate], elsewhere: Callable[[], Collection[str]]
+    specs: Sequence[ControllerSpec],
+    services: Services,
+    metrics: Metrics,
+    gates: Sequence[Gate],
+    elsewhere: Callable[[], Collection[str]],
 ) -> list[Controller[Key]]:
     """Build all controllers and connect everything that triggers them."""
-    built = [(spec, spec.build(services)) for spec in CONTROLLERS if spec.wanted(services.settings)]
+    built = [(spec, spec.build(services)) for spec in specs]
     caches = services.caches.by_resource
     for _, one in built:
         # Before any trigger: a pass triggered by a pod must find the write that it was waiting for.

@@ -46,6 +46,5 @@ SPEC: Final = ControllerSpec(
     caches=_caches,
     build=_build,
     workers=lambda _: WORKERS,
-    wanted=lambda settings: bool(settings.node_labels_config_map),
 )
 """One pass over a Node."""

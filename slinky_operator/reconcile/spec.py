@@ -1,4 +1,4 @@
-"""What a controller exports: its name and kind, the caches it reads, and how to build it. `app` lists these."""
+"""What a controller exports: its name and kind, the caches it reads, and how to build it. `controllers` lists these."""
 
 from __future__ import annotations
 
@@ -62,8 +62,6 @@ class ControllerSpec:
     """Build it; nothing is started."""
     workers: Callable[[Settings], int]
     """How many objects it processes concurrently."""
-    wanted: Callable[[Settings], bool] = lambda _: True
-    """Whether the process runs it."""
 
     def describe(self, key: Key) -> tuple[str, str | None, str]:
         """Kind, namespace and name of a key, for log lines."""

@@ -75,6 +75,5 @@ SPEC: Final = ControllerSpec(
     caches=_caches,
     build=_build,
     workers=lambda settings: settings.slurmjob_workers,
-    wanted=lambda settings: settings.slurmjobs,
 )
 """One pass over a SlurmJob; off unless the site has installed its kind."""

@@ -50,7 +50,6 @@ SPECS: Final = tuple(
         caches=_caches(kind),
         build=_build(kind),
         workers=lambda settings: settings.slurmjob_workers,
-        wanted=lambda settings: settings.sylabs_jobs,
     )
     for kind in KINDS
 )

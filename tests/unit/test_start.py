@@ -20,7 +20,11 @@ from slinky_operator import cli
 begun = len(collections)
 status = cli.main(["--log-level=LOUD"])
 during = len(collections) - begun
-print(json.dumps({"status": status, "modules": list(sys.modules), "during": during, "frozen": gc.get_freeze_count()}))
+frozen = gc.get_freeze_count()
+from slinky_operator import controllers
+from slinky_operator.settings import Settings
+always = controllers.wanted(Settings())
+print(json.dumps({"status": status, "modules": list(sys.modules), "during": during, "frozen": frozen}))
 """
 
 
@@ -39,6 +43,14 @@ def test_the_clients_of_the_kubernetes_package_are_not_imported(started: dict[st
     assert isinstance(modules, list)
     assert {"kopf", "kubernetes.aio.config", "slinky_operator.app"} <= set(modules)
     assert name not in modules
+
+
+@pytest.mark.parametrize("room", ["bridge", "node_labels", "slurmjob", "sylabs", "virtual_nodes"])
+def test_controllers_that_are_switched_off_are_not_imported(started: dict[str, object], room: str) -> None:
+    modules = started["modules"]
+    assert isinstance(modules, list)
+    assert "slinky_operator.cluster.spec" in modules
+    assert [name for name in modules if name.startswith(f"slinky_operator.{room}")] == []
 
 
 def test_the_collector_does_not_look_at_what_is_imported(started: dict[str, object]) -> None:

@@ -56,6 +56,5 @@ SPEC: Final = ControllerSpec(
     caches=_caches,
     build=_build,
     workers=lambda _: WORKERS,
-    wanted=lambda settings: bool(settings.bridge_clusters),
 )
 """One pass over a Cluster for Kubernetes Nodes as nodes of its Slurm."""

@@ -68,6 +68,5 @@ SPEC: Final = ControllerSpec(
     caches=_caches,
     build=_build,
     workers=lambda settings: settings.slurmjob_workers,
-    wanted=lambda settings: bool(settings.bridge_clusters),
 )
 """One pass over a group of pods; off unless the settings name Clusters."""

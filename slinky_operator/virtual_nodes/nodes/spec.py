@@ -70,6 +70,5 @@ SPEC: Final = ControllerSpec(
     caches=_caches,
     build=_build,
     workers=lambda _: WORKERS,
-    wanted=lambda settings: bool(settings.virtual_nodes_clusters),
 )
 """One pass over a Cluster for its virtual Nodes."""

@@ -51,6 +51,5 @@ SPEC: Final = ControllerSpec(
     caches=_caches,
     build=_build,
     workers=lambda settings: settings.slurmjob_workers,
-    wanted=lambda settings: bool(settings.virtual_nodes_clusters),
 )
 """One pass over a pod on a virtual Node; off unless the settings name Clusters."""

@@ -47,6 +47,5 @@ SPEC: Final = ControllerSpec(
     caches=_caches,
     build=_build,
     workers=lambda settings: settings.slurmjob_workers,
-    wanted=lambda settings: bool(settings.virtual_nodes_clusters) and settings.sylabs_jobs,
 )
 """One pass over a SlurmJob for its pod; off unless the settings name Clusters, and the site has the old kinds."""

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_operator import app
+from slinky_operator import controllers
 from slinky_operator.kube.cache.interest import Name, OwnershipClaim
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, LOGINSETS, NODESETS, SLURMJOBS
 from slinky_operator.reconcile.cached import ownership
 from slinky_operator.settings import Settings
 from slinky_operator.slurm import naming
+from tests.unit.test_controllers import EVERYTHING
 
 CLUSTER = {labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY, labels.LABEL_CLUSTER_NAME: "slurm"}
 STALE = {**CLUSTER, labels.LABEL_CLUSTER_UID: "gone"}
@@ -29,7 +30,8 @@ def test_every_cache_of_objects_with_owners_knows_what_they_claim() -> None:
     settings = Settings(
         slurmjobs=True, node_labels_config_map="a/b", node_labels_from_slurm=True, node_labels_clusters=("*",)
     )
-    wanted = {cache.resource for spec in app.CONTROLLERS for cache in spec.caches(settings) if cache.owners}
+    every = controllers.wanted(Settings(**EVERYTHING))
+    wanted = {cache.resource for spec in every for cache in spec.caches(settings) if cache.owners}
     assert wanted == ownership.CLAIMS.keys()
 
 

@@ -178,6 +178,8 @@ def choose(
         The time.
     """
     over = [wait for wait in waits if wait.is_over(now)]
+    if not over:
+        return frozenset()
     names = {one.pod.name for one in over}
     begun = {member.name for member in live if Cause.REPAIR in member.drained_for}
     coming = sum(1 for member in live if member.name not in names and _is_young(member.pod, snapshot, now))

@@ -43,18 +43,25 @@ def outdated(members: Iterable[Member], nodeset: NodeSet, revision: Revision, kn
     strategy = nodeset.spec.update_strategy
     if strategy.type == "OnDelete" or strategy.rolling_update.paused:
         return []
-    found, unnumbered = [], 0
-    for member in sorted(members, key=lambda one: one.pod.name):
-        pod = member.pod
-        if pod.ordinal is None:
-            place, unnumbered = unnumbered, unnumbered + 1
+    numbered: list[tuple[int, Member]] = []
+    others: list[Member] = []
+    for member in members:
+        if member.pod.ordinal is None:
+            others.append(member)
         else:
-            place = pod.ordinal
+            numbered.append((member.pod.ordinal, member))
+    found = []
+    for place, member in (*numbered, *enumerate(sorted(others, key=_name))):
+        pod = member.pod
         wanted = revision_records.target(place, nodeset, revision)
         # Below the partition a pod keeps its revision, unless its slurmd has never run.
         if pod.revision != wanted and (wanted == revision.hash or has_never_run(pod, known)):
             found.append(member)
-    return found
+    return sorted(found, key=_name)
+
+
+def _name(member: Member) -> str:
+    return member.pod.name
 
 
 def has_never_run(pod: Pod, known: Collection[str]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from slinky_operator.nodeset.disruption import repairs, rolling_update, victims
 from slinky_operator.nodeset.disruption.availability import may_come_up, may_serve, serves
@@ -18,6 +19,8 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
+
+_NOBODY: Final = frozenset[Cause]()
 
 
 def scale_in_victims(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Member, ...]:
@@ -93,6 +96,9 @@ def cordons(snapshot: Snapshot, member: Member) -> frozenset[Cause]:
     """
     pod = member.pod
     host = snapshot.host_of(pod)
+    is_open = not pod.cordoned and (host is None or not host.cordoned)
+    if is_open and snapshot.drain_requests is not None and not snapshot.drain_requests:
+        return _NOBODY
     found = {Cause.CORDON} if pod.cordoned else set()
     is_kept = snapshot.drain_requests is None and Cause.DRAIN_REQUEST in member.drained_for
     if is_kept or snapshot.drain_request_of(pod) is not None:

@@ -148,7 +148,7 @@ def _may_undrain(snapshot: Snapshot, member: Member) -> bool:
     A record that outlived its pod is used again: it stays drained until the new slurmd has registered.
     """
     node = member.record
-    if node is None or not _is_open(member):
+    if node is None or not node.is_drain or not _is_open(member):
         return False
     is_up = member.pod.registered or member.ownership is RecordOwnership.OURS
     return is_up and drains.may_be_given_back(node) and eviction.may_undrain(snapshot.nodeset, member.pod)

@@ -40,12 +40,15 @@ def questions(snapshot: Snapshot, states: Mapping[str, State], now: datetime) ->
         The time; timezone-aware.
     """
     about: dict[str, set[int]] = {}
-    pods = {pod.node_name: pod for pod in snapshot.pods}
     for pod in snapshot.pods:
         state = states.get(pod.name)
         if isinstance(state, pod_state.Unknown) and state.doubt is Doubt.FORGOTTEN:
             about.setdefault(pod.name, set())
-    for job in _late(states.values(), now):
+    late = list(_late(states.values(), now))
+    if not late and not about:
+        return ()
+    pods = {pod.node_name: pod for pod in snapshot.pods}
+    for job in late:
         if pods.keys() >= set(job.nodes):
             for node in job.nodes:
                 about.setdefault(pods[node].name, set()).add(job.id)
@@ -73,6 +76,9 @@ def gone_from(
     pods: Collection[Pod], steps: Mapping[str, StepsSeen], jobs: Iterable[Job], now: datetime
 ) -> dict[int, datetime]:
     """The same of pods, and of what their slurmds have shown, by uid."""
+    if not steps:
+        # No slurmd has shown anything.
+        return {}
     seen = {pod.node_name: steps.get(pod.uid) for pod in pods}
     found = {}
     for job in jobs:

@@ -123,6 +123,8 @@ def changes(snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, obj
     due: list[PodStates] = []
     is_late = False
     for member in live:
+        if mode is None and not member.pod.node_states:
+            continue
         shown = {kind: one for kind, one in member.pod.node_states.items() if kind in _TYPES}
         if mode is None:
             # Off, or switched off: those of others are left alone.

@@ -70,13 +70,16 @@ class ReplacementChoice:
 
 def absent(snapshot: Snapshot, now: datetime) -> frozenset[str]:
     """Pods that are being replaced and whose nodes are not drained meanwhile: they count as if they were."""
+    under_way = _under_way(snapshot, now)
+    if not under_way:
+        return frozenset()
     tried = {one.pod_uid for one in snapshot.nodeset.status.replacements or ()}
     here = {
         member.name
         for member in snapshot.members
         if Cause.HEALTH in member.drained_for or (member.pod.uid in tried and not member.pod.deleting)
     }
-    return frozenset(_under_way(snapshot, now).keys() - here)
+    return frozenset(under_way.keys() - here)
 
 
 def choose(
@@ -281,9 +284,10 @@ def _under_way(snapshot: Snapshot, now: datetime) -> dict[str, float]:
     The former one stands, whether it is drained at the moment or not, or the next one has yet to serve. Of a try for a
     machine that is the one after another start, or on another machine.
     """
-    members = {member.name: member for member in snapshot.members}
+    records = snapshot.nodeset.status.replacements or ()
+    members = {member.name: member for member in snapshot.members} if records else {}
     found: dict[str, float] = {}
-    for record in snapshot.nodeset.status.replacements or ():
+    for record in records:
         begun, takes = moment(record.last), machines.TAKES if record.boot_id else TAKES
         if begun is None or now - begun >= takes:
             continue

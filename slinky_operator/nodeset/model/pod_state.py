@@ -99,6 +99,8 @@ class Unknown:
     doubt: Doubt = Doubt.NO_ANSWER
 
 
+_READY: Final = Ready()
+
 State = Starting | Ready | Misregistered | Draining | Drained | Deleting | Ended | Unknown
 
 
@@ -150,10 +152,12 @@ def classify(member: Member, slurm: SlurmFacts, causes: Collection[Cause]) -> St
 
 
 def _registered(member: Member, node: Node, causes: frozenset[Cause], *, jobs_known: bool) -> State:
-    wanted, causes = causes, causes | drains.causes_in(node)
     if not member.pod.registered:
         # It counts from the pass after the one that records it.
         return Starting("registered just now")
+    if not causes and not drains.is_aside(node):
+        return _READY
+    wanted, causes = causes, causes | drains.causes_in(node)
     if not wanted and registration.is_rejected(node) and not drains.is_foreign(node):
         # A node that the operator had drained before cannot be undrained either.
         return Misregistered(node.reason)

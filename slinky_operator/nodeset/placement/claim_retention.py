@@ -63,7 +63,7 @@ def settle(
         The causes for which the node of each pod is drained, by name of the pod.
     """
     nodeset = snapshot.nodeset
-    if layout.desired is None or nodeset.deleting or snapshot.cluster.deleting:
+    if layout.desired is None or nodeset.deleting or snapshot.cluster.deleting or not snapshot.claims:
         return Keeping()
     now = policy(nodeset)
     # Pods that were taken over may have other names than those that will replace them.

@@ -87,8 +87,8 @@ def _deadlines(snapshot: Snapshot, decided: Decisions, now: datetime) -> list[fl
     """Seconds until each drain exceeds its timeout."""
     spec, causes = snapshot.nodeset.spec.drain, decided.causes
     left = [
-        deadline.left(member.record, causes.get(member.name, frozenset()), spec, now)
+        deadline.left(member.record, causes[member.name], spec, now)
         for member in snapshot.members
-        if member.record is not None
+        if causes and member.record is not None and member.name in causes
     ]
     return [seconds for seconds in left if seconds is not None and seconds > 0]

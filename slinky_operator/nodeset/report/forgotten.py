@@ -28,14 +28,17 @@ def jobs(snapshot: Snapshot, found: Decisions, now: datetime) -> Iterator[tuple[
     now
         The time; timezone-aware.
     """
+    delaying = forgotten_ends.jobs_of(found.states.values())
+    if not delaying:
+        return
     names = {pod.name: pod.node_name for pod in snapshot.pods}
+    gone = slurmd_questions.gone(snapshot, delaying.values(), now)
     texts: list[str] = []
     numbers: list[str] = []
     nodes: set[str] = set()
     for pod, state in sorted(found.states.items()):
         if not isinstance(state, pod_state.Draining):
             continue
-        gone = slurmd_questions.gone(snapshot, state.jobs, now)
         over = forgotten_ends.over(state.jobs, snapshot.recorded, gone, now)
         if over:
             node = names.get(pod, pod)

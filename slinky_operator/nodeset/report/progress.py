@@ -86,12 +86,16 @@ def draining(snapshot: Snapshot, found: Decisions) -> tuple[Reason, str] | None:
     told = []
     jobs = False
     nodes = {pod.name: pod.node_name for pod in snapshot.pods}
-    states = [(nodes.get(pod, pod), state) for pod, state in found.states.items()]
+    states = [
+        (nodes.get(pod, pod), state)
+        for pod, state in found.states.items()
+        if isinstance(state, pod_state.Draining | pod_state.Drained)
+    ]
     # Those that exceed their timeout first: they may need somebody's attention.
     for name, state in sorted(states, key=lambda item: (item[0] not in found.overdue, item[0])):
         if isinstance(state, pod_state.Drained):
             told.append(f"{name} is drained ({causes(state.causes)})")
-        elif isinstance(state, pod_state.Draining):
+        else:
             text = f"{name} ({causes(state.causes)}"
             if state.since is not None:
                 text += f", since {stamp(state.since)}"

@@ -39,6 +39,10 @@ over; so does every unknown state."""
 _REASON: Final = re.compile(re.escape(PREFIX) + r"(?P<causes>[^(]*) \([^)]*\)(?:: .*)?", re.DOTALL)
 
 
+_KEEPS_JOBS_AWAY: Final = frozenset({"DRAIN", "NOT_RESPONDING", registration.INVALID})
+"""Flags of a node that gets no jobs."""
+
+
 class Cause(StrEnum):
     """Why a node is drained, as the reason in Slurm shows it.
 
@@ -103,6 +107,11 @@ def causes_in(node: Node) -> frozenset[Cause]:
     return frozenset(known[word] for word in words if word in known)
 
 
+def is_aside(node: Node) -> bool:
+    """Whether a node's state keeps jobs away from it: it is drained, down or silent, or its registration is invalid."""
+    return node.state.base == "DOWN" or not _KEEPS_JOBS_AWAY.isdisjoint(node.state.flags)
+
+
 def is_ours(node: Node) -> bool:
     """Whether the node is in a drain that the operator began, and that nobody has taken over since."""
     return node.is_drain and node.reason.startswith(PREFIX)
@@ -127,7 +136,7 @@ def may_be_given_back(node: Node) -> bool:
 
 def is_busy(node: Node) -> bool:
     """Whether the node's state shows work."""
-    return not NODE_BUSY.isdisjoint({node.state.base, *node.state.flags})
+    return node.state.base in NODE_BUSY or not NODE_BUSY.isdisjoint(node.state.flags)
 
 
 def holds_nodes(job: Job) -> bool:

@@ -48,7 +48,9 @@ def is_slurms_drain(node: Node) -> bool:
 
 def is_rejected(node: Node) -> bool:
     """Whether a node is out of use for its registration, or still is although the registration is valid again."""
-    return is_invalid(node) or is_slurms_drain(node)
+    flags = node.state.flags
+    # Of each node several times in a pass, and most have neither.
+    return INVALID in flags or ("DRAIN" in flags and is_slurms_drain(node))
 
 
 def is_stale_drain(node: Node) -> bool:

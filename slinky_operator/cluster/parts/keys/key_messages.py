@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_operator.cluster.parts.keys.stored_keys import MountedKey
 from slinky_operator.reconcile.text import cut, joined, stamp
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource
@@ -17,20 +18,33 @@ PURPOSES: Final = {naming.SLURM_KEY: "key of auth/slurm", naming.JWT_KEY: "key o
 _GOES_ON: Final = "daemons and new pods go on with the key that was accepted before"
 
 
-def lost(cluster: Cluster, name: str, source: KeySource) -> str:
-    """Neither the Secret nor the copy exists."""
+def lost(cluster: Cluster, name: str, source: KeySource, mounted: MountedKey | None) -> str:
+    """Neither the Secret nor the copy exists.
+
+    Parameters
+    ----------
+    mounted
+        Where a daemon still has the key; `None` if none is seen.
+    """
+    still = "running daemons still have the key" if mounted is not None else "no daemon is seen that still has it"
     return (
-        f"{PURPOSES[name]}: Secret {source.secret} is gone, and so is its copy; running daemons still have the key, "
-        f"and no new pod can start. {_from_slurmctld(cluster, source)}"
+        f"{PURPOSES[name]}: Secret {source.secret} is gone, and so is its copy; {still}, and no new pod can start. "
+        f"{_recovered(cluster, source, mounted)}"
     )
 
 
-def other_than_started(cluster: Cluster, name: str, source: KeySource) -> str:
-    """The Secret has another key than slurmctld was started with, and there is no copy."""
+def other_than_started(cluster: Cluster, name: str, source: KeySource, mounted: MountedKey | None) -> str:
+    """The Secret has another key than slurmctld was started with, and there is no copy.
+
+    Parameters
+    ----------
+    mounted
+        Where a daemon still has the key; `None` if none is seen.
+    """
     return (
         f"{PURPOSES[name]}: Secret {source.secret} has another key than slurmctld was started with, and there is no "
         "copy of that one; daemons that read it could not authenticate to the others. "
-        f"{_from_slurmctld(cluster, source)}"
+        f"{_recovered(cluster, source, mounted)}"
     )
 
 
@@ -221,12 +235,23 @@ def taken(source: KeySource) -> str:
     return f"{source.key} of Secret {source.secret} is used now: no slurmd pod is left that has the earlier key"
 
 
-def _from_slurmctld(cluster: Cluster, source: KeySource) -> str:
-    """How to recover a key from slurmctld, whose kubelet keeps what it has mounted."""
+def _recovered(cluster: Cluster, source: KeySource, mounted: MountedKey | None) -> str:
+    """How to recover a key: from a daemon, whose kubelet keeps what it has mounted, or with a new one."""
     kubectl = f"kubectl -n {cluster.namespace}"
-    pod = f"{naming.controller_pod(cluster.name)} -c {naming.CONTROLLER_CONTAINER}"
-    return (
-        f"Take it from slurmctld: {kubectl} exec {pod} -- cat {naming.KEY_FOLDER}/{source.file} > {source.key}; "
+    write = (
         f"{kubectl} delete secret {source.secret} --ignore-not-found; "
         f"{kubectl} create secret generic {source.secret} --from-file={source.key}"
+    )
+    if mounted is not None:
+        read = f"{kubectl} exec {mounted.pod} -c {mounted.container} -- cat {mounted.path} > {source.key}"
+        return f"Take it from {mounted.container}: {read}; {write}"
+    if source.file != naming.JWT_KEY:
+        return (
+            f"Restore Secret {source.secret} from a backup, or with the key that a login pod or a node outside "
+            f"Kubernetes still has, as {source.key}: {write}"
+        )
+    return (
+        f"Restore Secret {source.secret} from a backup. If there is none, make a new key: head -c 32 /dev/urandom > "
+        f"{source.key}; {write}. slurmctld then starts within minutes, and running jobs go on. Every token that was "
+        "signed with the lost key becomes invalid: those of Tokens are made again, others by whoever gave them out"
     )

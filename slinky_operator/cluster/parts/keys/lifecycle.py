@@ -266,17 +266,18 @@ def _first(snapshot: Snapshot, name: str, source: KeySource, value: bytes, now: 
     """The findings if nothing is known of the key so far."""
     cluster, purpose = snapshot.cluster, key_messages.PURPOSES[name]
     found, mark = snapshot.sources.get(source.secret), stored_keys.mark_of(snapshot, source)
+    holder = stored_keys.mounted_by(snapshot, source)
     why = key_sizes.why_not(source, value) if value and not stored_keys.started(snapshot) else ""
     if why:
         trouble: Missing | None = Missing(Reason.SECRET_INVALID, key_messages.refused(source, why))
     elif value and mark in {"", stored_keys.fingerprint(value)}:
         return _Found(value)
     elif value:
-        trouble = Missing(Reason.KEY_CHANGED, key_messages.other_than_started(cluster, name, source))
+        trouble = Missing(Reason.KEY_CHANGED, key_messages.other_than_started(cluster, name, source, holder))
     elif not source.generated or (found is not None and found.exists and not stored_keys.existed(snapshot)):
         trouble = check(found, source.secret, source.key, purpose)
     elif stored_keys.existed(snapshot):
-        trouble = Missing(Reason.KEY_LOST, key_messages.lost(cluster, name, source))
+        trouble = Missing(Reason.KEY_LOST, key_messages.lost(cluster, name, source, holder))
     else:
         trouble = stored_keys.denied(snapshot, source.secret, now)
         if trouble is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Final
 
 from slinky_api import labels
@@ -11,6 +12,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import stored, variants
 from slinky_operator.cluster.parts.accounting.mariadb import ANNOTATION_MOUNTS
 from slinky_operator.cluster.secrets.checks import Missing
+from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource
@@ -23,6 +25,15 @@ LOADED: Final = "slurm-keys-loaded"
 
 TRY_AGAIN: Final = 60.0
 """Seconds until a Secret that could not be written is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class MountedKey:
+    """Where a running container has a key."""
+
+    pod: str
+    container: str
+    path: str
 
 
 def fingerprint(key: bytes) -> str:
@@ -115,6 +126,34 @@ def ran(snapshot: Snapshot) -> bool:
     cluster, config = snapshot.cluster, snapshot.cluster.status.config
     good = ("ConfigMap", naming.good_config(cluster.name)) in snapshot.children
     return good or bool(config is not None and config.applied_hash)
+
+
+def mounted_by(snapshot: Snapshot, source: KeySource) -> MountedKey | None:
+    """A container that runs with a key, whatever has become of its Secret; `None` if none is seen.
+
+    A kubelet keeps what it has mounted for a pod, but starts no pod whose Secret is missing.
+    """
+    pods, own = snapshot.pods, f"{naming.KEY_FOLDER}/{source.file}"
+    found = [(pods.controller, naming.CONTROLLER_CONTAINER, own)]
+    found += [(pod, naming.ACCOUNTING_CONTAINER, own) for pod in pods.daemons.get(naming.COMPONENT_ACCOUNTING, ())]
+    if source.file != naming.JWT_KEY:
+        slurmds = sorted(pods.slurmds, key=lambda one: str(one["metadata"]["name"]))
+        found += [(pod, naming.SLURMD, f"{naming.CONF_FOLDER}/{source.file}") for pod in slurmds]
+    running = (
+        MountedKey(str(pod["metadata"]["name"]), container, path)
+        for pod, container, path in found
+        if pod is not None and _runs(pod, container)
+    )
+    return next(running, None)
+
+
+def _runs(pod: Object, container: str) -> bool:
+    """Whether a container runs; a pod that shows none of its containers has started them, unless it is pending."""
+    status = pod.get("status") or {}
+    shown = status.get("containerStatuses")
+    if not shown:
+        return status.get("phase") != "Pending"
+    return any(one["name"] == container and "running" in (one.get("state") or {}) for one in shown)
 
 
 def is_ours(snapshot: Snapshot, source: Source) -> bool:

@@ -162,6 +162,92 @@ def test_with_everything_lost_nothing_is_made_up_and_it_says_what_to_do(file: st
     assert world.secrets[COPY]["slurm.key"] == GENERATED[file]
 
 
+def with_container(world: World, container: str, state: str) -> dict[str, Any]:
+    """slurmctld's pod, or one of slurmdbd, whose container is in this state."""
+    assert world.controller_pod is not None
+    shown = {"containerStatuses": [{"name": container, "state": {state: {}}}], "phase": "Running"}
+    return {**world.controller_pod, "status": {**world.controller_pod["status"], **shown}}
+
+
+def lost(*names: str) -> World:
+    """A Cluster whose Secrets of these names are gone, with another operator, and a slurmctld that waits for them."""
+    world = settled({"accounting": {}})
+    for name in names:
+        del world.secrets[name]
+    restarted(world)
+    world.controller_pod = with_container(world, "slurmctld", "waiting")
+    return world
+
+
+def told(world: World) -> str:
+    world.step()
+    found = world.condition("Degraded")
+    assert found["reason"] == "KeyLost"
+    return str(found["message"])
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        None,
+        {"status": {"phase": "Pending"}},
+        {"status": {"phase": "Pending", "containerStatuses": [{"name": "slurmctld", "state": {"waiting": {}}}]}},
+        {"status": {"phase": "Running", "containerStatuses": [{"name": "agent", "state": {"running": {}}}]}},
+    ],
+)
+def test_a_lost_key_of_tokens_that_no_daemon_has_is_made_anew_by_the_user(pod: dict[str, Any] | None) -> None:
+    world = lost(JWT, COPY)
+    if pod is None:
+        world.controller_pod = None
+    else:
+        assert world.controller_pod is not None
+        world.controller_pod = {**world.controller_pod, **pod}
+    message = told(world)
+    assert "no daemon is seen that still has it, and no new pod can start. Restore Secret slurm-auth-jwt" in message
+    assert "head -c 32 /dev/urandom > jwt.key; kubectl -n here delete secret slurm-auth-jwt" in message
+    assert " exec " not in message
+    assert not of(MakeKey, list(world.step().actions))
+    # What the message says is done.
+    world.secrets[JWT] = {"jwt.key": b"n" * 32}
+    for _ in range(4):
+        world.step()
+    assert world.condition("Degraded")["reason"] != "KeyLost"
+    assert world.secrets[COPY]["jwt.key"] == b"n" * 32
+
+
+def test_a_lost_key_is_taken_from_slurmdbd_if_slurmctld_has_no_container() -> None:
+    world = lost(JWT, COPY)
+    pod = with_container(world, "slurmdbd", "running")
+    world.daemon_pods["accounting"] = ({**pod, "metadata": {"name": "slurm-accounting-0", "uid": "dbd"}},)
+    assert "exec slurm-accounting-0 -c slurmdbd -- cat /etc/slurm-keys/jwt.key > jwt.key; " in told(world)
+    world.controller_pod = with_container(world, "slurmctld", "running")
+    assert "exec slurm-controller-0 -c slurmctld -- cat /etc/slurm-keys/jwt.key > jwt.key; " in told(world)
+
+
+def test_a_lost_key_of_slurm_is_taken_from_a_slurmd_or_a_backup() -> None:
+    world = lost(SLURM, COPY, STAGED)
+    assert "Restore Secret slurm-auth-slurm from a backup, or with the key that a login pod" in told(world)
+    slurmd = with_container(world, "slurmd", "running")
+    world.running = [{**slurmd, "metadata": {"name": "compute-0", "namespace": "here", "uid": "slurmd"}}]
+    message = told(world)
+    assert "exec compute-0 -c slurmd -- cat /etc/slurm/slurm.jwks > slurm.jwks; " in message
+    assert "running daemons still have the key, and no new pod can start" in message
+
+
+def test_another_key_of_slurm_is_used_once_the_fingerprint_of_the_lost_one_is_taken_off() -> None:
+    world = lost(SLURM, COPY, STAGED)
+    another = key_sets.of_one("another", b"a" * 128)
+    world.secrets[SLURM] = {"slurm.jwks": another}
+    world.step()
+    assert world.condition("Degraded")["reason"] == "KeyChanged"
+    notes = world.children["StatefulSet", "slurm-controller"]["metadata"]["annotations"]
+    del notes[stored_keys.ANNOTATION_KEY]
+    for _ in range(4):
+        world.step()
+    assert world.condition("Degraded")["reason"] not in {"KeyChanged", "KeyLost"}
+    assert world.secrets[COPY]["slurm.key"] == another
+
+
 @pytest.mark.parametrize(
     "left", [("StatefulSet", "slurm-controller"), ("ConfigMap", "slurm-config-good"), "status", "slurmd"]
 )

@@ -10,7 +10,8 @@ anything with another uid is overwritten or deleted. Labels can be written by ev
 forging them gives an object of the namespace to a Cluster of the namespace, and nothing else.
 
 For slurmd pods a deleted Cluster leaves a Service and a PodDisruptionBudget. They stay as long as there is a slurmd
-pod, or a NodeSet that the next Cluster of the name may have pods for; then they are deleted.
+pod, or a NodeSet that the next Cluster of the name may have pods for; then they are deleted. Trials that a deleted
+Cluster has left are deleted at once.
 """
 
 from __future__ import annotations
@@ -20,12 +21,20 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.observe import CLUSTER_LABELS, UNMARKED, Caches, by_cluster_labels
+from slinky_operator.cluster.observe import CLUSTER_LABELS, UNMARKED, Caches, by_cluster_labels, is_trial
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODDISRUPTIONBUDGETS, PODS, SERVICES, Resource
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONFIGMAPS,
+    NODESETS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    SERVICES,
+    Resource,
+)
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
 from slinky_operator.slurm import naming, pod_ownership
 
@@ -130,6 +139,30 @@ async def sweep(kube: KubeClient, caches: Caches, key: Key) -> None:
             (one.get("spec") or {}).get("clusterName") == name for one in node_sets
         ):
             return
+        for resource, obj in left:
+            await _delete(kube, resource, obj)
+
+
+async def sweep_trials(kube: KubeClient, caches: Caches, key: Key) -> None:
+    """Delete the pods and ConfigMaps of trials, if their Cluster is not left.
+
+    A leader that has lost its Lease may have sent the request for one before, which is carried out afterwards.
+    """
+    namespace, name = key
+    value = f"{namespace}/{name}"
+    pods = [(PODS, obj) for obj in caches.pods.find(UNMARKED, value) if is_trial(obj, name)]
+    maps = [
+        (CONFIGMAPS, obj)
+        for obj in caches.config_maps.find(CLUSTER_LABELS, value)
+        if naming.is_preflight(name, obj["metadata"]["name"])
+    ]
+    left = [(resource, obj) for resource, obj in (*pods, *maps) if not obj["metadata"].get("deletionTimestamp")]
+    if not left:
+        return
+    # The cache may be outdated.
+    try:
+        await kube.get(CLUSTERS, name, namespace)
+    except errors.NotFound:
         for resource, obj in left:
             await _delete(kube, resource, obj)
 

@@ -220,6 +220,7 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
         """Clean up after a Cluster that is gone for good, and release NodeSets that wait for it."""
         namespace, name = key
         await adoption.sweep(self._context.kube, self._caches, key)
+        await adoption.sweep_trials(self._context.kube, self._caches, key)
         waiting = [
             obj
             for obj in self._caches.node_sets.find(CLUSTER_INDEX, f"{namespace}/{name}")

@@ -259,14 +259,17 @@ def _pods(cluster: Cluster, store: Store) -> ClusterPods:
         controller=pod if _is_controller(pod, cluster) else None,
         controller_ending=pod if _is_controller(pod, cluster, ending=True) else None,
         daemons=_daemon_pods(unmarked_pods, cluster),
-        preflights={
-            one["metadata"]["name"]: one
-            for one in unmarked_pods
-            if _has_component(one, cluster, naming.COMPONENT_PREFLIGHT)
-            and pod_ownership.may_be_preflight(one)
-            and naming.is_preflight(cluster.name, one["metadata"]["name"])
-        },
+        preflights={one["metadata"]["name"]: one for one in unmarked_pods if is_trial(one, cluster.name)},
         logins=tuple(one for one in unmarked_pods if _has_component(one, cluster, naming.COMPONENT_LOGIN)),
+    )
+
+
+def is_trial(pod: Object, cluster: str) -> bool:
+    """Whether a pod is that of a trial, of the Cluster with this name."""
+    own = naming.selector_labels_of(cluster, naming.COMPONENT_PREFLIGHT)
+    named = naming.is_preflight(cluster, pod["metadata"]["name"])
+    return (
+        named and own.items() <= (pod["metadata"].get("labels") or {}).items() and pod_ownership.may_be_preflight(pod)
     )
 
 

@@ -436,8 +436,13 @@ def selector_labels(cluster: Cluster, component: str) -> dict[str, str]:
     `app.kubernetes.io/instance` is left out everywhere: Argo CD takes objects that carry the name of one of its
     applications there for its own, and deletes those that are not in its repository.
     """
+    return selector_labels_of(cluster.name, component)
+
+
+def selector_labels_of(cluster: str, component: str) -> dict[str, str]:
+    """The same, by the name of the Cluster."""
     return {
         labels.LABEL_APP_NAME: "slurm",
         labels.LABEL_APP_COMPONENT: component,
-        labels.LABEL_CLUSTER_NAME: cluster.name,
+        labels.LABEL_CLUSTER_NAME: cluster,
     }

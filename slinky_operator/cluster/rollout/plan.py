@@ -31,7 +31,7 @@ from slinky_operator.cluster.rollout.config.candidate import Candidate, Refused,
 from slinky_operator.cluster.rollout.config.outcome import Rollout, outcome
 from slinky_operator.cluster.rollout.config.rendering import candidate_of
 from slinky_operator.cluster.rollout.config.settling import settle
-from slinky_operator.cluster.rollout.config.writing import bring_in
+from slinky_operator.cluster.rollout.config.writing import bring_in, leftovers
 from slinky_operator.cluster.rollout.in_use.answer import USE_VALID
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.cluster.view import View
@@ -91,12 +91,14 @@ def _hindrance(candidate: Candidate) -> Step | None:
         strangers = [one for one in leaving if lines_of(one.obj["metadata"]["name"], lines) is None]
         words = "; ".join(map(str, wanted.problems))
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED
-        return Refused(words, (*load.actions, *strangers), wake_up=load.wake_up, reason=reason)
+        done = (*leftovers(candidate), *load.actions, *strangers)
+        return Refused(words, done, wake_up=load.wake_up, reason=reason)
     if rendered.problems:
         # What must stay conflicts with what is wanted; both are kept as they are.
         words = "; ".join((*map(str, rendered.problems), *kept.why))
         asking, wake_up = candidate.asking, load.wake_up or USE_VALID
-        return Refused(words, (*load.actions, *asking), wake_up=wake_up, reason=kept.reason)
+        done = (*leftovers(candidate), *load.actions, *asking)
+        return Refused(words, done, wake_up=wake_up, reason=kept.reason)
     return None
 
 

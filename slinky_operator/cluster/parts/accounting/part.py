@@ -68,14 +68,15 @@ ASK_EVERY_IN_VAIN: Final = 5.0
 def keep_accounting(state: PassState) -> Iterable[Action]:
     """Make the password of the database, and write what the daemons mount, as far as it is known."""
     snapshot, keys = state.snapshot, state.found(Keys)
+    stale = slurmdbd_conf.leftovers(snapshot)
     if snapshot.cluster.deleting:
-        return ()
+        return stale
     wanted = stored.contents(snapshot)
     if wanted.needs_password:
-        return _password(state)
+        return (*stale, *_password(state))
     # Versions are derived from the keys: nothing is written with a key that is not that of the daemons.
     if keys.held_by_slurm is not None or not keys.mountable:
-        return ()
+        return stale
     trial = _tried(state, wanted)
     state.note(SlurmdbdTrial(trial))
     state.wake_up(trial.wake_up)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from slinky_operator.cluster.actions import TrialObjects
+from slinky_operator.cluster.actions import Remove, TrialObjects
 from slinky_operator.cluster.memory.rollout import Outcome
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf, stored
@@ -44,8 +44,13 @@ def trial(view: View, wanted: stored.Contents, template: Mapping[str, Any] | Non
     """
     tried = None if template is None else _needed(view.snapshot, wanted, template)
     if tried is None:
-        return Trial(Stage.PASSED, "", engine.leftovers(view.snapshot, pods.SLURMDBD_CONF))
+        return Trial(Stage.PASSED, "", leftovers(view.snapshot))
     return engine.follow(view, tried, _RULES)
+
+
+def leftovers(snapshot: Snapshot) -> tuple[Remove, ...]:
+    """Pods and ConfigMaps of all such trials."""
+    return engine.leftovers(snapshot, pods.SLURMDBD_CONF)
 
 
 def _watched(pod: Object, so_far: Trial) -> Trial:

@@ -26,7 +26,8 @@ from slinky_operator.cluster.parts.upgrade import order
 from slinky_operator.cluster.parts.upgrade.asking import Answers, ask
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.rollout.preflight import running_release
-from slinky_operator.cluster.rollout.preflight.replacement import Replacement, Stage, replacement
+from slinky_operator.cluster.rollout.preflight.replacement import Replacement, Stage, leftovers, replacement
+from slinky_operator.cluster.trials import engine, pods
 from slinky_operator.cluster.writes.due import writes
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import LOGINSETS, PODDISRUPTIONBUDGETS, SERVICES
@@ -50,7 +51,7 @@ def try_replacement(state: PassState) -> Iterable[Action]:
     """Try the pod that will replace slurmctld's."""
     snapshot, mounted = state.snapshot, state.mounted
     if SLURM_CONF not in mounted.files or snapshot.cluster.deleting:
-        return ()
+        return leftovers(snapshot)
     wanted: Child | None = None
     try:
         wanted = SLURMCTLD.workload(_materials(state, mounted))
@@ -156,7 +157,7 @@ def _ask_releases(state: PassState, workloads: tuple[Child, ...]) -> Answers:
     snapshot = state.snapshot
     live = snapshot.children.get(SLURMCTLD.key(snapshot.cluster))
     if live is None or snapshot.cluster.deleting:
-        return Answers()
+        return Answers(actions=engine.leftovers(snapshot, pods.VERSIONS))
     template = live["spec"]["template"]["spec"]
     needed, secrets = order.questions(snapshot, workloads), order.pull_secrets(workloads)
     found = ask(state.view, needed, template, secrets)

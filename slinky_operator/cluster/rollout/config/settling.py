@@ -8,10 +8,9 @@ from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.rollout.config import addresses, loading, manual_changes, membership
 from slinky_operator.cluster.rollout.config.candidate import Candidate, Live, Refused, Step, Waiting
 from slinky_operator.cluster.rollout.config.held_nodesets import next_suspect
-from slinky_operator.cluster.rollout.config.writing import later_part
-from slinky_operator.cluster.rollout.in_use.answer import asks_in, use
-from slinky_operator.cluster.rollout.preflight import attempts, single_trial
-from slinky_operator.cluster.trials import engine, pods
+from slinky_operator.cluster.rollout.config.writing import knows, later_part, leftovers
+from slinky_operator.cluster.rollout.in_use.answer import asks_in
+from slinky_operator.cluster.rollout.preflight import jobs_copy, single_trial
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
@@ -33,11 +32,11 @@ def settle(candidate: Candidate) -> Step:
             # If there are names without an address, they are the cause of the delay.
             words = "; ".join(filter(None, (load.message, candidate.addresses.message)))
             wake_up = _soonest(load.wake_up, due)
-            return Waiting(words, (*_leftovers(candidate), *load.actions, *asks), wake_up=wake_up)
+            return Waiting(words, (*leftovers(candidate), *load.actions, *asks), wake_up=wake_up)
         case loading.Stage.REFUSED if good is not None and hash_of(good["data"]) != candidate.rendered.hash:
             return _rolled_back(candidate, current, good)
         case loading.Stage.REFUSED:
-            return Refused(load.message, (*_leftovers(candidate), *load.actions), wake_up=load.wake_up)
+            return Refused(load.message, (*leftovers(candidate), *load.actions), wake_up=load.wake_up)
         case loading.Stage.LOADED:
             return _loaded(candidate, current)
 
@@ -71,13 +70,15 @@ def _loaded(candidate: Candidate, current: Object) -> Step:
     if waits and not candidate.is_applied:
         # Results available at once belong to the configuration: nodes should not appear a moment later.
         words = f"addresses are looked up: {addresses.some(candidate.addresses.unknown)}"
-        return Waiting(words, (*store, *_leftovers(candidate), *asks), wake_up=due)
+        return Waiting(words, (*store, *leftovers(candidate), *asks), wake_up=due)
     retry = next_suspect(snapshot) if candidate.is_applied else []
     leaving = membership.leaving(snapshot, candidate.rendered)
     later, beside = _tried_beside(candidate)
+    # What waits is tried without a copy of the jobs: such a trial is of a change that was taken back.
+    stale = jobs_copy.leftovers(snapshot) if knows(candidate) else ()
     look = manual_changes.LOOK_EVERY if candidate.rendered.by_hand else None
     wake_up = _soonest(beside.wake_up, asks_in(snapshot, now) if candidate.kept.asks else None, due, look)
-    done = (*store, *beside.actions, *candidate.asking, *retry, *leaving, *asks)
+    done = (*store, *beside.actions, *stale, *candidate.asking, *retry, *leaving, *asks)
     if later.stage is Stage.REFUSED and candidate.is_applied:
         return Refused(later.message, done, wake_up=wake_up)
     return Live(done, wake_up=wake_up)
@@ -93,7 +94,7 @@ def _saved(candidate: Candidate, current: Object) -> list[Action]:
 
 def _tried_beside(candidate: Candidate) -> tuple[Trial, Trial]:
     """The trial of what waits for jobs, and the trial that is made now: the same, or one of what is left out."""
-    if not _knows(candidate):
+    if not knows(candidate):
         return Trial(Stage.PASSED), Trial(Stage.PASSED)
     later = later_part(candidate)
     # What keeps that trial from being made may be what is left out of it.
@@ -101,20 +102,6 @@ def _tried_beside(candidate: Candidate) -> tuple[Trial, Trial]:
     if later.stage is Stage.PASSED or left_out:
         return later, single_trial.again(candidate.view, candidate.rendered)
     return later, later
-
-
-def _leftovers(candidate: Candidate) -> tuple[Action, ...]:
-    """Objects of trials of this configuration, and of others."""
-    snapshot = candidate.view.snapshot
-    return (*attempts.leftovers(snapshot), *engine.leftovers(snapshot, pods.JOBS)) if _knows(candidate) else ()
-
-
-def _knows(candidate: Candidate) -> bool:
-    """Whether it is known what is in use.
-
-    Before the first answer of Slurm an operator that has just started does not know what an earlier one was trying.
-    """
-    return not candidate.kept.asks or use(candidate.view.snapshot, candidate.view.now) is not None
 
 
 def _waits_for_addresses(candidate: Candidate) -> bool:

@@ -16,9 +16,8 @@ from slinky_operator.cluster.rollout.config.held_nodesets import changed, holdin
 from slinky_operator.cluster.rollout.in_use import answer, licenses, static_nodes
 from slinky_operator.cluster.rollout.in_use.answer import USE_VALID, is_fresh
 from slinky_operator.cluster.rollout.in_use.removals import changed_gres
-from slinky_operator.cluster.rollout.preflight import decision, jobs_copy
+from slinky_operator.cluster.rollout.preflight import attempts, decision, jobs_copy
 from slinky_operator.cluster.rollout.slurm_questions import StatesQuestion, UseQuestion
-from slinky_operator.cluster.trials import engine, pods
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight
 from slinky_operator.kube.events import EventType
@@ -38,7 +37,8 @@ def bring_in(candidate: Candidate) -> Step:
     why = _rejected_before(candidate)
     if why is not None:
         words = f"slurmctld rejected it, and the last good one is restored: {why}"
-        return Refused(words, busy, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
+        done = (*leftovers(candidate), *busy)
+        return Refused(words, done, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
     # What has never run cannot break, and what ran last can be restored without a query.
     ran_last = (stored.good or {}).get("data") == candidate.rendered.files
     if stored.never_ran(view.snapshot, candidate.status) or ran_last:
@@ -82,6 +82,20 @@ def later_part(candidate: Candidate, *, beside: Collection[str] = ()) -> Trial:
     if found.stage is not Stage.REFUSED:
         return found
     return replace(found, message=f"what waits for jobs cannot be used then: {found.message}")
+
+
+def leftovers(candidate: Candidate) -> tuple[Action, ...]:
+    """Objects of trials of all configurations, if none is to be tried."""
+    snapshot = candidate.view.snapshot
+    return (*attempts.leftovers(snapshot), *jobs_copy.leftovers(snapshot)) if knows(candidate) else ()
+
+
+def knows(candidate: Candidate) -> bool:
+    """Whether it is known what is in use.
+
+    Before the first answer of Slurm an operator that has just started does not know what an earlier one was trying.
+    """
+    return not candidate.kept.asks or answer.use(candidate.view.snapshot, candidate.view.now) is not None
 
 
 def _rejected_before(candidate: Candidate) -> str | None:
@@ -129,7 +143,7 @@ def _with_jobs(candidate: Candidate, trial: Trial) -> Trial:
     use = answer.use(view.snapshot, view.now)
     nobody = use is not None and not use.why and not use.jobs and not use.reservations
     if trial.stage is Stage.REFUSED or nobody or not touches_jobs(live, candidate.rendered):
-        return Trial(Stage.PASSED, "", engine.leftovers(view.snapshot, pods.JOBS))
+        return Trial(Stage.PASSED, "", jobs_copy.leftovers(view.snapshot))
     return jobs_copy.trial(view, live.files, candidate.rendered.files)
 
 

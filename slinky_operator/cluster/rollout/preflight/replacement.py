@@ -26,7 +26,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.cluster.actions import Action, EndPreflight, TrialObjects
+from slinky_operator.cluster.actions import Action, EndPreflight, Remove, TrialObjects
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.memory.rollout import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
@@ -119,12 +119,17 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
     return Replacement(stage, message, asked.actions, due, restarts=False)
 
 
+def leftovers(snapshot: Snapshot) -> tuple[Remove, ...]:
+    """Pods and ConfigMaps of all trials of slurmctld's next pod."""
+    return tuple(one for kind in (pods.REHEARSAL, pods.STATE) for one in engine.leftovers(snapshot, kind))
+
+
 def _tried(view: View, wanted: Child | None) -> Replacement:
     """Whether the wanted StatefulSet may be written, by the trials of its pod."""
     snapshot = view.snapshot
     live = None if wanted is None else snapshot.children.get(wanted.key)
     config = shared_objects.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
-    stale = tuple(one for kind in (pods.REHEARSAL, pods.STATE) for one in engine.leftovers(snapshot, kind))
+    stale = leftovers(snapshot)
     free = Replacement(Stage.FREE, "", stale)
     if wanted is None or live is None or config is None or not _protected(snapshot):
         return free

@@ -30,6 +30,7 @@ from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.cluster.parts.accounting import condition as accounting
 from slinky_operator.cluster.parts.accounting import slurmdbd
 from slinky_operator.cluster.parts.identity import question as query_of_directory
+from slinky_operator.cluster.parts.keys import stored_keys
 from slinky_operator.cluster.parts.slurmctld import part as hang
 from slinky_operator.cluster.parts.slurmrestd import manifests as slurmrestd
 from slinky_operator.cluster.parts.upgrade import asking
@@ -274,6 +275,7 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "slurmdbd": lambda pod: slurmdbd._runs_since(pod, NOW),
     "slurmdbd.troubles": lambda pod: exit_messages.last_words(pod["status"]["containerStatuses"], "slurmdbd"),
     "slurmrestd": slurmrestd._unready_since,
+    "keys": lambda pod: stored_keys._runs(pod, "slurmctld"),
     "accounting": accounting.lost_node,
     "volumes": volumes._is_up,
     "hang": lambda pod: hang.words(pod, NOW),

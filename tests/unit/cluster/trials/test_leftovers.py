@@ -246,7 +246,7 @@ async def killed_after(site: Site, writes: int) -> int:
     site.kube.writes_left = writes
     for _ in range(6):
         await site.one_pass()
-        if site.kube.writes_left is None or site.kube.writes_left <= 0:
+        if site.kube.writes_left <= 0:
             break
     site.kube.writes_left = None
     found = len(trials(site))

@@ -27,9 +27,6 @@ FORGOTTEN: Final = 20.0
 AROUND: Final = 5.0
 """Seconds after it in which what was on its way arrives."""
 
-MISSED: Final = 60.0
-"""Seconds after which Slurm misses a node: `SlurmdTimeout` of the site."""
-
 AWAY: Final = 120.0
 """Seconds after a lost Node is back in which what was there may still be away."""
 
@@ -110,7 +107,7 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
     if not lost and not any(_is_near(at, near) for at in moments):
         # Slurm lets nobody complete a job without a script: that of a pod that has ended is cancelled.
         is_held = asked.kind in POD_KINDS and POD_KINDS[asked.kind].is_bridged
-        kept = [one for one in records if not _was_sent_to_lost_node(one, seen.happened)]
+        kept = [one for one in records if not _was_not_launched(one, starts, records)]
         if kept or not records:
             yield from _of_records(kept, about, cancelled=kind.cancelled or is_held)
 
@@ -180,13 +177,13 @@ def _ended_with_node(lines: tuple[Line, ...], records: list[Record], happened: t
     return False
 
 
-def _was_sent_to_lost_node(record: Record, happened: tuple[Happened, ...]) -> bool:
-    """Whether an attempt was begun on a node that was lost, before Slurm missed it: that is a launch that failed."""
-    return record.state == "NODE_FAIL" and any(
-        nodes_of(record.nodes) & {*lost_with(one.said)} and one.at <= record.start <= one.until + MISSED
-        for one in happened
-        if one.what == NODE_LOST
-    )
+def _was_not_launched(record: Record, starts: list[float], records: list[Record]) -> bool:
+    """Whether Slurm has placed an attempt, not launched it, and requeued the job, which then ran.
+
+    The node had just been lost, or slurmctld reconfigured in that moment (docs/promises.md).
+    """
+    began = any(record.start - 1 <= at <= record.end + 1 for at in starts)
+    return record.state == "NODE_FAIL" and not began and any(one.state == "COMPLETED" for one in records)
 
 
 def _of_lines(asked: Asked, tasks: int, lines: tuple[Line, ...], about: str) -> Iterator[Finding]:

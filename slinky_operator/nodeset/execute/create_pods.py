@@ -14,7 +14,7 @@ from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.execute import owned_objects
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model.actions import CreatePods
-from slinky_operator.nodeset.model.pods import lost_labels
+from slinky_operator.nodeset.model.pods import guard, lost_labels
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.model.revisions.revision import restored, restored_cluster
 from slinky_operator.nodeset.pod_spec.builder import PodBuilder
@@ -115,4 +115,4 @@ async def _create_one(
             return lost
         if (there["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == context.nodeset.uid:
             return None
-        return f"there is a pod {place.pod} that is not ours"
+        return guard.stranger(context.nodeset, there)

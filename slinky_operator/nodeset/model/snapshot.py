@@ -105,8 +105,8 @@ class Snapshot:
     """NVSentinel's requests to drain, by Kubernetes Node; none if they are not served, and None if not known yet."""
     machine_rules: MachineRules | None = None
     """Who may have machines rebooted or deleted; None if nobody may."""
-    foreign_pods: frozenset[str] = frozenset()
-    """Names of pods that belong to others and have a name that a pod of the NodeSet could have."""
+    foreign_pods: Mapping[str, str] = field(default_factory=dict)
+    """Names of pods that belong to others and that a pod of the NodeSet could have, and what to say of each."""
     stripped: Mapping[str, str] = field(default_factory=dict)
     """Nodes whose pods have lost the operator's labels, and what to do about it."""
     names_of_other_nodesets: Mapping[str, str] = field(default_factory=dict)

@@ -6,7 +6,7 @@ pods were created if the status is lost, which revision is the current one, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -21,7 +21,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.disruption import cluster_upgrade, maintenance_window
 from slinky_operator.nodeset.model import claims as claim_facts
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
-from slinky_operator.nodeset.model.pods import lost_labels, pod_facts, pod_names, registered_pods
+from slinky_operator.nodeset.model.pods import guard, lost_labels, pod_facts, pod_names, registered_pods
 from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
@@ -265,7 +265,7 @@ class Observer:
 
     def _still_alone(
         self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...], slurm: SlurmFacts
-    ) -> tuple[frozenset[str], dict[str, str]]:
+    ) -> tuple[dict[str, str], dict[str, str]]:
         """The same as `_others`, which takes most of an observation and seldom finds any: not looked up twice."""
         # Only pods that are one for each of them are named after them.
         on_hosts = self._hosts is not None and nodeset.mode is not ScalingMode.STATEFUL_SET
@@ -286,7 +286,7 @@ class Observer:
             and hosts is known.hosts
             and (slurm.nodes is known.nodes or slurm.nodes.keys() == known.nodes.keys())
         ):
-            return frozenset(), {}
+            return {}, {}
         foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
         if foreign_pods or names_of_other_nodesets:
             self._alone.pop(nodeset.uid, None)
@@ -296,7 +296,7 @@ class Observer:
 
     def _others(
         self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...], slurm: SlurmFacts
-    ) -> tuple[frozenset[str], dict[str, str]]:
+    ) -> tuple[dict[str, str], dict[str, str]]:
         """Pods with names that a pod of this NodeSet could have, and other NodeSets' nodes with such names."""
         possible = set(slurm.nodes)
         if nodeset.mode is ScalingMode.STATEFUL_SET:
@@ -309,7 +309,8 @@ class Observer:
             wanted = {pod_names.pod_name(nodeset, node) for node in possible}
         wanted.difference_update(item.name for item in own)
         namespace = nodeset.namespace
-        foreign_pods = frozenset(name for name in wanted if (namespace, name) in self._pods)
+        others = ((name, self._pods.get(namespace, name)) for name in wanted)
+        foreign_pods = {name: guard.stranger(nodeset, obj) for name, obj in others if obj is not None}
         if cluster is None:
             return foreign_pods, {}
         names_of_other_nodesets, prefix = {}, f"{cluster.namespace}/{cluster.name}/"
@@ -338,7 +339,7 @@ class Observer:
             and labels.FINALIZER_NODESET_CONFIG in (metadata.get("finalizers") or ())
         )
 
-    def _stripped(self, nodeset: NodeSet, foreign_pods: frozenset[str], revision: str) -> dict[str, str]:
+    def _stripped(self, nodeset: NodeSet, foreign_pods: Iterable[str], revision: str) -> dict[str, str]:
         """Of pods with names that a pod of this NodeSet could have, those that are its own and have lost a label."""
         found = {}
         for name in foreign_pods:

@@ -118,7 +118,7 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Member]) -> Creati
 def _whose(place: PodSlot, snapshot: Snapshot) -> str | None:
     """The owner of a name that somebody else owns; None if it is free, or this NodeSet's."""
     if place.pod in snapshot.foreign_pods:
-        return f"there is a pod {place.pod} that is not ours"
+        return snapshot.foreign_pods[place.pod]
     neighbour = snapshot.names_of_other_nodesets.get(place.node)
     if neighbour is not None:
         return f"node {place.node} is that of NodeSet {neighbour}"

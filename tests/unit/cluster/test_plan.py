@@ -291,6 +291,18 @@ def test_an_object_that_was_refused_is_tried_again_when_the_spec_changes() -> No
     assert any(isinstance(one, Write) for one in world.plan().actions)
 
 
+def test_an_object_that_was_refused_is_not_named_once_the_spec_is_as_before() -> None:
+    world = settled(World(cluster_object({"restapi": {"replicas": 2}})))
+    world.raw["spec"] = {"restapi": {"replicas": 3}}
+    write = next(one for one in world.plan().actions if isinstance(one, Write))
+    world.memory.writes.denied["Deployment", "slurm-restapi"] = Denied(write.child.digest, "no", world.now)
+    _ = world.step()
+    assert world.condition("Degraded")["reason"] == "ChildRefused"
+    world.raw["spec"] = {"restapi": {"replicas": 2}}
+    _ = world.step()
+    assert world.condition("Degraded")["status"] == "False"
+
+
 def test_deletion_waits_for_every_slurmd_pod() -> None:
     world = World()
     world.add(node_set_object("compute"))

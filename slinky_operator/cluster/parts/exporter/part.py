@@ -24,7 +24,7 @@ from slinky_operator.cluster.parts.exporter.manifests import EXPORTER, is_wanted
 from slinky_operator.cluster.parts.monitoring.manifests import monitored_services
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.secrets.checks import Missing, check, not_allowed
-from slinky_operator.cluster.writes.due import writes
+from slinky_operator.cluster.writes.due import refused_of, writes
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import DEPLOYMENTS, SERVICEMONITORS
 from slinky_operator.reconcile.writes.children import Child
@@ -43,6 +43,9 @@ class Workload:
 
     refused: str = ""
     """Why its template cannot be used."""
+
+    denied: tuple[str, ...] = ()
+    """Its objects that the API server refuses, and why; of ServiceMonitors, `Degraded` tells."""
 
     missing: Missing | None = None
     """What its pod needs and does not have."""
@@ -65,14 +68,7 @@ def of_exporter(snapshot: Snapshot, workload: Workload) -> tuple[Word, Reason, s
 
 def _problem(snapshot: Snapshot, workload: Workload) -> tuple[Reason, str] | None:
     """Why there are no metrics."""
-    names = {make(snapshot.cluster.name) for make in (naming.exporter, naming.exporter_metrics)}
-    denied = [
-        f"{kind} {name}: {one.why}"
-        for (kind, name), one in sorted(snapshot.memory.writes.denied.items())
-        # Of ServiceMonitors, `Degraded` tells.
-        if name in names and kind != SERVICEMONITORS.kind
-    ]
-    refused = [workload.refused] if workload.refused else denied
+    refused = [workload.refused] if workload.refused else workload.denied
     if refused:
         return Reason.CHILD_REFUSED, "; ".join(refused)
     if workload.missing is not None:
@@ -147,8 +143,9 @@ def keep_exporter(state: PassState) -> Iterator[Action]:
     if exporter.is_wanted(cluster):
         children = (*exporter.objects(cluster), *monitored_services(cluster, naming.COMPONENT_EXPORTER))
         workload, found = _workload(state)
-        state.note(found)
         made = (*children, *workload)
+        denied = refused_of(snapshot, (one for one in made if one.resource != SERVICEMONITORS))
+        state.note(replace(found, denied=denied))
         kept |= {child.key for child in made}
         yield from writes(snapshot, children if found.missing is not None else made, state.now)
     yield from _surplus(snapshot, kept)

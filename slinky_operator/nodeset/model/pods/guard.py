@@ -20,7 +20,11 @@ _NAME_LENGTH = 40
 
 def name(nodeset: NodeSet) -> str:
     """Name of the guard; it contains a part of the uid, so that a recreated NodeSet never meets its predecessor's."""
-    return f"nodeset-{nodeset.name[:_NAME_LENGTH]}-{nodeset.uid[:8]}"
+    return _name(nodeset.name, nodeset.uid)
+
+
+def _name(nodeset: str, uid: str) -> str:
+    return f"nodeset-{nodeset[:_NAME_LENGTH]}-{uid[:8]}"
 
 
 def build(nodeset: NodeSet) -> dict[str, Any]:
@@ -77,6 +81,24 @@ def is_owned_by(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
     return any(
         one.get("uid") == nodeset.uid or (one.get("kind"), one.get("name")) == (CONFIGMAPS.kind, name(nodeset))
         for one in owners_
+    )
+
+
+def stranger(nodeset: NodeSet, obj: Mapping[str, Any]) -> str:
+    """Why a name that a pod of this NodeSet could have is taken by a pod that is not its own.
+
+    A NodeSet whose finalizers somebody has removed leaves its pods, since their guard is there: no operator knows
+    whether one is still wanted.
+    """
+    metadata = obj["metadata"]
+    taken = f"there is a pod {metadata['name']} that is not ours"
+    own = metadata.get("labels") or {}
+    uid = own.get(labels.LABEL_NODESET_UID)
+    if own.get(labels.LABEL_NODESET_NAME) != nodeset.name or uid in {None, nodeset.uid}:
+        return taken
+    return (
+        f"{taken}: an earlier NodeSet {nodeset.name} has left it, whose finalizers were removed. Once its node has no "
+        f"job: kubectl delete -n {nodeset.namespace} pod/{metadata['name']} configmap/{_name(nodeset.name, uid)}"
     )
 
 

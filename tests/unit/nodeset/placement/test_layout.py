@@ -214,7 +214,7 @@ def test_a_name_of_somebody_else_is_left_and_the_next_node_taken() -> None:
         host("z"),
         replicas=1,
         records=(static, neighbour),
-        foreign_pods=frozenset({"a-p"}),
+        foreign_pods={"a-p": "there is a pod a-p that is not ours"},
         names_of_other_nodesets={"q": "other"},
     )
 

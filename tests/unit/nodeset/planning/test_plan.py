@@ -41,5 +41,5 @@ def test_records_that_no_pod_stands_for_are_deleted() -> None:
 
 
 def test_records_of_pods_that_are_somebody_elses_stay() -> None:
-    assert deleted(foreign_pods=frozenset({"a-0"})) == ["a-1"]
+    assert deleted(foreign_pods={"a-0": "there is a pod a-0 that is not ours"}) == ["a-1"]
     assert deleted(names_of_other_nodesets={"a-0": "a"}) == ["a-1"]

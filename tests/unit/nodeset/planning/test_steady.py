@@ -111,7 +111,7 @@ def test_load_makes_no_whole_pass(snapshot: Snapshot) -> None:
         replace(seen(), guard="another"),
         replace(seen(), ended=frozenset({"a-1"})),
         replace(seen(), unlisted=frozenset({"a-1"})),
-        replace(seen(), foreign_pods=frozenset({"a-2"})),
+        replace(seen(), foreign_pods={"a-2": "there is a pod a-2 that is not ours"}),
         replace(seen(), checks_are_old=True),
         replace(seen(), drain_requests={"h": DrainRequest("ns", "r", "u", "h", "x")}),
         replace(seen(), cluster=replace(seen().cluster, update_wait="another release")),

@@ -109,3 +109,16 @@ def test_a_configmap_of_its_name_that_has_another_label_is_not_the_guard() -> No
     assert guard.is_ours(nodeset(), guard.build(nodeset()))
     assert not guard.is_ours(nodeset(), guard.build(nodeset(uid="another")))
     assert not guard.is_ours(nodeset(), {"metadata": {"name": guard.name(nodeset())}})
+
+
+def test_a_pod_that_an_earlier_nodeset_has_left_is_named_with_what_to_delete() -> None:
+    def about(**own: str) -> str:
+        return guard.stranger(nodeset(), {"metadata": {"name": "a-0", "labels": own}})
+
+    taken = "there is a pod a-0 that is not ours"
+    assert about() == taken
+    assert about(**{labels.LABEL_NODESET_NAME: "b", labels.LABEL_NODESET_UID: "another"}) == taken
+    assert about(**{labels.LABEL_NODESET_NAME: "a", labels.LABEL_NODESET_UID: "0123456789"}) == (
+        f"{taken}: an earlier NodeSet a has left it, whose finalizers were removed. Once its node has no job: "
+        "kubectl delete -n ns pod/a-0 configmap/nodeset-a-01234567"
+    )

@@ -259,9 +259,9 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         memory.note_checks(outcome.checks, self._clock())
         memory.note_traits(outcome.traits, self._clock())
-        snapshot = replace(
-            _noted(memory, outcome, snapshot, slurm), refused_traits=memory.refused_traits(self._clock())
-        )
+        _note(memory, outcome, snapshot, slurm)
+        rooms = memory.rooms if outcome.rooms else snapshot.rooms
+        snapshot = snapshot.with_learnt(rooms, memory.refused_traits(self._clock()))
         if outcome.slurm_error is not None:
             snapshot = snapshot.blinded(slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
         told = (*outcome.refusals, *outcome.kept)
@@ -360,15 +360,14 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         self._steady.pop(uid, None)
 
 
-def _noted(memory: Memory, outcome: PassOutcome, snapshot: Snapshot, slurm: Slurm | None) -> Snapshot:
-    """Remember what a pass has learnt; returns the snapshot with what is to be reported of it."""
+def _note(memory: Memory, outcome: PassOutcome, snapshot: Snapshot, slurm: Slurm | None) -> None:
+    """Remember what a pass has learnt."""
     memory.note(outcome.told_slurm_at, outcome.recorded)
     memory.note_steps(outcome.steps, snapshot.pods)
     memory.note_rooms(outcome.rooms, snapshot.pods)
     if slurm is not None:
         nodeset = snapshot.nodeset
         slurm.show_output(nodeset.name, None if nodeset.deleting else output_room.least(memory.rooms))
-    return replace(snapshot, rooms=memory.rooms) if outcome.rooms else snapshot
 
 
 def _with_outcome(decisions: Decisions, outcome: PassOutcome) -> Decisions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
@@ -36,10 +37,13 @@ def _answers(member: Member) -> bool:
 
 def has_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
     """Whether a pod is registered, responding, and has been Ready for `minReadySeconds`."""
-    since = member.pod.ready_since
-    if since is None or not is_ready(member):
-        return False
-    return (now - since).total_seconds() >= snapshot.nodeset.spec.min_ready_seconds
+    return is_ready(member) and is_long_ready(member.pod, snapshot, now)
+
+
+def is_long_ready(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
+    """Whether a pod has been Ready in Kubernetes for `minReadySeconds`."""
+    since = pod.ready_since
+    return since is not None and (now - since).total_seconds() >= snapshot.nodeset.spec.min_ready_seconds
 
 
 def may_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:

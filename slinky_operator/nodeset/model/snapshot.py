@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
+from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
@@ -21,7 +22,7 @@ from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.ssh_keys import MissingKeys
-from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.nodeset.slurm_nodes import drains, identity
 from slinky_operator.nodeset.slurm_nodes.kubernetes_features import RefusedTraits
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
@@ -157,6 +158,11 @@ class Snapshot:
         nodes, jobs, named = self.slurm.nodes, self.slurm.jobs or {}, self.slurm.named
         return tuple(member.join(pod, nodes, jobs, self.owner, named, self.idle) for pod in self.pods)
 
+    @cached_property
+    def aside(self) -> tuple[Member, ...]:
+        """Of the members, in their order, those whose nodes get no jobs: few of many, and what most rules ask about."""
+        return tuple(one for one in self.members if one.record is not None and drains.is_aside(one.record))
+
     def host_of(self, pod: Pod) -> KubernetesNode | None:
         """The Kubernetes Node a pod is bound to; None if it is unbound, or its Node is not known."""
         return self.hosts.get(pod.host) if self.hosts is not None else None
@@ -170,6 +176,16 @@ class Snapshot:
         """The same snapshot with the jobs that were queried, and with what names its nodes."""
         return replace(self, slurm=replace(self.slurm, jobs=jobs, named=named or {}))
 
+    def with_learnt(self, rooms: Mapping[str, RoomSeen], refused_traits: Mapping[str, RefusedTraits]) -> Snapshot:
+        """The same snapshot with what its pass has learnt, which changes no member: these are not joined again."""
+        found = replace(self, rooms=rooms, refused_traits=refused_traits)
+        vars(found).update({name: value for name, value in vars(self).items() if name in _OF_PODS_AND_NODES})
+        return found
+
     def blinded(self, reason: Reason, why: str) -> Snapshot:
         """The same snapshot after Slurm has failed to answer: cached nodes are no longer used."""
         return replace(self, slurm=SlurmFacts(readable=False, reason=reason, why=why))
+
+
+_OF_PODS_AND_NODES: Final = frozenset({"owner", "members", "aside"})
+"""What is derived of pods and records alone."""

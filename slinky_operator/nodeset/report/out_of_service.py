@@ -49,7 +49,7 @@ class OutOfService:
 def nodes(snapshot: Snapshot, found: Decisions) -> list[OutOfService]:
     """The nodes of registered pods that are out of service, the worst first."""
     listed = []
-    for member in snapshot.members:
+    for member in snapshot.aside:
         pod, node = member.pod, member.record
         state = found.states.get(pod.name)
         if pod.deleting or not pod.registered or node is None or isinstance(state, pod_state.Unknown | pod_state.Ended):
@@ -116,7 +116,7 @@ def _state(node: Node) -> str:
 def rejected(snapshot: Snapshot, found: Decisions) -> list[str]:
     """The nodes of registered pods that are out of use for their registration, each with Slurm's reason."""
     texts = []
-    for member in snapshot.members:
+    for member in snapshot.aside:
         node = member.record
         if member.pod.deleting or node is None or not registration.is_rejected(node):
             continue

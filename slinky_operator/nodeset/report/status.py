@@ -33,8 +33,10 @@ from slinky_operator.nodeset.report import (
     troubles,
     volumes,
 )
+from slinky_operator.nodeset.report.out_of_service import OutOfService
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble
+from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.failures import Failure
 from slinky_operator.reconcile.text import cut, joined
 from slinky_operator.reconcile.writes.parts import condition
@@ -84,24 +86,26 @@ def report(
     nodeset = snapshot.nodeset
     stored = nodeset.status
     members = [member for member in snapshot.members if not member.pod.deleting]
-    nodes = [member.record for member in members if member.record is not None]
+    aside = [one.record for one in snapshot.aside if one.record is not None and not one.pod.deleting]
     counted = loads_of(snapshot)
-    ready = sum(1 for member in members if availability.is_ready(member))
+    ready = [member for member in members if availability.is_ready(member)]
     updated = sum(1 for member in members if member.pod.revision == snapshot.revision.hash)
     desired = found.layout.desired if found.layout.desired is not None else len(members)
     draining = [s for s in found.states.values() if isinstance(s, pod_state.Draining | pod_state.Drained)]
-    available = sum(1 for member in members if availability.serves(member, snapshot, now))
+    up = [member for member in ready if availability.is_long_ready(member.pod, snapshot, now)]
+    available = sum(1 for member in up if member.record is not None and not drains.is_ours(member.record))
     # Until then the status may be another operator's, and a takeover reads it.
     begun = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers
     # A revision becomes the current one once the update to it is over: pods are not reverted to one that did not start.
     # A pod that only a cordon makes unavailable has started.
-    counts = Counts(desired, ready, available, updated)
+    counts = Counts(desired, len(ready), available, updated)
     current = snapshot.revision.current
-    up = sum(1 for member in members if availability.has_come_up(member, snapshot, now))
-    if updated == up == len(snapshot.pods) == desired and not snapshot.revision.problems:
+    if updated == len(up) == len(snapshot.pods) == desired and not snapshot.revision.problems:
         current = snapshot.revision.hash
+    out = out_of_service.nodes(snapshot, found)
     told = _Findings(
-        troubles.find_all(snapshot, found, refusals, now),
+        troubles.find_all(snapshot, found, out, refusals, now),
+        out,
         failure,
         progress.progress(snapshot, found, counts, now),
         progress.held_back(snapshot, counts),
@@ -110,19 +114,20 @@ def report(
         desired=desired,
         replicas=len(snapshot.pods),
         updated=updated,
-        ready=ready,
+        ready=len(ready),
         available=available,
         draining=len(draining),
         misscheduled=len(found.layout.misplaced),
         idle=counted.idle,
         allocated=counted.allocated,
-        down=sum(1 for node in nodes if node.is_down),
-        drain=sum(1 for node in nodes if node.is_drain),
+        down=sum(1 for node in aside if node.is_down),
+        drain=sum(1 for node in aside if node.is_drain),
         summary=summary.text(
             snapshot,
             found,
             counts,
             told.troubles,
+            out,
             failure,
             told.progress,
             told.held_back if not told.progress else None,
@@ -207,6 +212,7 @@ class _Findings:
     """The common input of conditions and the status text."""
 
     troubles: list[Trouble]
+    out_of_service: Sequence[OutOfService]
     failure: Failure | None
     progress: tuple[Reason, str] | None
     held_back: tuple[Reason, str] | None
@@ -237,7 +243,7 @@ def _conditions(snapshot: Snapshot, found: Decisions, counts: Counts, told: _Fin
         *health.conditions(snapshot, found),
         *checks.conditions(snapshot, found),
         *volumes.conditions(snapshot, volumes.told(snapshot)),
-        _out_of_service(snapshot, found),
+        _out_of_service(snapshot, told.out_of_service),
         _condition(NodeSetCondition.NAME_CONFLICT, _conflicts(snapshot, found)),
         _condition(NodeSetCondition.CLUSTER_GONE, troubles.cluster_gone(snapshot)),
         _condition(NodeSetCondition.SLURM_REACHABLE, (slurm.reason, slurm.why), holds=slurm.readable),
@@ -290,12 +296,11 @@ def _of(snapshot: Snapshot, counts: Counts) -> int:
     return max(counts.desired, len(snapshot.pods))
 
 
-def _out_of_service(snapshot: Snapshot, found: Decisions) -> Condition:
+def _out_of_service(snapshot: Snapshot, listed: Sequence[OutOfService]) -> Condition:
     """Nodes that get no jobs; Unknown if Slurm cannot be asked."""
     kind, slurm = NodeSetCondition.NODES_OUT_OF_SERVICE, snapshot.slurm
     if not slurm.readable and snapshot.pods:
         return condition(kind, slurm.reason, slurm.why, holds=None)
-    listed = out_of_service.nodes(snapshot, found)
     if not listed:
         return _condition(kind, None)
     what = "node gets" if len(listed) == 1 else "nodes get"

@@ -15,6 +15,7 @@ from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import out_of_service
+from slinky_operator.nodeset.report.out_of_service import OutOfService
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble, is_waiting
 from slinky_operator.nodeset.slurm_nodes import drains
@@ -32,6 +33,7 @@ def text(
     found: Decisions,
     counts: Counts,
     troubles: Sequence[Trouble],
+    out: Sequence[OutOfService],
     failure: Failure | None,
     progress: tuple[Reason, str] | None,
     held_back: tuple[Reason, str] | None,
@@ -44,6 +46,8 @@ def text(
         The snapshot, the findings of the plan, and the numbers.
     troubles, failure
         What blocks.
+    out
+        Nodes that get no jobs, as of `out_of_service.nodes`.
     progress, held_back
         What is in progress, and what is held back.
     """
@@ -56,7 +60,7 @@ def text(
     if is_waiting(snapshot) and not blocks:
         return cut(f"waiting for Cluster {snapshot.nodeset.spec.cluster_name}", LONGEST)
     goes_on = _drains(snapshot, found) or _moves(snapshot, found, troubles, progress, held_back)
-    aside = _out_of_service(snapshot, found, troubles)
+    aside = _out_of_service(snapshot, out, troubles)
     return cut("; ".join([ready, *blocks, *goes_on, *aside]), LONGEST)
 
 
@@ -133,12 +137,12 @@ _HELD_BACK: Final = {
 }
 
 
-def _out_of_service(snapshot: Snapshot, found: Decisions, troubles: Sequence[Trouble]) -> list[str]:
+def _out_of_service(snapshot: Snapshot, out: Sequence[OutOfService], troubles: Sequence[Trouble]) -> list[str]:
     """Nodes that get no jobs, unless they are reported as troubles already."""
     if not snapshot.slurm.readable:
         return []
     told = {trouble.reason for trouble in troubles}
-    listed = [one for one in out_of_service.nodes(snapshot, found) if one.reason not in told]
+    listed = [one for one in out if one.reason not in told]
     drained = [one for one in listed if one.reason is Reason.FOREIGN_DRAIN]
     silent = [one for one in listed if one.reason is Reason.NODE_NOT_RESPONDING]
     texts = []

@@ -27,6 +27,7 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import checks, forgotten, health, out_of_service, ssh, topology, volumes
+from slinky_operator.nodeset.report.out_of_service import OutOfService
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.reconcile.text import joined, named, stamp
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
@@ -83,13 +84,17 @@ class Trouble:
     """Pods and nodes affected; none if it is the whole NodeSet."""
 
 
-def find_all(snapshot: Snapshot, found: Decisions, refusals: Sequence[str], now: datetime) -> list[Trouble]:
+def find_all(
+    snapshot: Snapshot, found: Decisions, out: Sequence[OutOfService], refusals: Sequence[str], now: datetime
+) -> list[Trouble]:
     """All troubles of a NodeSet, in the order of reporting.
 
     Parameters
     ----------
     snapshot, found
         The snapshot, and the decisions of the plan.
+    out
+        Nodes that get no jobs, as of `out_of_service.nodes`.
     refusals
         What was rejected, or kept a pod from being deleted, in this pass.
     now
@@ -104,7 +109,7 @@ def find_all(snapshot: Snapshot, found: Decisions, refusals: Sequence[str], now:
         troubles += [*_unknown(snapshot, found, now), *_stripped(snapshot)]
     troubles += _hindered(snapshot, now)
     if snapshot.slurm.readable:
-        troubles += _out_of_service(snapshot, found)
+        troubles += _out_of_service(snapshot, found, out)
     if refusals and snapshot.slurm.readable:
         troubles.append(Trouble(Reason.POD_REFUSED, joined(sorted(refusals))))
     if snapshot.slurm.readable:
@@ -262,7 +267,7 @@ def _hindered_alike(text: str, pods: Sequence[Pod]) -> str:
     return f"{'pod' if len(pods) == 1 else 'pods'} {named([pod.name for pod in pods])}{when}: {text}"
 
 
-def _out_of_service(snapshot: Snapshot, found: Decisions) -> list[Trouble]:
+def _out_of_service(snapshot: Snapshot, found: Decisions, out: Sequence[OutOfService]) -> list[Trouble]:
     """Nodes that are down in Slurm, or whose registration it rejects. Drains by others are not reported."""
     troubles = []
     rejected = out_of_service.rejected(snapshot, found)
@@ -271,7 +276,7 @@ def _out_of_service(snapshot: Snapshot, found: Decisions) -> list[Trouble]:
         brief = f"invalid registration of {named(sorted(names))}"
         told = out_of_service.advised(joined(rejected))
         troubles.append(Trouble(Reason.INVALID_REGISTRATION, told, brief, names))
-    down = [one for one in out_of_service.nodes(snapshot, found) if one.reason is Reason.NODE_DOWN]
+    down = [one for one in out if one.reason is Reason.NODE_DOWN]
     if down and not snapshot.nodeset.deleting:
         listed = out_of_service.names(down)
         what = "node is down" if len(down) == 1 else "nodes are down"
@@ -285,7 +290,7 @@ def _out_of_service(snapshot: Snapshot, found: Decisions) -> list[Trouble]:
 
 
 def _rejected(snapshot: Snapshot) -> frozenset[str]:
-    nodes = ((member.pod, member.record) for member in snapshot.members)
+    nodes = ((member.pod, member.record) for member in snapshot.aside)
     return frozenset(pod.node_name for pod, node in nodes if node is not None and registration.is_rejected(node))
 
 

@@ -91,7 +91,7 @@ def _spools(snapshot: Snapshot) -> Iterable[Told]:
     """Nodes whose spool was full when a job was to start there, as Slurm has noticed."""
     full = [
         member.pod
-        for member in snapshot.members
+        for member in snapshot.aside
         if member.record is not None and out_of_service.is_spool_full(member.record)
     ]
     if not full:

@@ -178,7 +178,10 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
     @override
     async def read(self, obj: Object) -> NodeSet:
         await self._observer.prepare(obj)
-        return self._observer.readings.nodeset(obj)
+        nodeset = self._observer.readings.nodeset(obj)
+        memory = self._memory.get(nodeset.uid)
+        await self._observer.read_ahead(nodeset, memory.registered if memory is not None else frozenset())
+        return nodeset
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

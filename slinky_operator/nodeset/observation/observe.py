@@ -28,7 +28,7 @@ from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, PodDemand
-from slinky_operator.nodeset.observation.readings import NodeReading, PodReading, chosen, joined, read_pod
+from slinky_operator.nodeset.observation.readings import NodeReading, PodReading, chosen, joined, read_pod, with_record
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile import maintenance
@@ -40,7 +40,7 @@ from slurm_client.models import Node
 from slurm_client.slices import sliced
 
 MANY_NEW_PODS: Final = 100
-"""Pods that may be read at once, some milliseconds."""
+"""Pods that may be read at once when they have come or changed, some milliseconds."""
 
 OLDEST_PICTURE: Final = 120.0
 """Seconds after which cached nodes are not used any more, whatever the state of the connection."""
@@ -124,8 +124,7 @@ class Observer:
         """Records as last chosen, by uids of NodeSets."""
 
     async def prepare(self, obj: Object) -> None:
-        """Parse a NodeSet and its Cluster in a thread if they are large, and read many new pods in slices."""
-        await self._read_ahead(obj["metadata"]["uid"], obj["metadata"]["name"])
+        """Parse a NodeSet and its Cluster in a thread if they are large."""
         name = (obj.get("spec") or {}).get("clusterName")
         await self.readings.prepare(obj)
         if isinstance(name, str):
@@ -212,22 +211,30 @@ class Observer:
         self._alone.pop(uid, None)
         self.readings.forget(uid)
 
-    async def _read_ahead(self, uid: str, name: str) -> None:
-        """Read the pods of a NodeSet in slices if many are new, as after a start: 5,000 take a tenth of a second."""
+    async def read_ahead(self, nodeset: NodeSet, registered: frozenset[str] = frozenset()) -> None:
+        """Read the pods of a NodeSet in slices if many are new or have changed: 5,000 take a tenth of a second.
+
+        All come at once after a start, and change at once where many of them become ready between two passes.
+
+        Parameters
+        ----------
+        nodeset, registered
+            As of `observe`, which reads what changes meanwhile.
+        """
+        uid = nodeset.uid
         found, known = self._pods.find(POD_INDEX, uid), self._pods_read.get(uid, PodReading())
-        if len(found) - len(known.objects) < MANY_NEW_PODS:
+        if known.unread(found) < MANY_NEW_PODS:
             return
-        by_uid = known.by_uid()
-        read = [read_pod(obj, name, by_uid) async for obj in sliced(found)]
+        by_uid, is_recorded = known.by_uid(), _is_recorded(nodeset, registered)
+        read = [with_record(read_pod(obj, nodeset.name, by_uid), is_recorded) async for obj in sliced(found)]
         # What has changed meanwhile is another object.
         self._pods_read[uid] = joined(found, read)
 
     def _own_pods(self, nodeset: NodeSet, registered: frozenset[str]) -> PodReading:
         found = self._pods.find(POD_INDEX, nodeset.uid)
         read = self._pods_read.get(nodeset.uid, PodReading()).again(found, nodeset.name)
-        recorded = registered_pods.read(nodeset.status.registered)
-        if registered or recorded.ranges:
-            read = read.with_registered(lambda pod: pod.uid in registered or recorded.has(pod))
+        if registered or nodeset.status.registered is not None:
+            read = read.with_registered(_is_recorded(nodeset, registered))
         self._pods_read[nodeset.uid] = read
         return read
 
@@ -356,6 +363,12 @@ def problems_of(name: str, wanted: PodDemand, cluster: ClusterFacts) -> tuple[st
         [] if cluster.external else node_features.clash(name, wanted.features, cluster.node_sets | cluster.leaving)
     )
     return (*wanted.problems, *clashes)
+
+
+def _is_recorded(nodeset: NodeSet, registered: frozenset[str]) -> Callable[[pod_facts.Pod], bool]:
+    """Whether it is recorded elsewhere than on a pod that it has registered."""
+    recorded = registered_pods.read(nodeset.status.registered)
+    return lambda pod: pod.uid in registered or recorded.has(pod)
 
 
 def _with_mode(nodeset: NodeSet, own: tuple[pod_facts.Pod, ...]) -> NodeSet:

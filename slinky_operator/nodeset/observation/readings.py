@@ -57,14 +57,21 @@ class PodReading:
             return PodReading(objects, self.read, self.order, self.pods, self.node_names)
         return PodReading(objects, read, self.order, tuple(map(read.__getitem__, self.order)), self.node_names)
 
+    def unread(self, objects: Sequence[Object]) -> int:
+        """How many of these objects are others than those that were read."""
+        if len(objects) == len(self.objects):
+            others = sum(map(operator.is_not, objects, self.objects))
+            if not others:
+                return 0
+        # What has come or gone moves all after it.
+        known = set(map(id, self.objects))
+        return sum(id(obj) not in known for obj in objects)
+
     def with_registered(self, is_recorded: Callable[[Pod], bool]) -> PodReading:
         """The same, with what is recorded elsewhere of pods that do not say themselves that they have registered."""
-        places = [place for place, pod in enumerate(self.read) if not pod.registered and is_recorded(pod)]
-        if not places:
+        read = [pod if pod.registered else with_record(pod, is_recorded) for pod in self.read]
+        if all(map(operator.is_, read, self.read)):
             return self
-        read = list(self.read)
-        for place in places:
-            read[place] = replace(read[place], registered=True, unmarked=True)
         return PodReading(self.objects, read, self.order, tuple(map(read.__getitem__, self.order)), self.node_names)
 
     def by_uid(self) -> dict[str, Pod]:
@@ -91,6 +98,11 @@ def read_pod(obj: Object, nodeset: str, known: Mapping[str, Pod]) -> Pod:
     if before is None or before.resource_version != metadata.get("resourceVersion"):
         return pod_facts.read(obj, nodeset)
     return before
+
+
+def with_record(pod: Pod, is_recorded: Callable[[Pod], bool]) -> Pod:
+    """A pod, with what is recorded elsewhere if it does not say itself that it has registered."""
+    return pod if pod.registered or not is_recorded(pod) else replace(pod, registered=True, unmarked=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def test_a_node_of_another_nodeset_is_found_when_its_name_becomes_one_of_ours() 
 async def test_many_new_pods_are_read_in_slices_and_as_they_are_in_the_end() -> None:
     pods = 3000
     world = World(pods=pods, replicas=pods)
-    ready = asyncio.ensure_future(world.kept.prepare(world.obj))
+    ready = asyncio.ensure_future(world.kept.read_ahead(world.nodeset))
     turns = 0
     while not ready.done():
         turns += 1
@@ -71,6 +71,39 @@ async def test_many_new_pods_are_read_in_slices_and_as_they_are_in_the_end() -> 
     assert seen.pods == fresh.pods
     assert {"a-2": "host"}.items() <= {pod.name: pod.host for pod in seen.pods}.items()
     assert f"a-{pods}" in {pod.name for pod in seen.pods}
+
+
+async def test_many_pods_that_have_changed_are_read_in_slices() -> None:
+    pods = 3000
+    world = World(pods=pods, replicas=pods)
+    await world.kept.read_ahead(world.nodeset)
+    before = world.observe(world.kept).pods
+    for number in range(pods):
+        world.put(f"a-{number}", OWN, host="host")
+    world.registered = RegisteredPods(ordinals=f"0-{pods}", created_until=CREATED)
+    ready = asyncio.ensure_future(world.kept.read_ahead(world.nodeset))
+    turns = 0
+    while not ready.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > 3
+    read = world.kept._pods_read[OWN].pods
+    assert len(read) == len(before) == pods
+    assert all(pod.host == "host" and pod.registered for pod in read)
+    assert world.observe(world.kept).pods is read
+    assert read == world.observe(world.observer()).pods
+
+
+async def test_a_few_pods_that_have_changed_are_read_at_once() -> None:
+    world = World(pods=300, replicas=300)
+    await world.kept.read_ahead(world.nodeset)
+    # One goes and one comes, and all after them have another place in the cache.
+    world.remove("a-0")
+    world.put("a-300", OWN)
+    before = world.kept._pods_read[OWN]
+    await world.kept.read_ahead(world.nodeset)
+    assert world.kept._pods_read[OWN] is before
+    assert world.observe(world.kept).pods == world.observe(world.observer()).pods
 
 
 def test_pods_that_the_status_names_have_registered() -> None:

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_api.v1alpha1.nodeset.status import RegisteredPods
 from slinky_operator.kube.cache.store import Store
@@ -103,12 +104,11 @@ class World:
             _ = self.pods.remove(pod)
 
     @property
-    def obj(self) -> Object:
+    def nodeset(self) -> NodeSet:
         """The NodeSet as the API server has it."""
-        metadata = {"name": "a", "namespace": "ns", "uid": OWN, "resourceVersion": "1", "generation": 1}
-        return {"metadata": metadata, "spec": {"clusterName": "c", "replicas": self.replicas}}
-
-    def observe(self, observer: Observer, registered: frozenset[str] = frozenset()) -> Snapshot:
         nodeset = builders.nodeset(replicas=self.replicas, ordinalPadding=self.padding)
         status = nodeset.status.model_copy(update={"scaling_mode": self.mode, "registered": self.registered})
-        return observer.observe(nodeset.model_copy(update={"status": status}), registered=registered)
+        return nodeset.model_copy(update={"status": status})
+
+    def observe(self, observer: Observer, registered: frozenset[str] = frozenset()) -> Snapshot:
+        return observer.observe(self.nodeset, registered=registered)

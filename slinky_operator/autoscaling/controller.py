@@ -44,7 +44,7 @@ from slinky_operator.reconcile.writes.status_writer import StatusWriter
 from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.connection.contact import Contact, ContactState
-from slinky_operator.slurm.jobs import wait_after
+from slinky_operator.slurm.jobs.query_budget import wait_after
 from slurm_client.errors import SlurmError
 from slurm_client.models import Job, Node, Partition
 

@@ -11,8 +11,8 @@ from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.autoscaling.rules.rooms import Shape
 from slinky_operator.autoscaling.rules.view import ScaledSet, Standing, View
-from slinky_operator.slurm import drain_reasons
-from slinky_operator.slurm.gres_amounts import gres_amounts
+from slinky_operator.slurm.nodes import drain_reasons
+from slinky_operator.slurm.nodes.gres_amounts import gres_amounts
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 from slinky_operator.slurm.slurmd import launch, node_conf, resources

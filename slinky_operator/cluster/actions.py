@@ -15,8 +15,8 @@ from slinky_operator.kube.resources import Resource
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.connection.contact import Endpoint
 from slinky_operator.slurm.connection.signed_messages import SharedKey
+from slinky_operator.slurm.pods.volume_room import Volumes
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
-from slinky_operator.slurm.volumes.room import Volumes
 
 
 @dataclass(frozen=True, slots=True)

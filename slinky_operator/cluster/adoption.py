@@ -36,7 +36,8 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
-from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.pods import pod_ownership
 
 logger = logging.getLogger(__name__)
 

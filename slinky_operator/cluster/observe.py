@@ -26,11 +26,12 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.secrets import Source
-from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slinky_operator.slurm.connection.signed_messages import SharedKey
+from slinky_operator.slurm.pods import pod_ownership
 from slurm_client.models import Node
 
 CLUSTER_LABELS: Final = "cluster-labels"

@@ -24,7 +24,8 @@ from slinky_operator.loginset.needs import HostKeys, LoginTrouble
 from slinky_operator.loginset.observe import Snapshot
 from slinky_operator.loginset.trial import TrialResult
 from slinky_operator.reconcile.writes.children import Child, is_current
-from slinky_operator.slurm import home_folders, naming
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import home_folders
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
 LOOK_AGAIN: Final = 60.0

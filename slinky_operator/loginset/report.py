@@ -16,7 +16,7 @@ from slinky_operator.loginset.observe import Snapshot
 from slinky_operator.reconcile import pod_trouble
 from slinky_operator.reconcile.text import cut, joined
 from slinky_operator.reconcile.writes.parts import condition, stored_status
-from slinky_operator.slurm.exit_messages import LONGEST
+from slinky_operator.slurm.pods.exit_messages import LONGEST
 
 LONGEST_SUMMARY: Final = 120
 

@@ -21,7 +21,7 @@ from slinky_operator.loginset import names
 from slinky_operator.loginset.bodies import objects, pod
 from slinky_operator.reconcile import pod_trouble
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.exit_messages import ended
+from slinky_operator.slurm.pods.exit_messages import ended
 
 ANNOTATION_CONFIG: Final = labels.LOGINSET_PREFIX + "sshd-config"
 """On the pod: the text."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from slinky_operator.node_labels.config_format import MOST_LABELS, WORKLOAD_MANAGER
 from slinky_operator.node_labels.model import is_name, is_value
-from slinky_operator.slurm.gres_amounts import gres_amounts
+from slinky_operator.slurm.nodes.gres_amounts import gres_amounts
 from slurm_client.models import Node
 
 YES = "true"

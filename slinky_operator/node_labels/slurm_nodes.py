@@ -14,8 +14,8 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.node_labels.slurm_labels import facts_of
 from slinky_operator.reconcile.cached.indexes import HOST_INDEX, NODE_INDEX
-from slinky_operator.slurm import pod_ownership
 from slinky_operator.slurm.connection.contact import Contact, ContactState
+from slinky_operator.slurm.pods import pod_ownership
 from slurm_client.models import Node
 from slurm_client.watch import NodeEvent
 

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from slinky_operator.slurm.connection.contact import Contact
 from slinky_operator.slurm.connection.slurmd_status import SlurmdStatus
-from slinky_operator.slurm.volumes.query import Looker
-from slinky_operator.slurm.volumes.room import Volumes
+from slinky_operator.slurm.connection.volume_query import Looker
+from slinky_operator.slurm.pods.volume_room import Volumes
 from slurm_client.models import Diag, Job, Node, Reservation
 from slurm_client.models.database.history import JobRecord
 
@@ -95,7 +95,7 @@ class Slurm(Protocol):
 
 
 AskVolumes = Callable[[Looker], Awaitable[Volumes]]
-"""Asks a job log server how much room its volume has: `slinky_operator.slurm.volumes.query.ask_volumes`."""
+"""Asks a job log server how much room its volume has: `slinky_operator.slurm.connection.volume_query.ask_volumes`."""
 
 
 class SlurmByCluster(Protocol):

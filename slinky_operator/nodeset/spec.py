@@ -25,9 +25,9 @@ from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS, OWNERS
 from slinky_operator.reconcile.cached.kept_fields import prune_claim, prune_pod
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import ALL, Settings
+from slinky_operator.slurm.connection.volume_query import ask_volumes
 from slinky_operator.slurm.naming import SLURMD
-from slinky_operator.slurm.volumes.query import ask_volumes
-from slinky_operator.slurm.volumes.room import JOB_OUTPUT
+from slinky_operator.slurm.pods.volume_room import JOB_OUTPUT
 
 
 def _caches(settings: Settings) -> Sequence[CacheSpec]:

@@ -18,7 +18,7 @@ from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
 from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, HOST_INDEX, NODE_INDEX
 from slinky_operator.reconcile.triggers import Triggers, is_same
-from slinky_operator.slurm import pod_ownership
+from slinky_operator.slurm.pods import pod_ownership
 from slurm_client.models import Node
 
 

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut, named, stamp
-from slinky_operator.slurm.exit_messages import LONGEST, short, unscheduled
+from slinky_operator.slurm.pods.exit_messages import LONGEST, short, unscheduled
 
 SETTLED: Final = timedelta(seconds=20)
 """How long a new pod may be without a Node or an image before it is reported: a claim is bound within seconds."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from slinky_operator.slurm.volumes.query import Looker
-from slinky_operator.slurm.volumes.room import Volumes
+from slinky_operator.slurm.connection.volume_query import Looker
+from slinky_operator.slurm.pods.volume_room import Volumes
 
 
 async def unasked(looker: Looker) -> Volumes:

@@ -11,8 +11,8 @@ from slinky_operator.nodeset.model.pods import output_room
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.slurm.connection.pod_reader import PodReader
-from slinky_operator.slurm.volumes.query import Looker, ask_volumes
-from slinky_operator.slurm.volumes.room import JOB_OUTPUT
+from slinky_operator.slurm.connection.volume_query import Looker, ask_volumes
+from slinky_operator.slurm.pods.volume_room import JOB_OUTPUT
 from slurm_client.connection.intake import Intake
 from tests.support import job_logs
 from tests.support.job_logs import Node

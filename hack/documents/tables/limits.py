@@ -302,7 +302,7 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
         ),
         Limit(f"{_AUTOSCALING}.effort:SECONDS", "time of one count of autoscaling", "seconds", "the same"),
         Limit(
-            "slinky_operator.slurm.volumes.room:LOW",
+            "slinky_operator.slurm.pods.volume_room:LOW",
             "room on a volume below which `VolumesHaveRoom` is False",
             "of the volume",
             "condition, Event, alert",

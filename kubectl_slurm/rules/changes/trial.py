@@ -21,7 +21,7 @@ from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.screen.blocks import Line, Mood, Section
 from kubectl_slurm.screen.words import clip, named
 from slinky_api import labels
-from slinky_operator.slurm.exit_messages import ended, short, stuck
+from slinky_operator.slurm.pods.exit_messages import ended, short, stuck
 from slurm_client.models import Job
 
 LARGEST: Final = 900_000

@@ -16,7 +16,7 @@ from kubectl_slurm.screen.blocks import Line, Mood, Part, Row, table
 from kubectl_slurm.screen.words import clip, nodes, number
 from slinky_operator.autoscaling.rules.features import NotReadable, matches
 from slinky_operator.autoscaling.rules.needs import amounts
-from slinky_operator.slurm.gres_amounts import gres_amounts
+from slinky_operator.slurm.nodes.gres_amounts import gres_amounts
 from slurm_client.cli.text import memory
 from slurm_client.models import Job, Node
 from slurm_client.notation import hostlist

@@ -13,7 +13,7 @@ from typing import Final
 from kubectl_slurm.rules.nodes import service
 from kubectl_slurm.screen.blocks import Line, Mood, Screen, Section
 from kubectl_slurm.screen.words import clip, nodes, number
-from slinky_operator.slurm.drain_reasons import PREFIX
+from slinky_operator.slurm.nodes.drain_reasons import PREFIX
 from slurm_client.models import Job, Node
 
 LONGEST: Final = 200

@@ -11,7 +11,7 @@ from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.rules.nodes import service
 from kubectl_slurm.screen.blocks import Line, Mood, Part, Row, Screen, Section, table
 from kubectl_slurm.screen.words import ago, clip, number
-from slinky_operator.slurm.drain_reasons import PREFIX
+from slinky_operator.slurm.nodes.drain_reasons import PREFIX
 from slurm_client.cli.text import length, memory
 from slurm_client.models import Job, Node
 

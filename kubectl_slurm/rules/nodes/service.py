@@ -12,7 +12,7 @@ from kubectl_slurm.facts.objects import Condition
 from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.screen.blocks import Line, Mood, Row, Section, table
 from kubectl_slurm.screen.words import ago, clip, nodes, number
-from slinky_operator.slurm.drain_reasons import PARTING, PREFIX
+from slinky_operator.slurm.nodes.drain_reasons import PARTING, PREFIX
 from slurm_client.models import Node
 
 MOST_GROUPS: Final = 15

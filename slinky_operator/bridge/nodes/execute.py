@@ -36,7 +36,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
 from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.reconcile.text import cut, joined, named
-from slinky_operator.slurm.connection.references import references
+from slinky_operator.slurm.nodes.reference_query import references
 from slurm_client import errors
 from slurm_client.models import Job, Node
 

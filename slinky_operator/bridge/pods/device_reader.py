@@ -26,7 +26,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
 from slinky_operator.kube.resources import DEVICECLASSES
 from slinky_operator.reconcile.batches import gather_limited
-from slinky_operator.slurm.bridge_gres import gres_by_class
+from slinky_operator.slurm.nodes.bridge_gres import gres_by_class
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Node
 

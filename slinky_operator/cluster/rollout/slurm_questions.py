@@ -16,8 +16,8 @@ from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.cluster.rollout.in_use.parameters import tasks_in
 from slinky_operator.cluster.rollout.in_use.removals import JobUse, ReservationUse, Use
-from slinky_operator.slurm import node_references
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
+from slinky_operator.slurm.nodes import node_references
 from slurm_client import errors
 from slurm_client.models import Job, Partition
 

@@ -26,7 +26,7 @@ from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.exit_messages import ended
+from slinky_operator.slurm.pods.exit_messages import ended
 
 TRY_AGAIN: Final = 30.0
 """Seconds until something is tried again whose trial has decided nothing."""

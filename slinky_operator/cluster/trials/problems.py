@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.exit_messages import LONGEST, ended, held_up, short, stuck
+from slinky_operator.slurm.pods.exit_messages import LONGEST, ended, held_up, short, stuck
 
 PULLING: Final = timedelta(seconds=540)
 """How long a pod may take while the image is being pulled whose daemon is tried."""

@@ -24,7 +24,8 @@ from slinky_operator.loginset.bodies.slurm_access import Slurm
 from slinky_operator.loginset.bodies.sshd_config import PORT
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.reconcile.writes.parts import owner_reference
-from slinky_operator.slurm import home_folders, naming
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import home_folders
 from slinky_operator.slurm.releases import is_newer_patch, is_within
 
 ANNOTATION_IMAGE_FROM: Final = labels.LOGINSET_PREFIX + "image-from"

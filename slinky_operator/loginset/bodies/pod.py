@@ -23,7 +23,8 @@ from slinky_operator.identity.pod import SssdImage
 from slinky_operator.loginset import names
 from slinky_operator.loginset.bodies.slurm_access import Slurm
 from slinky_operator.loginset.bodies.sshd_config import HOST_KEY_FOLDER, PID_FILE, PORT
-from slinky_operator.slurm import home_folders, naming
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import home_folders
 from slinky_operator.slurm.naming import KeySource
 from slinky_operator.slurm.pod_templates.template_rules import fitted
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment

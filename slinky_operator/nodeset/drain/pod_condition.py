@@ -17,7 +17,7 @@ from slinky_operator.nodeset.model.actions import PodStatusPatch
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition
 from slinky_operator.nodeset.slurm_nodes import registration
-from slinky_operator.slurm import job_facts
+from slinky_operator.slurm.jobs import job_facts
 from slurm_client.models import Job, Node
 
 FOREIGN_DRAIN: Final = "ForeignDrain"

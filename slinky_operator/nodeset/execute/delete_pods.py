@@ -27,7 +27,7 @@ from slinky_operator.nodeset.model.pods import pod_facts, pod_names
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.batches import gather_limited
-from slinky_operator.slurm import pod_ownership
+from slinky_operator.slurm.pods import pod_ownership
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
 

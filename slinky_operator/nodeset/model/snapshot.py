@@ -26,7 +26,7 @@ from slinky_operator.nodeset.slurm_nodes import drains, identity
 from slinky_operator.nodeset.slurm_nodes.kubernetes_features import RefusedTraits
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.nodeset.slurm_nodes.running_steps import StepsSeen
-from slinky_operator.slurm.node_references import References
+from slinky_operator.slurm.nodes.node_references import References
 from slurm_client.models import Job, Node
 
 

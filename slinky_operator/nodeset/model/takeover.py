@@ -21,7 +21,8 @@ from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pods import guard, pod_names
 from slinky_operator.nodeset.model.revisions import revision
-from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.pods import pod_ownership
 
 LEASE: str = "0033bda7.slinky.slurm.net"
 """Name of the Lease of Slinky's operator for leader election."""

@@ -8,7 +8,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_operator.kube.cache.store import Indexer, by_label
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_SLURMD_PODS
-from slinky_operator.slurm import pod_ownership
+from slinky_operator.slurm.pods import pod_ownership
 
 POD_INDEX: Final = "nodeset"
 """Index of the pod cache over the uid label of the NodeSet."""

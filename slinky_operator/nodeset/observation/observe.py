@@ -34,8 +34,11 @@ from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile import maintenance
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, NODE_INDEX
 from slinky_operator.reconcile.clusters import ClusterReader
-from slinky_operator.slurm import naming, node_features, pod_ownership, prolog_flags
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
+from slinky_operator.slurm.jobs import prolog_flags
+from slinky_operator.slurm.nodes import node_features
+from slinky_operator.slurm.pods import pod_ownership
 from slurm_client.models import Node
 from slurm_client.slices import sliced
 

@@ -16,8 +16,8 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.model.revisions.revision import Content
 from slinky_operator.nodeset.pod_spec import validation
-from slinky_operator.slurm import node_features
-from slinky_operator.slurm.node_features import Feature
+from slinky_operator.slurm.nodes import node_features
+from slinky_operator.slurm.nodes.node_features import Feature
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from slinky_operator.nodeset.planning.survey import Survey
 from slinky_operator.nodeset.slurm_nodes import records
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.records import RecordCleanup
-from slinky_operator.slurm.node_references import References
+from slinky_operator.slurm.nodes.node_references import References
 
 
 @dataclass(frozen=True, slots=True)

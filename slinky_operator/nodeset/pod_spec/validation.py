@@ -17,10 +17,11 @@ from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
 from slinky_operator.nodeset.pod_spec import generated, job_logs
 from slinky_operator.nodeset.pod_spec.generated import CHECKS_VOLUME, CONFIG_VOLUME, KEY_VOLUME, Defaults
-from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.pod_templates import ssh_server
 from slinky_operator.slurm.pod_templates.shapes import CLAIM, misfits
 from slinky_operator.slurm.pod_templates.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
+from slinky_operator.slurm.pods import pod_ownership
 from slinky_operator.slurm.slurmd import launch, node_conf, resources
 
 MOST_PROBLEMS: Final = 8

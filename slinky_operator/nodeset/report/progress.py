@@ -15,7 +15,7 @@ from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import troubles
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.text import joined, named, stamp
-from slinky_operator.slurm.node_references import REQUIRED, References
+from slinky_operator.slurm.nodes.node_references import REQUIRED, References
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from slinky_api.conditions import Reason
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.model.ssh_keys import HOST_KEYS, MissingKeys
 from slinky_operator.nodeset.report.health import Told
-from slinky_operator.slurm.prolog_flags import CONTAIN
+from slinky_operator.slurm.jobs.prolog_flags import CONTAIN
 
 REASONS: Final = frozenset({Reason.SSH_NEEDS_CONTAIN, Reason.SSH_KEYS_MISSING})
 """Troubles with which a NodeSet is Ready: its nodes serve."""

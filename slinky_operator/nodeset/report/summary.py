@@ -21,7 +21,7 @@ from slinky_operator.nodeset.report.troubles import Trouble, is_waiting
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.failures import LONGEST_SUMMARY, Failure
 from slinky_operator.reconcile.text import cut, named
-from slinky_operator.slurm import job_facts
+from slinky_operator.slurm.jobs import job_facts
 from slurm_client.models import Job
 
 LONGEST: Final = LONGEST_SUMMARY

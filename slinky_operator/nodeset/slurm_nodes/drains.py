@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from slinky_operator.nodeset.slurm_nodes import identity, registration
-from slinky_operator.slurm import drain_reasons
+from slinky_operator.slurm.nodes import drain_reasons
 from slurm_client.models import Job, Node
 
 PREFIX: Final = drain_reasons.PREFIX

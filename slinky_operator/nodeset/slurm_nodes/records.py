@@ -5,7 +5,7 @@ dead node for minutes. The record of a node that somebody else drained is never 
 that name is drained, with that reason.
 
 A record that an unfinished job or a reservation names stays as well, drained, until nothing names it
-(`slinky_operator.slurm.node_references`); a pod of that name is created meanwhile, and registers under it.
+(`slinky_operator.slurm.nodes.node_references`); a pod of that name is created meanwhile, and registers under it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from slinky_operator.kube.cache.managed_fields import keep_fields_of
 from slinky_operator.kube.cache.store import Indexer
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, LOGINSETS, NODESETS
-from slinky_operator.slurm import pod_ownership
+from slinky_operator.slurm.pods import pod_ownership
 
 CLUSTER_INDEX: Final = "cluster"
 """Index of the NodeSet cache over `<namespace>/<cluster>`."""

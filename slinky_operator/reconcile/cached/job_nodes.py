@@ -15,7 +15,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, INDEXES_OF_SLURMD_PODS, NODE_INDEX
-from slinky_operator.slurm import pod_ownership
+from slinky_operator.slurm.pods import pod_ownership
 
 PODS_BY_CLUSTER: Final = "cluster of a slurmd pod"
 """Index of the pod cache over `<namespace>/<cluster>`, of slurmd pods."""

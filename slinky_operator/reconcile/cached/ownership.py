@@ -17,7 +17,8 @@ from slinky_api import labels
 from slinky_operator.kube import resources
 from slinky_operator.kube.cache.interest import Name, OwnershipClaim
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.pods import pod_ownership
 
 UIDS: Final = (labels.LABEL_CLUSTER_UID, labels.LABEL_NODESET_UID, labels.LABEL_LOGINSET_UID)
 """Labels with the uid of an owner."""

@@ -9,6 +9,7 @@ module          concern
 `containers`    oci.conf: how nodes run containers
 `derive`        the files of a preflight, which disposable daemons read
 `future_nodes`  lines of nodes that a NodeSet may have some day
+`home_folders`  the program that makes home folders (`make-home.sh`), and its line
 `inputs`        what a configuration is made of, taken from a Cluster and its NodeSets
 `keys`          the keys of slurm.conf: who sets them, which need a restart, what a change does to jobs
 `nodes`         nodes outside Kubernetes, and whose names they may have

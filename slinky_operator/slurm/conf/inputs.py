@@ -12,15 +12,16 @@ from slinky_api.v1alpha1.cluster.jobs import Bridge
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
-from slinky_operator.slurm import home_folders, naming, node_features
-from slinky_operator.slurm.bridge_gres import gres_by_class, gres_by_resource
-from slinky_operator.slurm.conf import future_nodes
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import future_nodes, home_folders
 from slinky_operator.slurm.conf.containers import ContainerConf
 from slinky_operator.slurm.conf.future_nodes import FutureNodes
 from slinky_operator.slurm.conf.sources import token_keys
 from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather
 from slinky_operator.slurm.conf.sources.token_keys import TokenKeys
 from slinky_operator.slurm.conf.syntax.parsed import Line
+from slinky_operator.slurm.nodes import node_features
+from slinky_operator.slurm.nodes.bridge_gres import gres_by_class, gres_by_resource
 from slinky_operator.slurm.tokens.signing_keys import PublicKey
 
 MAX_NODE_COUNT: Final = 10_000

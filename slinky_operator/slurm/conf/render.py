@@ -28,8 +28,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from slinky_api.errors import Problem
 from slinky_api.v1alpha1.fields import MAX_ORDINALS
-from slinky_operator.slurm import home_folders, naming
-from slinky_operator.slurm.conf import containers, future_nodes, states
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import containers, future_nodes, home_folders, states
 from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, says_default
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
 from slinky_operator.slurm.conf.keys.merge import check_accounting, check_extra, merge, with_kept, without_states

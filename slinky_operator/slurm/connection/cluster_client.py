@@ -16,14 +16,15 @@ from datetime import UTC, datetime
 from typing import Final
 
 from slinky_api.v1alpha1.cluster.status import WaitingReason
-from slinky_operator.slurm import job_facts, node_references
 from slinky_operator.slurm.connection import slurmd_status
 from slinky_operator.slurm.connection.contact import LONGEST_PAUSE, Contact, ContactState, Endpoint, Trouble, trouble_of
 from slinky_operator.slurm.connection.replicas import ReplicaTransport
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slinky_operator.slurm.connection.slurmd_status import NoStatus, SlurmdStatus
-from slinky_operator.slurm.jobs import Jobs
+from slinky_operator.slurm.jobs import job_facts
+from slinky_operator.slurm.jobs.job_list import Jobs
 from slinky_operator.slurm.naming import SLURMD_PORT
+from slinky_operator.slurm.nodes import node_references
 from slurm_client import SlurmClient, errors
 from slurm_client.models import Job, Node
 from slurm_client.operations.base import Listing

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from slinky_operator.slurm import pod_ownership
 from slinky_operator.slurm.pod_templates.shapes import misfits
 from slinky_operator.slurm.pod_templates.templates import POD_TEMPLATE, RefusedFragment, merge
+from slinky_operator.slurm.pods import pod_ownership
 
 _REFUSED_SPEC: Final = ("hostname", "subdomain", "nodeName", "hostNetwork")
 _REFUSED_CONTAINER: Final = ("command", "args")

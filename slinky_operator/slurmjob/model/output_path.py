@@ -17,8 +17,9 @@ from slinky_api.v1alpha1.slurmjob.kind import JobLogPod, JobLogStatus, SlurmJobS
 from slinky_operator.jobs.refusal import LONGEST, InvalidJob
 from slinky_operator.jobs.task_sets import Array
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm import naming, pod_ownership
-from slinky_operator.slurm.job_log_servers import has_server
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.jobs.job_log_servers import has_server
+from slinky_operator.slurm.pods import pod_ownership
 from slurm_client import JobSpec
 
 NAME_BYTES: Final = 16

@@ -24,7 +24,7 @@ from slinky_operator.pod_programs.joblogs.copies.events import Limits
 from slinky_operator.pod_programs.joblogs.copies.orders import Copy, Place
 from slinky_operator.pod_programs.joblogs.copies.permits import Permit
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.job_log_servers import NoServer, server_of
+from slinky_operator.slurm.jobs.job_log_servers import NoServer, server_of
 from slinky_operator.slurmjob.pods.copy_pod import SHARED_FOLDER, shared_volume, volume_folder
 from slinky_operator.slurmjob.pods.routes import Route, no_server
 from slurm_client import JobSpec

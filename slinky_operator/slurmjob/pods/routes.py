@@ -19,8 +19,9 @@ from slinky_operator.pod_programs.joblogs import tokens
 from slinky_operator.pod_programs.joblogs.follower.job_file import Place
 from slinky_operator.pod_programs.joblogs.tokens import Grant
 from slinky_operator.reconcile.cached.kept_fields import SHARED_SOURCES
-from slinky_operator.slurm import naming, pod_ownership
-from slinky_operator.slurm.job_log_servers import NoServer, server_of
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.jobs.job_log_servers import NoServer, server_of
+from slinky_operator.slurm.pods import pod_ownership
 from slinky_operator.slurmjob.model import output_path
 from slinky_operator.slurmjob.pods.log_facts import Facts
 

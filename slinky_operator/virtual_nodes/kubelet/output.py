@@ -15,7 +15,7 @@ from slinky_operator.reconcile.cached.job_nodes import Nodes
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.secrets import SecretReader, job_logs_key
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.job_log_servers import NoServer, server_of
+from slinky_operator.slurm.jobs.job_log_servers import NoServer, server_of
 from slinky_operator.virtual_nodes.kubelet.refusal import NotServed
 from slinky_operator.virtual_nodes.kubelet.served_pods import ServedPod
 

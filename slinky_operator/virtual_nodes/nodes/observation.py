@@ -11,7 +11,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.connection.contact import Contact, ContactState
-from slinky_operator.slurm.job_facts import PartitionJobs
+from slinky_operator.slurm.jobs.job_facts import PartitionJobs
 from slinky_operator.virtual_nodes.node_names import virtual_node
 from slinky_operator.virtual_nodes.nodes.model.node_object import Availability
 from slinky_operator.virtual_nodes.nodes.model.partitions import PartitionFacts, facts

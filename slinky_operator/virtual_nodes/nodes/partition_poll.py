@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from slinky_operator.kube.cache.store import Key
-from slinky_operator.slurm.jobs import wait_after
+from slinky_operator.slurm.jobs.query_budget import wait_after
 from slurm_client.errors import SlurmError
 from slurm_client.models import Job, Partition
 

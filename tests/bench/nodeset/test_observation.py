@@ -30,7 +30,7 @@ async def test_a_look_at_the_caches(pods: int, nodes: int) -> None:
         world.nodes[name] = builders.node(name=name, extra=extra)
     gc.disable()
     begun = thread_time()
-    prepared = asyncio.ensure_future(world.kept.prepare(world.obj))
+    prepared = asyncio.ensure_future(world.kept.read_ahead(world.nodeset))
     longest, began = 0.0, thread_time()
     while not prepared.done():
         await asyncio.sleep(0)

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from slinky_operator.slurm.job_facts import JobCounter
+from slinky_operator.slurm.jobs.job_facts import JobCounter
 from slurm_client.models import Job, JobState
 from slurm_client.slices import sliced
 from tests.bench.figures import Figures

@@ -13,7 +13,7 @@ import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.pod_programs.agent.volumes import room
-from slinky_operator.slurm.volumes.room import FULL, Room, is_low
+from slinky_operator.slurm.pods.volume_room import FULL, Room, is_low
 from tests.support.daemons import DaemonError
 from tests.support.mariadb_host import MYSQL_UID, MariadbHost
 from tests.support.slurm_host import SLURM_UID, SlurmHost

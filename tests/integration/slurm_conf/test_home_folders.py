@@ -11,7 +11,7 @@ import pytest
 from hack.images.rootfs import ensure
 from hack.machine import ports
 from slinky_operator.cluster.parts.job_counts import unopened_files
-from slinky_operator.slurm import home_folders
+from slinky_operator.slurm.conf import home_folders
 from slurm_client import SlurmClient
 from tests.support.daemons import Daemons
 from tests.support.slurm_host import SlurmHost

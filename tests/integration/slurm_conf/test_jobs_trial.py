@@ -17,7 +17,7 @@ from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.rollout.preflight.jobs_copy import harmed
 from slinky_operator.cluster.trials.jobs_pod import jobs_trial
 from slinky_operator.cluster.trials.pods import TrialInput
-from slinky_operator.slurm.exit_messages import short
+from slinky_operator.slurm.pods.exit_messages import short
 from tests.integration.slurm_conf.test_state_trial import CLUSTER, IMAGES, WAITS, Trial
 from tests.support.slurm_host import SlurmHost
 

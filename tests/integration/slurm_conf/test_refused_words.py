@@ -8,7 +8,7 @@ import pytest
 
 from hack.images.rootfs import ensure
 from slinky_operator.slurm.conf import subjects
-from slinky_operator.slurm.exit_messages import short
+from slinky_operator.slurm.pods.exit_messages import short
 from tests.support.slurm_host import SlurmHost
 
 pytestmark = pytest.mark.timeout(300)

@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.trials.slurmdbd_pod import slurmdbd_trial
 from slinky_operator.slurm.accounting.slurmdbd_conf import Storage, render
 from slinky_operator.slurm.accounting.trial_conf import FOLDER, GIVEN, derive
-from slinky_operator.slurm.exit_messages import short
+from slinky_operator.slurm.pods.exit_messages import short
 from tests.support.daemons import Daemons
 from tests.support.slurm_host import SLURM_UID
 

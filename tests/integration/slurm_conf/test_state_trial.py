@@ -23,7 +23,7 @@ from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.scripts import NOT_COPIED
 from slinky_operator.cluster.trials.state_pod import LIVE, MOST_MIB, state_trial
 from slinky_operator.slurm.conf.derive import FOLDER
-from slinky_operator.slurm.exit_messages import short
+from slinky_operator.slurm.pods.exit_messages import short
 from tests.support.accounting_host import AccountingHost
 from tests.support.daemons import Daemons
 from tests.support.mariadb_host import MariadbHost

@@ -18,7 +18,7 @@ import pytest
 from typing_extensions import override
 
 from slinky_operator.nodeset.slurm_nodes import identity
-from slinky_operator.slurm.gres_amounts import gres_amounts
+from slinky_operator.slurm.nodes.gres_amounts import gres_amounts
 from slinky_operator.slurmjob.model.slurm_records import marks, records
 from slurm_client import decode
 from slurm_client.connection.answers import _weight

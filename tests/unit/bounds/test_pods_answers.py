@@ -45,13 +45,13 @@ from slinky_operator.cluster.trials.version_pod import Question
 from slinky_operator.loginset import trial
 from slinky_operator.nodeset.model.pods import hindrance, pod_facts
 from slinky_operator.reconcile import pod_trouble
-from slinky_operator.slurm import exit_messages
 from slinky_operator.slurm.connection import key_proof
+from slinky_operator.slurm.connection import volume_query as query
 from slinky_operator.slurm.connection.key_proof import Daemon, Verdict
 from slinky_operator.slurm.connection.pod_reader import PodReader
 from slinky_operator.slurm.connection.signed_messages import SharedKey
-from slinky_operator.slurm.volumes import query
-from slinky_operator.slurm.volumes.query import Looker
+from slinky_operator.slurm.connection.volume_query import Looker
+from slinky_operator.slurm.pods import exit_messages
 from slinky_operator.slurmjob.pods import copy_pod, pod_state
 from slinky_operator.virtual_nodes.kubelet.served_pods import ServedPod
 from slinky_operator.virtual_nodes.pods import plan as virtual_pods

@@ -52,7 +52,7 @@ PLAIN: Final[Mapping[str, Any]] = {
 METHODS: Final = "its class needs daemons or a Cluster; what it makes of texts is in functions that are called here"
 ASKS: Final = "it asks Slurm, and gives the answers to functions that are called here"
 AUTOSCALING: Final = "bounded by the counter's budget: tests/unit/autoscaling/test_hostile_jobs.py"
-COUNTER: Final = "it counts within bounds: tests/unit/slurm/test_job_facts.py"
+COUNTER: Final = "it counts within bounds: tests/unit/slurm/jobs/test_job_facts.py"
 IN_WHOLE: Final = "it passes the objects on to functions that are called here"
 IN_FACTS: Final = "`facts` of its module calls it, and is called here"
 BRIDGE: Final = "whole passes over such texts: tests/unit/bridge/nodes/test_hostile_texts.py"
@@ -81,7 +81,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "nodeset.drain.slurmd_questions.gone": IN_WHOLE,
     "nodeset.execute.queries.slurm_queries.recorded_ends": ASKS,
     "nodeset.execute.queries.slurm_queries.same_runs": ASKS,
-    "slurm.connection.references.references": ASKS,
+    "slurm.nodes.reference_query.references": ASKS,
     "nodeset.model.snapshot.with_jobs": IN_WHOLE,
     "nodeset.model.loads.after": IN_WHOLE,
     "nodeset.observation.observe._own_nodes": IN_WHOLE,
@@ -92,12 +92,12 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "nodeset.ports.requeue_job": METHODS,
     "nodeset.triggers.node": METHODS,
     "slurm.connection.cluster_client._count": IN_WHOLE,
-    "slurm.job_facts.add": COUNTER,
-    "slurm.jobs.__init__": METHODS,
-    "slurm.jobs._after": ASKS,
-    "slurm.jobs._ask_all": ASKS,
-    "slurm.jobs._timed": METHODS,
-    "slurm.jobs._kept": METHODS,
+    "slurm.jobs.job_facts.add": COUNTER,
+    "slurm.jobs.job_list.__init__": METHODS,
+    "slurm.jobs.job_list._after": ASKS,
+    "slurm.jobs.job_list._ask_all": ASKS,
+    "slurm.jobs.job_list._timed": METHODS,
+    "slurm.jobs.job_list._kept": METHODS,
     "slurmjob.ended_jobs.owner": METHODS,
     "slurmjob.ended_jobs.seen": METHODS,
     "slurmjob.execute.external._given": IN_WHOLE,

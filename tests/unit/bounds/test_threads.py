@@ -62,7 +62,7 @@ WORK = {
     "slinky_operator/loginset/execute.py:host_keys.generate": OURS,
     "slinky_operator/node_labels/config_map.py:parse": "a ConfigMap has a mebibyte, which administrators write",
     "slinky_operator/nodeset/controller.py:rules": f"{SPEC}, and {ANSWER}",
-    "slinky_operator/slurm/connection/references.py:node_references.find": ANSWER,
+    "slinky_operator/slurm/nodes/reference_query.py:node_references.find": ANSWER,
     "slinky_operator/sylabs/controller.py:plan": SPEC,
     "slinky_operator/runtime/health.py:encode": OURS,
     "slinky_operator/virtual_nodes/kubelet/service.py:self._read_pair": OURS,
@@ -70,7 +70,7 @@ WORK = {
     "slinky_operator/virtual_nodes/kubelet/service.py:self._stand_in": OURS,
     "slinky_operator/virtual_nodes/kubelet/service.py:certificate.read_file": OURS,
     "slinky_operator/virtual_nodes/nodes/observation.py:facts": ANSWER,
-    "slinky_operator/slurm/jobs.py:remembered": ANSWER,
+    "slinky_operator/slurm/jobs/job_list.py:remembered": ANSWER,
     "slinky_operator/slurmjob/model/slurm_records/reading.py:rule": ANSWER,
     "slinky_operator/slurmjob/translations.py:_translated": SPEC,
 }

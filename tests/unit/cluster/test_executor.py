@@ -18,7 +18,7 @@ from slinky_operator.cluster.memory.rollout import Outcome, Verdict
 from slinky_operator.cluster.parts.volumes.question import VolumesQuestion, room_of_state
 from slinky_operator.kube.events import EventType
 from slinky_operator.metrics.changes import Changes
-from slinky_operator.slurm.volumes.room import Room, Volumes
+from slinky_operator.slurm.pods.volume_room import Room, Volumes
 from tests.unit.cluster.world import cluster_object
 
 

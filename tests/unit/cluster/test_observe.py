@@ -13,7 +13,8 @@ from slinky_operator.cluster.observe import INDEXERS, Caches, Snapshot, observe
 from slinky_operator.cluster.rollout.preflight.attempts import leftovers
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
-from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.pods import pod_ownership
 from tests.unit.cluster.world import cluster_object
 
 RAW = cluster_object()

@@ -76,8 +76,8 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
 from slinky_operator.slurm.connection.key_proof import Holder, KeySet
+from slinky_operator.slurm.pods.volume_room import Room, Volumes
 from slinky_operator.slurm.releases import Release
-from slinky_operator.slurm.volumes.room import Room, Volumes
 from tests.support import conditions
 from tests.support.traced_pods import traced, traced_or_none
 

@@ -9,8 +9,8 @@ from slinky_api import labels
 from slinky_operator.kube import resources
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.contact import Contact, ContactState
-from slinky_operator.slurm.volumes.query import Looker
-from slinky_operator.slurm.volumes.room import Room, Volumes
+from slinky_operator.slurm.connection.volume_query import Looker
+from slinky_operator.slurm.pods.volume_room import Room, Volumes
 from tests.support.passes import NAMESPACE, Operator, operator
 
 UID = "uid-of-NodeSet-a"

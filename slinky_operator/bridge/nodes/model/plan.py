@@ -21,7 +21,7 @@ from slinky_operator.bridge.nodes.model.sizes import STEP_MIB, Size, size_in_slu
 from slinky_operator.bridge.nodes.model.snapshot import HostSize, Snapshot
 from slinky_operator.bridge.nodes.model.wishes import Problem
 from slinky_operator.reconcile.text import joined, named
-from slinky_operator.slurm.drain_reasons import PREFIX
+from slinky_operator.slurm.nodes.drain_reasons import PREFIX
 from slurm_client.models import Node
 
 DRAINED: Final = f"{PREFIX}bridge: "

@@ -12,7 +12,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.bridge.clusters import is_allowed
 from slinky_operator.bridge.devices import DeviceClass, classes_of
 from slinky_operator.reconcile.text import named
-from slinky_operator.slurm.bridge_gres import gres_by_resource
+from slinky_operator.slurm.nodes.bridge_gres import gres_by_resource
 from slinky_operator.slurm.releases import Release
 
 Problem: TypeAlias = tuple[Reason, str]

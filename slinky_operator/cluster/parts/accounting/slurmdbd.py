@@ -34,9 +34,9 @@ from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.reconcile.writes.children import Child, shows
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import RUN_FOLDER, SLURMDBD_CONF
-from slinky_operator.slurm.exit_messages import last_words
 from slinky_operator.slurm.naming import KeySource
 from slinky_operator.slurm.pod_templates.template_rules import fitted
+from slinky_operator.slurm.pods.exit_messages import last_words
 
 _CONFIG: Final = "config"
 _SECRET: Final = "slurmdbd-conf"  # noqa: S105

@@ -27,7 +27,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import SLURMDBD_CONF
 from slinky_operator.slurm.accounting.trial_conf import derive
-from slinky_operator.slurm.exit_messages import stuck
+from slinky_operator.slurm.pods.exit_messages import stuck
 
 KEEPS: Final = "slurmdbd goes on with its earlier configuration"
 

@@ -19,7 +19,7 @@ from slinky_api.v1alpha1.cluster.maintenance import MaintenanceWindow, Period
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.drain_reasons import PREFIX
+from slinky_operator.slurm.nodes.drain_reasons import PREFIX
 from slurm_client.models import Node
 
 

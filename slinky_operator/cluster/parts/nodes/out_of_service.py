@@ -13,7 +13,7 @@ from typing import Final
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.parts.nodes.counting import INVALID
 from slinky_operator.reconcile.text import cut, named, stamp
-from slinky_operator.slurm.drain_reasons import PARTING, PREFIX
+from slinky_operator.slurm.nodes.drain_reasons import PARTING, PREFIX
 from slurm_client.models import Node
 
 LONGEST: Final = 120

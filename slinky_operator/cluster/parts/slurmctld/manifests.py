@@ -35,8 +35,8 @@ from slinky_operator.reconcile.pod_trouble import NO_POD, TERMINATING, DaemonTro
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import restart_keys
-from slinky_operator.slurm.exit_messages import stuck
 from slinky_operator.slurm.naming import KeySource
+from slinky_operator.slurm.pods.exit_messages import stuck
 
 
 def service(cluster: Cluster) -> Object:

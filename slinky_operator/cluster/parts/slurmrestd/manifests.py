@@ -31,8 +31,8 @@ from slinky_operator.reconcile.text import cut, moment, stamp
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.replicas import ALIVE_HEADERS, ALIVE_PATH
-from slinky_operator.slurm.exit_messages import LONGEST
 from slinky_operator.slurm.pod_templates.template_rules import fitted
+from slinky_operator.slurm.pods.exit_messages import LONGEST
 
 CONFIG: Final = "config"
 RUN: Final = "run"

@@ -18,7 +18,7 @@ from slinky_operator.cluster.trials.engine import LOOK_AGAIN, TRY_AGAIN, Remembe
 from slinky_operator.cluster.trials.version_pod import Question, version_pod
 from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm.exit_messages import LONGEST, ended, held_up, stuck
+from slinky_operator.slurm.pods.exit_messages import LONGEST, ended, held_up, stuck
 from slinky_operator.slurm.releases import Release
 
 

@@ -1,6 +1,6 @@
 """The part about volumes: asks the agents how much room they have, and shows it. Pure.
 
-From when on room is little is decided in `slurm.volumes.room`.
+From when on room is little is decided in `slurm.pods.volume_room`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes, is_low
+from slinky_operator.slurm.pods.volume_room import LOOKED_AT, Room, Volumes, is_low
 
 Word = Literal["True", "False", "Unknown"]
 

@@ -11,8 +11,8 @@ from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.daemons import volumes
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm.volumes.query import Looker, ask_volumes
-from slinky_operator.slurm.volumes.room import Volumes
+from slinky_operator.slurm.connection.volume_query import Looker, ask_volumes
+from slinky_operator.slurm.pods.volume_room import Volumes
 
 
 @dataclass(frozen=True, slots=True)

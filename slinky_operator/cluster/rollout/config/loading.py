@@ -37,7 +37,7 @@ from slinky_operator.slurm.conf import subjects
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.conf.syntax.parsed import Parsed
 from slinky_operator.slurm.connection.contact import ContactState
-from slinky_operator.slurm.exit_messages import last_words
+from slinky_operator.slurm.pods.exit_messages import last_words
 
 RECONFIGURING: Final = "reconfiguring"
 """What is said once files are mounted, until slurmctld has read them."""

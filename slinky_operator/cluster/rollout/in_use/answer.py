@@ -9,7 +9,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.slurm.connection.contact import ContactState
-from slinky_operator.slurm.jobs import wait_after
+from slinky_operator.slurm.jobs.query_budget import wait_after
 
 USE_VALID: Final = 3.0
 """Seconds for which Slurm's answer about use is valid; longer if it is expensive, while nothing is changed."""

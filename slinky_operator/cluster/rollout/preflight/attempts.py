@@ -30,7 +30,7 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import Rendered, subjects
 from slinky_operator.slurm.conf.derive import SLURM_CONF
 from slinky_operator.slurm.conf.programs import Programs
-from slinky_operator.slurm.exit_messages import ended, short, stuck
+from slinky_operator.slurm.pods.exit_messages import ended, short, stuck
 
 PATIENCE: Final = timedelta(seconds=90)
 """How long a preflight's pod may take before it is given up: as long as a pull while an image is being pulled."""

@@ -31,7 +31,7 @@ from slinky_operator.cluster.trials.scripts import NOT_COPIED, REFUSED
 from slinky_operator.cluster.trials.state_pod import READING
 from slinky_operator.cluster.view import View
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.exit_messages import LONGEST, short
+from slinky_operator.slurm.pods.exit_messages import LONGEST, short
 
 AGAIN: Final = 60.0
 """Seconds until a change that would end jobs is tried again."""

@@ -17,7 +17,7 @@ from slinky_operator.cluster.trials.problems import not_started
 from slinky_operator.cluster.trials.scripts import UNDECIDED, UNTRIED
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.exit_messages import ended, held_up, short
+from slinky_operator.slurm.pods.exit_messages import ended, held_up, short
 
 SLOW: Final = timedelta(seconds=20)
 """How long the others wait for a container that is not started, once slurmctld's is."""

@@ -45,8 +45,8 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child, has_settled, shows
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.contact import ContactState
-from slinky_operator.slurm.exit_messages import ended, held_up, stuck
 from slinky_operator.slurm.pod_templates.shapes import spec_of
+from slinky_operator.slurm.pods.exit_messages import ended, held_up, stuck
 from slinky_operator.slurm.releases import Release
 
 ALONE: Final = timedelta(seconds=60)

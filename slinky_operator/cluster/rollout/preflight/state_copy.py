@@ -24,7 +24,7 @@ from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.exit_messages import LONGEST, short
+from slinky_operator.slurm.pods.exit_messages import LONGEST, short
 
 AGAIN: Final = 300.0
 """Seconds until a state that was refused is tried again: slurmctld writes it all the time."""

@@ -19,7 +19,7 @@ from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.slurmd_status import NoStatus
-from slinky_operator.slurm.volumes.query import Looker
+from slinky_operator.slurm.connection.volume_query import Looker
 
 LONGEST_WHY: Final = 200
 """Maximum characters of why a slurmd has not answered."""

@@ -20,8 +20,8 @@ from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnd, RecordedEnds, of_record
 from slinky_operator.reconcile.batches import gather_limited
-from slinky_operator.slurm.connection.references import references
-from slinky_operator.slurm.node_references import References
+from slinky_operator.slurm.nodes.node_references import References
+from slinky_operator.slurm.nodes.reference_query import references
 from slurm_client import errors
 from slurm_client.models import Job, Node
 

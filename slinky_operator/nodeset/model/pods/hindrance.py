@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from slinky_api.conditions import PodCondition, Reason
 from slinky_operator.reconcile.text import cut, moment
-from slinky_operator.slurm.exit_messages import short, unscheduled
+from slinky_operator.slurm.pods.exit_messages import short, unscheduled
 
 _SLURMD: Final = "slurmd"
 

@@ -14,8 +14,8 @@ from typing import Final
 from slinky_api.conditions import NodeSetCondition, find
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
-from slinky_operator.slurm.volumes import room as rules
-from slinky_operator.slurm.volumes.room import Room, Volumes
+from slinky_operator.slurm.pods import volume_room as rules
+from slinky_operator.slurm.pods.volume_room import Room, Volumes
 
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 

@@ -17,8 +17,9 @@ from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.nodeset.model.pods import guard, hindrance, pod_names, scheduling
 from slinky_operator.nodeset.model.pods.hindrance import Hindrance
 from slinky_operator.reconcile.text import cut, moment
-from slinky_operator.slurm import naming, pod_ownership
-from slinky_operator.slurm.volumes.room import JOB_OUTPUT
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.pods import pod_ownership
+from slinky_operator.slurm.pods.volume_room import JOB_OUTPUT
 
 SLURMD: Final = "slurmd"
 """Name of the container that matters; other containers are the user's."""

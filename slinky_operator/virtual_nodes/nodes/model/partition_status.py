@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from slinky_api.v1alpha1.cluster.status import PartitionStatus
-from slinky_operator.slurm.job_facts import PartitionJobs
+from slinky_operator.slurm.jobs.job_facts import PartitionJobs
 from slinky_operator.virtual_nodes.nodes.model.partitions import PartitionFacts
 
 MOST: Final = 100

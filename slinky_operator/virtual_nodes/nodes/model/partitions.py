@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from slinky_operator.slurm.gres_amounts import gres_amounts
+from slinky_operator.slurm.nodes.gres_amounts import gres_amounts
 from slurm_client.models import Node, Partition
 
 FUTURE = "FUTURE"

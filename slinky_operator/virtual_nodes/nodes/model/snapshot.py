@@ -9,7 +9,7 @@ from typing import TypeAlias
 from slinky_api.conditions import Reason
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm.job_facts import PartitionJobs
+from slinky_operator.slurm.jobs.job_facts import PartitionJobs
 from slinky_operator.virtual_nodes.node_names import virtual_node
 from slinky_operator.virtual_nodes.nodes.model.node_object import Availability
 from slinky_operator.virtual_nodes.nodes.model.partition_config import PartitionOverride

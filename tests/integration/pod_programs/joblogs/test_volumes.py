@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from slinky_operator.slurm.volumes.room import FULL
+from slinky_operator.slurm.pods.volume_room import FULL
 from tests.support import job_logs
 from tests.support.small_volume import fill, small
 from tests.support.volume_answers import told

@@ -17,8 +17,8 @@ from slinky_operator.cluster.trials.pods import TrialInput
 from slinky_operator.cluster.trials.preflight_pod import Preflight, SlurmdKind, preflight
 from slinky_operator.slurm.conf import Parsed, parse
 from slinky_operator.slurm.conf.programs import Programs, programs
-from slinky_operator.slurm.exit_messages import short
 from slinky_operator.slurm.pod_templates import confinement
+from slinky_operator.slurm.pods.exit_messages import short
 from tests.unit.cluster.world import cluster_object, node_set_object
 
 IMAGES = Images({"slurmctld": "slurmctld:1", "slurmrestd": "slurmrestd:1", "agent": "agent:1", "slurmd": "slurmd:1"})

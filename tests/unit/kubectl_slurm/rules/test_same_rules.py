@@ -20,7 +20,7 @@ from slinky_operator.autoscaling.rules.needs import Ask, Reader
 from slinky_operator.autoscaling.rules.packing import Packing, Partition
 from slinky_operator.autoscaling.rules.rooms import Room
 from slinky_operator.cluster.parts.nodes.out_of_service import out_of_service
-from slinky_operator.slurm.drain_reasons import PARTING, PREFIX
+from slinky_operator.slurm.nodes.drain_reasons import PARTING, PREFIX
 from slurm_client.models import Job, Node
 from tests.unit.kubectl_slurm.samples import NOW, job, node
 

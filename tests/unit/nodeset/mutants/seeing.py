@@ -28,8 +28,8 @@ from slinky_operator.nodeset.planning import registrations, steady
 from slinky_operator.nodeset.planning.registrations import Registrations
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, records
-from slinky_operator.slurm import node_references
-from slinky_operator.slurm.node_references import References
+from slinky_operator.slurm.nodes import node_references
+from slinky_operator.slurm.nodes.node_references import References
 from slurm_client import errors
 from slurm_client.models import Job, Node
 

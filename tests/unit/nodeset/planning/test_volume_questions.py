@@ -10,7 +10,7 @@ from slinky_api.v1alpha1.common import Condition
 from slinky_operator.nodeset.model.pods.output_room import RoomSeen, volume_of
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.planning.volume_questions import ASK_EVERY, MOST, MOST_LOW, due_in, questions
-from slinky_operator.slurm.volumes.room import Room
+from slinky_operator.slurm.pods.volume_room import Room
 from tests.unit.nodeset.builders import NOW, a_pod, nodeset
 
 HALF, LITTLE = Room(100, 50, 0, 0), Room(100, 5, 0, 0)

@@ -20,9 +20,10 @@ from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
-from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.health_checks import programs
 from slinky_operator.slurm.pod_templates import confinement, first_process
+from slinky_operator.slurm.pods import pod_ownership
 from slinky_operator.slurm.slurmd import node_conf
 
 DEFAULTS = generated.Defaults(image="slurmd:26.05", image_pull_policy="Never")

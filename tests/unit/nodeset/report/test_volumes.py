@@ -19,7 +19,7 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.planning.decisions import Decisions
 from slinky_operator.nodeset.report import status, trouble_events, volumes
-from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes
+from slinky_operator.slurm.pods.volume_room import LOOKED_AT, Room, Volumes
 from slurm_client.models.node import NodeState
 from tests.unit.nodeset.report.test_status import NOW, a_pod, nodeset, seen
 

@@ -22,7 +22,7 @@ from slinky_operator.pod_programs.joblogs.protocol import (
     volumes,
 )
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.volumes.room import JOB_OUTPUT
+from slinky_operator.slurm.pods.volume_room import JOB_OUTPUT
 
 
 def test_a_request_is_read() -> None:

@@ -13,10 +13,10 @@ import pytest
 from slinky_operator.kube.errors import Fenced
 from slinky_operator.kube.leadership.fence import DeadlineFence, OpenFence
 from slinky_operator.runtime.controller import Controller, Result
-from slinky_operator.slurm import node_references
 from slinky_operator.slurm.connection.clients import ClientMap, OwnTokens
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Endpoint, Trouble
+from slinky_operator.slurm.nodes import node_references
 from slinky_operator.slurm.tokens import signing_keys
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slurm_client import StaticToken, errors

@@ -12,7 +12,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.status import PartitionJobCounts
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import VIRTUAL_NODES
-from slinky_operator.slurm import job_facts
+from slinky_operator.slurm.jobs import job_facts
 from slinky_operator.virtual_nodes.node_names import VirtualNode, virtual_node
 from slinky_operator.virtual_nodes.nodes import (
     controller,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from slinky_operator.kube import errors
-from tests.unit.slurm import test_job_facts
+from tests.unit.slurm.jobs import test_job_facts
 from tests.unit.virtual_nodes.mutants import nodes, pods
 from tests.unit.virtual_nodes.nodes import test_leases, test_partitions_shown, test_passes, test_reachability
 from tests.unit.virtual_nodes.pods import test_life, test_outages

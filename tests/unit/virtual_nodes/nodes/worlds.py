@@ -15,7 +15,7 @@ from slinky_operator.kube.resources import CLUSTERS, VIRTUAL_NODES
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.connection.contact import Contact, ContactState
-from slinky_operator.slurm.job_facts import JobCounter, PartitionJobs
+from slinky_operator.slurm.jobs.job_facts import JobCounter, PartitionJobs
 from slinky_operator.virtual_nodes.arrival import FIELD
 from slinky_operator.virtual_nodes.nodes.controller import VirtualNodesReconciler
 from slinky_operator.virtual_nodes.nodes.leases import NodeLeases

@@ -22,7 +22,7 @@ from slinky_operator.jobs import external, parameters, tenants
 from slinky_operator.jobs.annotated_fields import PARAMETERS
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm.bridge_gres import gres_by_class, gres_by_resource
+from slinky_operator.slurm.nodes.bridge_gres import gres_by_class, gres_by_resource
 from slurm_client import JobSpec
 
 _FOLLOWS: Final = {

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from slinky_operator.cluster.parts.maintenance.windows import mark, wanted
-from slinky_operator.slurm.drain_reasons import PREFIX
+from slinky_operator.slurm.nodes.drain_reasons import PREFIX
 from tests.unit.cluster.parts.maintenance.worlds import NIGHT, NODES, node, show, world
 from tests.unit.cluster.world import World
 

@@ -11,7 +11,7 @@ from slinky_operator.cluster.daemons import volumes
 from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes
+from slinky_operator.slurm.pods.volume_room import LOOKED_AT, Room, Volumes
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World
 

@@ -12,7 +12,7 @@ from slinky_operator.cluster.parts.slurmctld.pod import ANNOTATION_RESTART
 from slinky_operator.cluster.parts.volumes.question import VolumesQuestion
 from slinky_operator.cluster.rollout.preflight import running_release
 from slinky_operator.cluster.rollout.preflight.state_room import FRESH
-from slinky_operator.slurm.volumes.room import Room, Volumes
+from slinky_operator.slurm.pods.volume_room import Room, Volumes
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_operator.slurm import pod_ownership
+from slinky_operator.slurm.pods import pod_ownership
 
 
 def pod(*owners: str, **own: str) -> dict[str, Any]:

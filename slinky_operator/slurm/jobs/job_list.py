@@ -1,10 +1,9 @@
 """The jobs of one Cluster, requested as rarely as planning allows: a full list is the most expensive query.
 
 At 6,000 jobs an answer is 35 MB, and takes half a second of slurmrestd's time and as much here. So all planners share
-the answers, and all queries together may take only a small part of the time: a burst is answered at once, and after
-that an answer is used until the budget allows another. A query right before something irreversible is never delayed
-but by one that is under way: all who want one meanwhile share the next. It is counted, and its answer serves the
-planners too.
+the answers, and an answer is used until the budget allows another query (`query_budget`). A query right before
+something irreversible is never delayed but by one that is under way: all who want one meanwhile share the next. It is
+counted, and its answer serves the planners too.
 
 Of jobs without nodes, pending ones included, only those are kept that name nodes, with nothing else of them
 (`node_references.remembered`): no planner needs the others.
@@ -21,54 +20,16 @@ from typing import Final
 
 from slinky_operator.kube.cache.weight import run_in_thread
 from slinky_operator.runtime import threads
-from slinky_operator.slurm.node_references import remembered
+from slinky_operator.slurm.jobs.query_budget import LONGEST_WAIT, Budget
+from slinky_operator.slurm.nodes.node_references import remembered
 from slurm_client import errors
 from slurm_client.models import Job
 
 AGE: Final = 1.0
 """Seconds for which one answer serves everybody who plans, as long as no node changes."""
 
-SHARE: Final = 0.02
-"""Part of the time that questions for jobs may take in the long run."""
-
-BURST: Final = 2.0
-"""Seconds of requests that are saved up while there are none."""
-
-LONGEST_WAIT: Final = 60.0
-"""Seconds after which jobs are asked for again, whatever the last answer cost: nodes that have become free wait for it,
-and one slow answer of a busy slurmctld must not hold them for half an hour."""
-
 THREAD_THRESHOLD: Final = 1_000
 """Jobs from which on an answer is looked through in a thread: each takes some microseconds, one that names nodes 30."""
-
-
-def wait_after(cost: float) -> float:
-    """How long an answer that took `cost` seconds is to be used, in seconds."""
-    return min(LONGEST_WAIT, cost / SHARE)
-
-
-class Budget:
-    """Seconds that may be spent on questions: they come back at a rate of `SHARE`, up to `BURST`.
-
-    What was spent beyond them is remembered as far as it is paid for within `LONGEST_WAIT`.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._left = BURST
-        self._at = clock()
-
-    @property
-    def left(self) -> float:
-        """Seconds left; negative where more was spent than there was."""
-        now = self._clock()
-        self._left = min(BURST, self._left + (now - self._at) * SHARE)
-        self._at = now
-        return self._left
-
-    def spend(self, seconds: float) -> None:
-        """Count a question that has taken so long."""
-        self._left = max(self.left - seconds, -LONGEST_WAIT * SHARE)
 
 
 class _Asked:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from slinky_api.v1alpha1.cluster.status import PartitionJobCounts
-from slinky_operator.slurm import job_facts
+from slinky_operator.slurm.jobs import job_facts
 from slurm_client.models.job import Job, JobState
 from slurm_client.models.values import INFINITE
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from slinky_operator.slurm.connection.pod_reader import PodReader
-from slinky_operator.slurm.volumes.query import LONGEST_ERROR, Looker, ask_volumes
-from slinky_operator.slurm.volumes.room import Room, Volumes
+from slinky_operator.slurm.connection.volume_query import LONGEST_ERROR, Looker, ask_volumes
+from slinky_operator.slurm.pods.volume_room import Room, Volumes
 from slurm_client.connection.intake import Intake
 
 LOOKER = Looker("http://10.0.0.1:6880", "uid", "team")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slinky_operator.slurm.exit_messages import MAX_LINES, short
+from slinky_operator.slurm.pods.exit_messages import MAX_LINES, short
 
 NOT_THE_FAULT = (
     "error: Configured MailProg is invalid",

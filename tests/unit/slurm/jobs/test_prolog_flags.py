@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slinky_operator.slurm import prolog_flags
+from slinky_operator.slurm.jobs import prolog_flags
 
 
 @pytest.mark.parametrize(

@@ -40,4 +40,4 @@ def program(folder: str) -> str:
 
 @cache
 def _text() -> str:
-    return resources.files("slinky_operator.slurm").joinpath("make-home.sh").read_text(encoding="utf-8")
+    return resources.files("slinky_operator.slurm.conf").joinpath("make-home.sh").read_text(encoding="utf-8")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from slinky_operator.slurm.jobs import BURST, LONGEST_WAIT, SHARE, Jobs, wait_after
+from slinky_operator.slurm.jobs.job_list import Jobs
+from slinky_operator.slurm.jobs.query_budget import BURST, LONGEST_WAIT, SHARE, wait_after
 from slurm_client import errors
 from slurm_client.models import Job, JobState
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from slinky_operator.slurm.connection.pod_reader import NoAnswer, PodReader
-from slinky_operator.slurm.volumes.room import LOOKED_AT, Room, Volumes
+from slinky_operator.slurm.pods.volume_room import LOOKED_AT, Room, Volumes
 
 LONGEST_VOLUMES: Final = 16 * 2**10
 """Maximum bytes of an answer about volumes."""

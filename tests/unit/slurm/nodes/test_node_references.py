@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from slinky_operator.slurm import node_references
-from slinky_operator.slurm.node_references import FEW, MOST_CHARACTERS, MOST_LISTS, MOST_WORK, find, remembered
+from slinky_operator.slurm.nodes import node_references
+from slinky_operator.slurm.nodes.node_references import FEW, MOST_CHARACTERS, MOST_LISTS, MOST_WORK, find, remembered
 from slurm_client.models import Job, JobState, Reservation
 from slurm_client.notation import hostlist
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.slurm import node_features
 from slinky_operator.slurm.conf.inputs import NodeSetConf
+from slinky_operator.slurm.nodes import node_features
 
 ARGS = "spec.template.spec.containers[0].args"
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm import naming, pod_ownership
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.pods import pod_ownership
 
 
 @dataclass(frozen=True, slots=True)

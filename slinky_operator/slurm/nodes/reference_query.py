@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from slinky_operator.kube.cache.weight import run_in_thread
-from slinky_operator.slurm import node_references
-from slinky_operator.slurm.node_references import References
+from slinky_operator.slurm.nodes import node_references
+from slinky_operator.slurm.nodes.node_references import References
 from slurm_client.models import Job, Reservation
 
 

@@ -8,7 +8,7 @@ import ast
 import functools
 import inspect
 import itertools
-import textwrap
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
@@ -79,10 +79,12 @@ def _texts(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _class_body(model: type[BaseModel]) -> list[ast.stmt]:
-    try:
-        source = inspect.getsource(model)
-    except (OSError, TypeError):
-        # A class that was made by a call, such as a generic one of given parameters.
-        return []
-    definition = ast.parse(textwrap.dedent(source)).body[0]
-    return definition.body if isinstance(definition, ast.ClassDef) else []
+    # A class that was made by a call, such as a generic one of given parameters, is in no source.
+    return _classes(model.__module__).get(model.__qualname__, [])
+
+
+@functools.cache
+def _classes(module: str) -> dict[str, list[ast.stmt]]:
+    """The body of each class at the top of a module; `inspect.getsource` would parse the whole file for each."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {one.name: one.body for one in tree.body if isinstance(one, ast.ClassDef)}

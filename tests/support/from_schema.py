@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -92,11 +93,14 @@ _SHAPED_SCALARS: dict[str, st.SearchStrategy[Any]] = {
 def patterns_of(schema: Schema) -> list[str]:
     """Regular expressions that a text must match, by pattern or by rule."""
     found = [schema["pattern"]] if "pattern" in schema else []
-    for rule in schema.get("x-kubernetes-validations", ()):
-        match = _MATCHES.fullmatch(rule["rule"])
-        if match is not None:
-            found.append(re.sub(r"\\(.)", r"\1", match[1]))
-    return found
+    rules = (_of_rule(rule["rule"]) for rule in schema.get("x-kubernetes-validations", ()))
+    return [*found, *(pattern for pattern in rules if pattern is not None)]
+
+
+@cache
+def _of_rule(rule: str) -> str | None:
+    match = _MATCHES.fullmatch(rule)
+    return None if match is None else re.sub(r"\\(.)", r"\1", match[1])
 
 
 def fits(schema: Schema, text: str) -> bool:

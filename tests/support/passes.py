@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import httpx
 from typing_extensions import override
@@ -22,6 +22,7 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import EventType, Recorder
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
+from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
@@ -38,6 +39,9 @@ from slurm_client.connection.intake import Intake
 from slurm_client.models import Diag, Job, Node
 from tests.support.memory_kube import MemoryKube
 from tests.support.no_log_servers import unasked
+
+COUNTED: Final = Changes()
+"""Of all operators here: nobody reads it, and to make its metrics takes as long as a short pass."""
 
 NAMESPACE = "here"
 KEY = (NAMESPACE, "a")
@@ -193,6 +197,7 @@ async def operator(ask_volumes: AskVolumes = unasked) -> AsyncIterator[Operator]
                 defaults=Defaults(image="slurmd"),
                 ask_volumes=ask_volumes,
                 clock=lambda: 1.0,
+                changes=COUNTED,
             ),
             recorder,
             one.slurm,

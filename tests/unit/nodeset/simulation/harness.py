@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from typing_extensions import override
 
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
@@ -52,6 +53,9 @@ from tests.unit.nodeset.simulation.steps import TROUBLES, Step
 from tests.unit.nodeset.simulation.world import World
 
 OWN_KEY = (NAMESPACE, NODESET)
+
+COUNTED: Final = Changes()
+"""Of all controllers here: nobody reads it, and each history begins with a new controller."""
 
 UNDISTURBED = frozenset({"pass", "restart", "slurm_clock", "job_names", "drain_request", "settings"})
 """Steps that do not happen within a pass. A job that names a node is not submitted between the last look at jobs and
@@ -180,6 +184,7 @@ class Run:
             # In half of the worlds three pods are many: the status names those that have registered, for long.
             marking=Marking(at_once=0, quiet=timedelta(seconds=300)) if self.world.keeps_instance else Marking(),
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
+            changes=COUNTED,
         )
         self.conditions: dict[str, tuple[str, datetime]] = {}
         self.boots: dict[str, tuple[str, datetime | None, datetime | None]] = {}

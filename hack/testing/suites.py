@@ -77,7 +77,7 @@ def end_to_end(*options: str) -> Suite:
             (Call("e2e-ground", ("tests/e2e/ground", "-m", "not alone")),),
             # All of one call share a cluster; those of the other disturb theirs, and so have it to themselves.
             (
-                daemons("e2e", "tests/e2e/operator", "-m", "not alone", "--numprocesses=3", *options),
+                daemons("e2e", "tests/e2e/operator", "-m", "not alone", "--numprocesses=4", *options),
                 daemons("e2e-alone", "tests/e2e", "-m", "alone", "--apart", "--numprocesses=2", *options),
             ),
         ),

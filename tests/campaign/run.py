@@ -199,7 +199,14 @@ class Round:
         deadline = time.monotonic() + 60
         names = {one.name: one.mark for one in self._asked if one.name}
         while True:
-            found = [*witness.records_of(self.site.records(), self.prefix, names)]
+            try:
+                found = [*witness.records_of(self.site.records(), self.prefix, names)]
+            except LocalKubeError:
+                # slurmdbd is at rest, and may just begin again.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(2)
+                continue
             open_ = witness.unended(found)
             if not open_ or time.monotonic() > deadline:
                 yield from found

@@ -27,6 +27,9 @@ FORGOTTEN: Final = 20.0
 AROUND: Final = 5.0
 """Seconds after it in which what was on its way arrives."""
 
+ENDING: Final = 15.0
+"""Seconds from the loss of a Node until the last process there was killed, on a busy machine."""
+
 AWAY: Final = 120.0
 """Seconds after a lost Node is back in which what was there may still be away."""
 
@@ -168,7 +171,7 @@ def _ended_with_node(lines: tuple[Line, ...], records: list[Record], happened: t
         gone = lost_with(one.said) if one.what == NODE_LOST else ()
         for line in lines:
             after = [end.at for end in lines if end.what == "end" and end.task == line.task and end.at >= line.at]
-            was_there = line.at - AROUND <= one.at <= min(after, default=ENDLESS)
+            was_there = line.at - ENDING <= one.at <= min(after, default=ENDLESS)
             if line.what == "start" and line.node in gone and was_there:
                 return True
         for record in records:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hack.localkube.kubectl import Kubectl
 from tests.campaign.lanes.actions import BY_HAND, in_slurm
-from tests.campaign.lanes.jobs import NODES
+from tests.campaign.lanes.jobs import NODES, TEAM
 from tests.campaign.lanes.pods import BRIDGED_NODE, CHOSEN
 from tests.campaign.lanes.upkeep import KEY_SET, KEYS, write_secret
 from tests.campaign.site.specs import Specs
@@ -28,6 +28,10 @@ BAD_CONDITIONS: Final = {
     ("Degraded", "True"),
 }
 """Of a Cluster that is not at rest."""
+
+
+LEFT: Final = re.compile(r"kubectl delete -n \S+ pod/(\S+) configmap/([\w-]+)")
+"""What a condition says is to be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Administrator:
         self.put("Cluster", self.slurm.name, self.specs.cluster())
         for name in NODES:
             self.put("NodeSet", name, self.specs.nodeset(name))
-        return [*done, *self._take_drains_off(), *self._let_jobs_go()]
+        return [*done, *self._take_drains_off(), *self._let_jobs_go(), *self._submit_again(), *self._take_left_away()]
 
     def cancel_lost(self, nodes: Collection[str], before: float) -> list[str]:
         """Cancel what Slurm shows as running although it ended with its node, which was back before Slurm missed it.
@@ -139,6 +143,27 @@ class Administrator:
             for job in sorted({*re.findall(r"required by job (\d+)", said)}):
                 in_slurm(self.slurm, "scontrol", "update", f"jobid={job}", "reqnodelist=")
                 yield f"job {job} waited for NodeSet {obj['metadata']['name']}, which waited for it"
+
+    def _submit_again(self) -> Iterator[str]:
+        """Submit at once what Slurm refused, as docs/jobs.md says; the operator would wait for a quarter of an hour."""
+        for obj in self.kubectl.get("slurmjobs.slinky.slurm.net", "--namespace", TEAM)["items"]:
+            name, conditions = obj["metadata"]["name"], obj.get("status", {}).get("conditions", ())
+            if "SubmissionRefused" in {one.get("reason") for one in conditions}:
+                for suspended in ("true", "false"):
+                    change = f'{{"spec": {{"suspend": {suspended}}}}}'
+                    self.kubectl("patch", "slurmjob", name, f"--namespace={TEAM}", "--type=merge", f"--patch={change}")
+                yield f"{name} was refused, and is submitted again"
+
+    def _take_left_away(self) -> Iterator[str]:
+        """Delete pods that a NodeSet without finalizers has left, once they have no job, as the condition says."""
+        busy = self.slurm.control("squeue", "--all", "--noheader", "--format=%N")
+        used = {node for line in busy.splitlines() for node in nodes_of(line)}
+        for obj in self.slurm.get("nodesets.slinky.slurm.net")["items"]:
+            said = " ".join(one["message"] for one in obj.get("status", {}).get("conditions", ()))
+            for pod, guard in sorted({*LEFT.findall(said)}):
+                if pod not in used:
+                    self.slurm.kube("delete", f"pod/{pod}", f"configmap/{guard}", "--ignore-not-found", "--wait=false")
+                    yield f"pod {pod} was left by an earlier NodeSet"
 
     def _forgotten(self) -> Iterator[list[str]]:
         """Jobs that the operator says an administrator has to cancel."""

@@ -274,7 +274,9 @@ class Site:
             if _subjects(left) != _subjects(before):
                 waits(", ".join(_subjects(left)) or "nothing")
             before, changed = left, changed if left == before else now
-            if not left or now > min(changed + patience, began + 3 * patience):
+            # A submission whose answer was lost is looked for during ten minutes.
+            still = patience * (3 if any("SubmissionUnknown" in one for one in left) else 1)
+            if not left or now > min(changed + still, began + 3 * patience):
                 return left
             time.sleep(2)
             try:
@@ -296,7 +298,7 @@ class Site:
             # Where nobody can know any more how a job has ended, this is the last word; its record is judged.
             reasons = {each.get("reason") for each in one.get("status", {}).get("conditions", ())}
             if state not in {"Succeeded", "Failed"} and "EndNotSeen" not in reasons:
-                yield f"SlurmJob {one['metadata']['name']}: {state}"
+                yield f"SlurmJob {one['metadata']['name']}: {state}: {', '.join(sorted(map(str, reasons)))}"
         for one in self.cluster.kubectl.get("pods", "--namespace", TEAM)["items"]:
             phase = one["status"].get("phase", "no phase")
             if phase not in {"Succeeded", "Failed"}:

@@ -182,6 +182,8 @@ def test_what_ran_on_a_node_that_was_lost_is_no_finding() -> None:
     wrong = (line("start", START), line("start", START + 70, restarts=1), line("end", START + 90))
     assert judge(world(*wrong, state="NODE_FAIL", happened=(lost(START + 5, "node-1, a-0"),))) == []
     assert judge(world(line("start", START), state="", happened=(lost(START + 5, "node-1, a-0"),))) == []
+    # Its slurmd was killed a moment later.
+    assert judge(world(*wrong, state="NODE_FAIL", happened=(lost(START - 7, "node-1, a-0"),))) == []
 
 
 @pytest.mark.parametrize(

@@ -253,5 +253,5 @@ def _recovered(cluster: Cluster, source: KeySource, mounted: MountedKey | None) 
     return (
         f"Restore Secret {source.secret} from a backup. If there is none, make a new key: head -c 32 /dev/urandom > "
         f"{source.key}; {write}. slurmctld then starts within minutes, and running jobs go on. Every token that was "
-        "signed with the lost key becomes invalid: those of Tokens are made again, others by whoever gave them out"
+        "signed with the lost key becomes invalid: those of Tokens are made again, others have to be given out again"
     )

@@ -1,4 +1,4 @@
-"""What a trial leaves is deleted once there is nothing to try, whoever has made it, and however late it appears."""
+"""What a trial leaves is deleted once there is nothing to try, by any operator, and however late it appears."""
 
 from __future__ import annotations
 

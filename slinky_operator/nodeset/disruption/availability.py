@@ -57,5 +57,9 @@ def may_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
 
 def serves(member: Member, snapshot: Snapshot, now: datetime) -> bool:
     """Whether a pod is available: Ready for `minReadySeconds`, and not drained by the operator."""
-    node = member.record
-    return node is not None and not drains.is_ours(node) and has_come_up(member, snapshot, now)
+    return is_open(member) and has_come_up(member, snapshot, now)
+
+
+def is_open(member: Member) -> bool:
+    """Whether a pod has a node in Slurm that the operator has not drained."""
+    return member.record is not None and not drains.is_ours(member.record)

@@ -36,7 +36,6 @@ from slinky_operator.nodeset.report import (
 from slinky_operator.nodeset.report.out_of_service import OutOfService
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble
-from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.failures import Failure
 from slinky_operator.reconcile.text import cut, joined
 from slinky_operator.reconcile.writes.parts import condition
@@ -93,7 +92,7 @@ def report(
     desired = found.layout.desired if found.layout.desired is not None else len(members)
     draining = [s for s in found.states.values() if isinstance(s, pod_state.Draining | pod_state.Drained)]
     up = [member for member in ready if availability.is_long_ready(member.pod, snapshot, now)]
-    available = sum(1 for member in up if member.record is not None and not drains.is_ours(member.record))
+    available = sum(1 for member in up if availability.is_open(member))
     # Until then the status may be another operator's, and a takeover reads it.
     begun = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers
     # A revision becomes the current one once the update to it is over: pods are not reverted to one that did not start.

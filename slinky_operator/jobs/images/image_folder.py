@@ -32,12 +32,14 @@ def script(lines: Iterable[str], *, folder: str | None) -> str:
 
 def _made_in(parent: str) -> tuple[str, ...]:
     # A folder of this name that exists is somebody else's: mkdir fails, and nothing has been promised to be removed.
-    # Images may contain folders that their owner cannot write to, which rm would leave.
+    # Images may contain folders that their owner cannot write to, which rm would leave. Slurm ends a job that is out of
+    # time with two SIGTERM, of which the first ends its steps: the second comes while the folder is being removed.
     return (
         f"folder={shlex.quote(parent.rstrip('/'))}/wlmjob-$SLURM_JOB_ID-${{SLURM_RESTART_COUNT:-0}}",
         f"mkdir -m 700 {FOLDER}",
-        f"trap 'chmod -R u+rwX {FOLDER} || :; rm -rf {FOLDER} || :' EXIT",
-        "trap 'exit 143' HUP INT TERM",
+        f"leave() {{ trap '' HUP INT TERM; trap - EXIT; chmod -R u+rwX {FOLDER} || :; rm -rf {FOLDER} || :; }}",
+        "trap leave EXIT",
+        "trap 'leave; exit 143' HUP INT TERM",
     )
 
 

@@ -235,6 +235,19 @@ def test_a_signal_ends_the_job_without_its_folder(node: Node) -> None:
     assert list(node.images.iterdir()) == []
 
 
+@pytest.mark.parametrize("when", ["chmod", "rm"])
+@pytest.mark.parametrize("ends", ["itself", "by a signal", "by an error"])
+def test_a_signal_while_the_folder_is_removed_leaves_nothing(node: Node, when: str, ends: str) -> None:
+    """Slurm signals all processes of a batch step, and may do so twice."""
+    program = node.folder / "bin" / when
+    program.write_text(f'#!/bin/sh\nkill -TERM "$PPID" $$\nPATH="${{PATH#*:}}" exec {when} "$@"\n')
+    program.chmod(0o755)
+    text = script(node, Runtime.APPTAINER, image="docker://a")
+    done = node.run(text, KILL="yes" if ends == "by a signal" else "", FAIL="run" if ends == "by an error" else "")
+    assert done.returncode == {"itself": 0, "by a signal": 143, "by an error": 7}[ends]
+    assert list(node.images.iterdir()) == []
+
+
 def test_a_folder_that_is_there_before_is_neither_used_nor_removed(node: Node) -> None:
     others = node.images / "wlmjob-42-0"
     others.mkdir()

@@ -95,6 +95,7 @@ class Watch(Generic[T]):
         self._interval = self._pace.interval
         self._readers: weakref.WeakSet[Reader[T]] = weakref.WeakSet()
         self._poked = asyncio.Event()
+        self._is_whole_wanted = False
         self._polled = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
@@ -157,8 +158,18 @@ class Watch(Generic[T]):
             reader._close_initial_list()  # noqa: SLF001 - as above
         return reader
 
-    def poke(self) -> None:
-        """Poll now instead of at the end of the interval."""
+    def poke(self, *, whole: bool = False) -> None:
+        """
+        Poll now instead of at the end of the interval.
+
+        Parameters
+        ----------
+        whole
+            Whether to ask for the whole list, whatever the server says has changed. slurmctld does not date every
+            change: not the deletion of a node that leaves each of its partitions without nodes (``build_part_bitmap``
+            of Slurm 24.05 to 26.05 returns before it notes the time).
+        """
+        self._is_whole_wanted = self._is_whole_wanted or whole
         self._poked.set()
 
     async def refresh(self, *keys: str) -> dict[str, T | None]:
@@ -221,7 +232,8 @@ class Watch(Generic[T]):
         number = self._picture.ask()
         started = self._clock()
         is_due = started - self._full_at > self._resync
-        since = None if is_due else self._update_time
+        since = None if is_due or self._is_whole_wanted else self._update_time
+        self._is_whole_wanted = False
         self._polls += 1
         try:
             listing = await self._fetch(since)

@@ -111,7 +111,7 @@ class EmptySlurm:
     def show_output(self, nodeset: str, shares: tuple[float, float] | None) -> None:
         self.shown[nodeset] = shares
 
-    def hurry(self) -> None:
+    def hurry(self, *, whole: bool = False) -> None:
         pass
 
 

@@ -34,7 +34,6 @@ from slinky_operator.bridge.nodes.model.snapshot import Snapshot
 from slinky_operator.bridge.nodes.observation import Memory, Slurm
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
-from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.reconcile.text import cut, joined, named
 from slinky_operator.slurm.nodes.reference_query import references
 from slurm_client import errors
@@ -196,15 +195,11 @@ async def _still(slurm: Slurm, names: Iterable[str], is_meant: Callable[[Node], 
 
 
 async def _shown(slurm: Slurm, names: Iterable[str]) -> dict[str, Node]:
-    """Those of some nodes that Slurm has now, by name."""
-    wanted = list(names)
-    found: dict[str, Node] = {}
-    for name, answer in zip(wanted, await gather_limited(slurm.client.node(name) for name in wanted), strict=True):
-        if isinstance(answer, Node):
-            found[name] = answer
-        elif not isinstance(answer, errors.NotFound):
-            raise answer
-    return found
+    """Those of some nodes that Slurm has now, by name; the picture that passes plan with has them then too.
+
+    No list may ever tell of the deletion of a partition's last node (see `Watch.poke`).
+    """
+    return {name: node for name, node in (await slurm.refresh(names)).items() if node is not None}
 
 
 def _refused(error: errors.SlurmError) -> tuple[Reason, str]:

@@ -40,10 +40,6 @@ class Client(AskedClient, Protocol):
         """Release of slurmrestd; empty before the first answer."""
         ...
 
-    async def node(self, name: str) -> Node:
-        """One node, asked for now."""
-        ...
-
     async def create_node(self, conf: str) -> None:
         """Make nodes by a line of slurm.conf."""
         ...
@@ -99,6 +95,10 @@ class Slurm(Protocol):
 
     async def fresh_jobs(self) -> Sequence[Job]:
         """All jobs, asked for now."""
+        ...
+
+    async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
+        """Ask for some nodes now, and have them in `nodes`; None for one that Slurm does not know."""
         ...
 
     def hurry(self) -> None:

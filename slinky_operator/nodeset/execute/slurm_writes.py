@@ -168,7 +168,7 @@ async def delete_records(context: PassContext, names: Sequence[str]) -> None:
         left = await slurm_queries.nodes(slurm, wanted)
         busy = [name for name in wanted if left.get(name) is not None]
         context.outcome.refusals += [f"record of node {name}: {error.message}" for name in busy]
-    await _read_back(context, slurm, names)
+    await _read_back(context, slurm, names, were_deleted=True)
 
 
 def _standing(names: Sequence[str], standing: Collection[str]) -> list[str]:
@@ -197,7 +197,7 @@ async def mark_records(context: PassContext, wanted: Sequence[Pod]) -> None:
     await _read_back(context, slurm, names)
 
 
-async def _read_back(context: PassContext, slurm: Slurm, names: Sequence[str]) -> None:
+async def _read_back(context: PassContext, slurm: Slurm, names: Sequence[str], *, were_deleted: bool = False) -> None:
     """Refresh the cache, so that the next pass does not repeat this one."""
     if len(names) <= slurm_queries.MAX_SINGLE_GETS:
         await slurm.refresh(names)
@@ -205,4 +205,4 @@ async def _read_back(context: PassContext, slurm: Slurm, names: Sequence[str]) -
     else:
         # One query for all; changes arrive as node events.
         context.written_at = context.clock()
-        slurm.hurry()
+        slurm.hurry(whole=were_deleted)

@@ -118,9 +118,9 @@ class ClusterClient:
         """Whether another entry, or none, has taken its place."""
         return self._closed
 
-    def hurry(self) -> None:
-        """Poll now, because something has changed."""
-        self._watch.poke()
+    def hurry(self, *, whole: bool = False) -> None:
+        """Poll now, because something has changed; for the `whole` list if nodes were deleted (see `Watch.poke`)."""
+        self._watch.poke(whole=whole)
 
     def show_output(self, nodeset: str, shares: tuple[float, float] | None) -> None:
         """Show in the metrics what the fullest volume of a NodeSet's job output has left; None for nothing."""

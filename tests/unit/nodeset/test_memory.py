@@ -19,7 +19,7 @@ class Picture(SimpleNamespace):
     def show_output(self, nodeset: str, shares: tuple[float, float] | None) -> None:
         assert shares is None, f"{nodeset} has no job log server"
 
-    def hurry(self) -> None:
+    def hurry(self, *, whole: bool = False) -> None:
         self.asked += 1
 
 

@@ -131,11 +131,9 @@ class Slurm:
         self._answer()
         return self.all_partitions
 
-    async def node(self, name: str) -> Node:
+    async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
         self._answer()
-        if name not in self.nodes:
-            raise errors.NotFound(f"no node {name}")
-        return self.nodes[name]
+        return {name: self.nodes.get(name) for name in names}
 
     async def fresh_jobs(self) -> Sequence[Job]:
         self._answer()

@@ -373,7 +373,7 @@ class SlurmDoor:
     def show_output(self, nodeset: str, shares: tuple[float, float] | None) -> None:
         assert shares is None, f"{nodeset} has no job log server"
 
-    def hurry(self) -> None:
+    def hurry(self, *, whole: bool = False) -> None:
         self.world.do_poll(0)
 
     async def shared_jobs(self, since: float = -math.inf) -> Iterable[Job]:

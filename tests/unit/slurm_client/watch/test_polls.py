@@ -55,6 +55,24 @@ async def test_a_full_list_is_asked_for_now_and_then() -> None:
     await watch.close()
 
 
+async def test_a_whole_list_is_asked_for_on_demand_once() -> None:
+    since: list[int | None] = []
+
+    async def fetch(update_time: int | None) -> Listing[Node] | None:
+        since.append(update_time)
+        return None if update_time else Listing((), 5)
+
+    watch = Watch(fetch, never, lambda node: node.name, pace=Pace(interval=3600))
+    reader = watch.reader()
+    for count, whole in enumerate((False, True, False), 1):
+        await until(lambda count=count: len(since) == count)  # type: ignore[misc]
+        watch.poke(whole=whole)
+    await until(lambda: len(since) == 4)
+    assert since == [None, 5, None, 5]
+    await reader.aclose()
+    await watch.close()
+
+
 class Quiet:
     """A server of three nodes that says that nothing has changed, and how old the list was at each whole answer.
 

@@ -22,7 +22,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import DRAIN_REQUESTS, Resource
 from slinky_operator.nodeset.execute.hosts import proof
-from slinky_operator.nodeset.execute.hosts.proof import Bridged, SlurmOf
+from slinky_operator.nodeset.execute.hosts.proof import Bridged, Recorded, SlurmOf
 from slinky_operator.nodeset.model import drain_requests
 from slinky_operator.nodeset.model.drain_requests import COMPLETE, DrainRequest
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
@@ -70,6 +70,8 @@ class DrainRequests:
         The cache of slurmd pods, with `HOST_INDEX`.
     slurm_of
         The Slurm of a Cluster, by the namespace and the name of the Cluster; None if there is none.
+    recorded
+        What NodeSets record of slurmd pods that have registered.
     bridged
         The Slurms of which Kubernetes Nodes are nodes themselves.
     now, clock, sleep
@@ -82,6 +84,7 @@ class DrainRequests:
         namespace: str,
         pods: Store,
         slurm_of: SlurmOf,
+        recorded: Recorded,
         bridged: Bridged = lambda _hosts: {},
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -89,7 +92,7 @@ class DrainRequests:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._kube, self._namespace, self._pods, self._slurm_of = kube, namespace, pods, slurm_of
-        self._bridged = bridged
+        self._recorded, self._bridged = recorded, bridged
         self._now, self._clock, self._sleep = now, clock, sleep
         self._asked = asyncio.Event()
         self._tell: Callable[[Key], None] = lambda _key: None
@@ -187,7 +190,7 @@ class DrainRequests:
         """Uids of slurmd pods that may be deleted, by a fresh answer of each Slurm concerned."""
         by_cluster = proof.by_cluster(pods)
         calls = (
-            proof.reasons(self._slurm_of, cluster, some, self._clock, self._now())
+            proof.reasons(self._slurm_of, cluster, some, self._clock, self._now(), self._recorded)
             for cluster, some in by_cluster.items()
         )
         answers = await gather_limited(calls)

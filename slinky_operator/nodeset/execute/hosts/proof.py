@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from pydantic import ValidationError
+
 from slinky_api import labels
-from slinky_operator.kube.cache.store import Key
+from slinky_api.v1alpha1.nodeset.status import RegisteredPods
+from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.execute.queries import slurm_queries
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods import pod_facts, registered_pods
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import identity
@@ -36,6 +40,33 @@ WhyNot = Callable[[Member, datetime], str | None]
 Bridged = Callable[[Iterable[str]], Mapping[str, Iterable[Slurm | None]]]
 """The Slurms of which Kubernetes Nodes are nodes themselves, by their names; None for one without a client."""
 
+Recorded = Callable[[Object, Pod], bool]
+"""Whether a slurmd pod that does not say so itself may have registered, by what its NodeSet's status records."""
+
+
+def recorded_in(nodesets: Store, registered: Callable[[str], Collection[str]]) -> Recorded:
+    """What the statuses of NodeSets record of their pods; without the status, any pod may have registered.
+
+    Parameters
+    ----------
+    nodesets
+        The cache of NodeSets.
+    registered
+        Uids of the pods that the status of a NodeSet was last written to name, by its uid: the cache may be late.
+    """
+
+    def may_have_registered(obj: Object, pod: Pod) -> bool:
+        nodeset, uid = nodesets.get(*nodeset_of(obj)), obj["metadata"]["labels"].get(labels.LABEL_NODESET_UID)
+        if nodeset is None or nodeset["metadata"]["uid"] != uid or pod.uid in registered(uid):
+            return True
+        stored = (nodeset.get("status") or {}).get("registered")
+        try:
+            return registered_pods.read(RegisteredPods.model_validate(stored or {})).has(pod)
+        except ValidationError:
+            return True
+
+    return may_have_registered
+
 
 def by_cluster(pods: Iterable[Object]) -> dict[Key, list[Object]]:
     """Slurmd pods by namespace and name of their Cluster."""
@@ -53,9 +84,12 @@ async def reasons(
     pods: Sequence[Object],
     clock: Callable[[], float],
     now: datetime,
+    recorded: Recorded,
     why_not: WhyNot = pod_state.why_kept,
 ) -> dict[str, str]:
     """Why slurmd pods of one Cluster may not be deleted, by uid; the others may, by a fresh answer of its Slurm.
+
+    A pod that has registered and that Slurm does not know may hold a job that slurmctld has lost.
 
     Raises
     ------
@@ -69,7 +103,9 @@ async def reasons(
     read: list[tuple[Pod, str]] = []
     for obj in pods:
         namespace, nodeset = nodeset_of(obj)
-        read.append((pod_facts.read(obj, nodeset), identity.tag(namespace, nodeset)))
+        pod = pod_facts.read(obj, nodeset)
+        pod = pod if pod.registered or not recorded(obj, pod) else replace(pod, registered=True)
+        read.append((pod, identity.tag(namespace, nodeset)))
     answer = await slurm_queries.everything(slurm, [pod.node_name for pod, _ in read], clock)
     why = {pod.uid: why_not(answer.join(pod, owner), now) for pod, owner in read}
     return {uid: words for uid, words in why.items() if words is not None}
@@ -82,6 +118,7 @@ async def why_held(
     bridged: Bridged,
     clock: Callable[[], float],
     now: datetime,
+    recorded: Recorded,
     why_not: WhyNot = pod_state.why_kept,
 ) -> list[str]:
     """Why a Kubernetes Node may hold a job, in words; empty if it is proven to hold none.
@@ -92,12 +129,14 @@ async def why_held(
         The Node.
     pods
         All slurmd pods there.
+    recorded
+        What NodeSets record of them.
     why_not
         What counts for each of them.
     """
     some = by_cluster(pods)
     answers = await gather_limited(
-        reasons(slurm_of, cluster, one, clock, now, why_not) for cluster, one in some.items()
+        reasons(slurm_of, cluster, one, clock, now, recorded, why_not) for cluster, one in some.items()
     )
     found: list[str] = []
     for (namespace, name), answer in zip(some, answers, strict=True):

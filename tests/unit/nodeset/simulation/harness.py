@@ -19,6 +19,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.execute.hosts.machines import Machines
+from slinky_operator.nodeset.execute.hosts.proof import recorded_in
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.model.pods import pod_facts
@@ -175,6 +176,7 @@ class Run:
                 self.kube,
                 MachineRules(frozenset(given["namespaces"]), reboot_by=given["by"], delete_nodes=given["deletes"]),
                 lambda key: self.slurm if key == (NAMESPACE, CLUSTER) else None,
+                recorded_in(self.nodesets, lambda uid: self.controller.registered(uid)),  # noqa: PLW0108 - built here
                 clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
                 now=lambda: self.world.now,
             ),

@@ -16,7 +16,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.nodeset.execute.hosts.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, bridged, clients
-from slinky_operator.nodeset.execute.hosts.proof import Bridged
+from slinky_operator.nodeset.execute.hosts.proof import Bridged, Recorded, recorded_in
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.slurm.connection.contact import ContactState
@@ -104,6 +104,21 @@ def pod(name: str, cluster: str = "c", host: str = "m-1") -> Object:
     }
 
 
+def unmarked(name: str) -> Object:
+    """A pod that does not say itself that it has registered."""
+    found = pod(name)
+    found["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    found["status"]["conditions"] = []
+    return found
+
+
+def recorded(ordinals: str = "", *, uid: str = "set-uid", remembered: Sequence[str] = ()) -> Recorded:
+    """What is known of the pods of a NodeSet by its status, and by what it was last written to say."""
+    nodesets, own = Store(), {"ordinals": ordinals, "createdUntil": "2026-01-01T00:00:00Z"}
+    nodesets.put({"metadata": {"namespace": "ns", "name": "a", "uid": uid}, "status": {"registered": own}})
+    return recorded_in(nodesets, lambda _uid: remembered)
+
+
 def record(words: str = EMPTY, name: str = "a-0") -> Node:
     return node(words, name=name, instance_id=f"u-{name}", reason="somebody's")
 
@@ -116,6 +131,7 @@ class Served:
         kube: Kube,
         pods: Sequence[Object] = (),
         bridged: Bridged = lambda _: {},
+        recorded: Recorded = lambda *_: False,
         **slurms: Slurm,
     ) -> None:
         store = Store(INDEXES_OF_PODS)
@@ -127,6 +143,7 @@ class Served:
             "nv",
             store,
             clients(cast("Any", slurms), lambda key: key[1]),
+            recorded,
             bridged,
             now=lambda: NOW,
             clock=lambda: 0.0,
@@ -179,6 +196,25 @@ def test_an_empty_drained_node_completes_a_request_whoever_drained_it() -> None:
 )
 def test_what_is_not_proven_is_not_complete(answer: Slurm) -> None:
     assert Served(Kube([request()]), [pod("a-0")], c=answer).rounds() == {}
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        recorded("0-17"),
+        recorded(remembered=["u-a-0"]),
+        recorded(uid="another"),
+        recorded("0" * 10_000),
+        recorded_in(Store(), lambda _uid: ()),
+    ],
+    ids=["its status", "a write that the cache does not show", "another NodeSet", "no valid status", "no NodeSet"],
+)
+def test_a_forgotten_pod_is_not_proven_empty_where_its_nodeset_may_have_recorded_it(known: Recorded) -> None:
+    assert Served(Kube([request()]), [unmarked("a-0")], recorded=known, c=slurm()).rounds() == {}
+
+
+def test_a_pod_that_never_registered_keeps_no_node() -> None:
+    assert Served(Kube([request()]), [unmarked("a-0")], recorded=recorded("1-17"), c=slurm()).rounds()
 
 
 def test_every_pod_on_the_node_counts_of_whatever_cluster() -> None:

@@ -25,7 +25,7 @@ from slinky_operator.nodeset.ports import Slurm
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Node
 from tests.unit.nodeset.builders import NOW, job, node
-from tests.unit.nodeset.execute.hosts.test_drain_requests import EMPTY, pod, slurm
+from tests.unit.nodeset.execute.hosts.test_drain_requests import EMPTY, pod, recorded, slurm, unmarked
 
 HOST, BOOT, KEY = "m-1", "boot-1", "example.com/reboot"
 WANTED = Mark("ns/a", "Reboot", BOOT, "2026-01-01T12:00:00Z")
@@ -125,7 +125,7 @@ class Kube:
 
 def keeper(kube: Kube, rules: MachineRules = ALLOWED, answer: Slurm | None = None, now: datetime = NOW) -> Machines:
     found = clients(cast("Any", {"c": answer or slurm(record())}), lambda key: key[1])
-    return Machines(kube, rules, found, clock=lambda: 0.0, now=lambda: now)
+    return Machines(kube, rules, found, recorded("0-3"), clock=lambda: 0.0, now=lambda: now)
 
 
 def go(
@@ -190,6 +190,12 @@ def test_what_is_not_proven_empty_is_not_rebooted(answer: Slurm) -> None:
 
     assert go(kube, answer=answer).startswith("Node m-1: ")
     assert (kube.mark, kube.sent) == (WANTED, [])
+
+
+def test_a_pod_that_only_its_nodeset_has_recorded_is_not_rebooted_once_slurm_has_forgotten_it() -> None:
+    kube = Kube(unmarked("a-0"), mark=WANTED, cordoned=True)
+    assert "Slurm does not know node a-0, which had registered" in go(kube, answer=slurm())
+    assert not kube.sent
 
 
 def test_the_machine_of_a_node_that_somebody_else_drains_meanwhile_is_left_alone() -> None:

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from slinky_api.v1alpha1.nodeset.topology import NodeTopology
 from slinky_operator.nodeset.slurm_nodes import identity, topology
+from slinky_operator.reconcile.text import cut
 from slurm_client.models import Node
 
 PREFIX: Final = "k8s/"
@@ -24,6 +25,9 @@ PREFIX: Final = "k8s/"
 
 AGAIN: Final = 10.0
 """Seconds until Slurm is asked again for a place or features that it has not taken."""
+
+LONGEST_PLACE: Final = 200
+"""Characters of a place, or of features, in a message: what Slurm says of it, and what to do, come after it."""
 
 
 class Host(Protocol):
@@ -93,9 +97,9 @@ class Change:
 
     @override
     def __str__(self) -> str:
-        """The same in words."""
-        place = f"the place {self.topology}" if self.topology else "no place in a topology"
-        features = f"the features {', '.join(self.features)}" if self.features else "no features"
+        """The same in words; of a long place, or many features, the beginning."""
+        place = f"the place {cut(self.topology, LONGEST_PLACE)}" if self.topology else "no place in a topology"
+        features = f"the features {cut(', '.join(self.features), LONGEST_PLACE)}" if self.features else "no features"
         said = (place if self.topology is not None else "", features if self.features is not None else "")
         return " and ".join(filter(None, said))
 

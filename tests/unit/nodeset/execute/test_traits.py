@@ -109,6 +109,22 @@ async def test_another_label_is_asked_for_at_once_and_what_is_taken_is_said_no_m
     assert memory.refused_traits(101.0) == {}
 
 
+@pytest.mark.parametrize(
+    "wanted", [Traits((), f"default:{'x' * 10_000}"), Traits(tuple(f"feature-{number}" for number in range(1_000)))]
+)
+async def test_a_long_place_and_many_features_leave_room_for_what_slurm_says_of_them(wanted: Traits) -> None:
+    memory, own = Memory(), placed()
+    names = {name: replace(one, topology="") for name, one in own.slurm.nodes.items()}
+    doing = context(Slurm(names, errors.InvalidRequest("no such thing")))
+
+    await slurm_writes.set_traits(doing, dict.fromkeys(names, wanted))
+    memory.note_traits(doing.outcome.traits, 100.0)
+
+    (words,) = words_of(memory.refused_traits(100.0))
+    assert len(words) < 500
+    assert words.endswith("for a-0, a-1: no such thing")
+
+
 @pytest.mark.parametrize("error", [None, errors.NotSupported("v0.0.42 has no topology")])
 async def test_many_places_are_written_some_at_a_time_and_the_others_soon(
     error: errors.SlurmError | None, monkeypatch: pytest.MonkeyPatch

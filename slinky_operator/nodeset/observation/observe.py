@@ -6,8 +6,7 @@ pods were created if the status is lost, which revision is the current one, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -20,25 +19,25 @@ from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.disruption import cluster_upgrade, maintenance_window
 from slinky_operator.nodeset.model import claims as claim_facts
-from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
-from slinky_operator.nodeset.model.pods import guard, lost_labels, pod_facts, pod_names, registered_pods
+from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slinky_operator.nodeset.model.pods import pod_facts, registered_pods
 from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, REVISION_INDEX
+from slinky_operator.nodeset.observation.neighbours import Neighbours
 from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, PodDemand
 from slinky_operator.nodeset.observation.readings import NodeReading, PodReading, chosen, joined, read_pod, with_record
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile import maintenance
-from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX, NODE_INDEX
+from slinky_operator.reconcile.cached.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 from slinky_operator.slurm.jobs import prolog_flags
 from slinky_operator.slurm.nodes import node_features
-from slinky_operator.slurm.pods import pod_ownership
 from slurm_client.models import Node
 from slurm_client.slices import sliced
 
@@ -53,16 +52,6 @@ _REASONS: Final[Mapping[Trouble, Reason]] = {
     Trouble.CONTROLLER_DOWN: Reason.CONTROLLER_DOWN,
     Trouble.UNSUPPORTED: Reason.UNSUPPORTED_VERSION,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """A look at the pods of others that found none with a name that a pod of this NodeSet could have."""
-
-    asked: tuple[Hashable, ...]
-    """What else the names follow from; the pods of the NodeSet follow from the layout of their cache."""
-    nodes: Mapping[str, Node]
-    hosts: Mapping[str, KubernetesNode] | None
 
 
 class Observer:
@@ -119,8 +108,7 @@ class Observer:
         self._patience = patience
         self._marking = marking
         self.readings = NodeSetParseCache()
-        self._alone: dict[str, _Alone] = {}
-        """Looks at the pods of others that found none, by uids of NodeSets."""
+        self._neighbours = Neighbours(pods, hosts)
         self._pods_read: dict[str, PodReading] = {}
         """Pods as last read, by uids of NodeSets: few of them change between two passes."""
         self._nodes_read: dict[str, NodeReading] = {}
@@ -175,7 +163,7 @@ class Observer:
         own, mode_is_fixed = pods.pods, nodeset.status.scaling_mode is not None
         nodeset = _with_mode(nodeset, own)
         slurm = self._slurm_facts(nodeset, cluster, pods)
-        foreign_pods, names_of_other_nodesets = self._still_alone(nodeset, cluster, own, slurm)
+        others = self._neighbours.of(nodeset, cluster, own, slurm.nodes)
         leaving = self._leaving(nodeset)
         known = _cluster_facts(nodeset, cluster, gone=cluster_gone, leaving=leaving, now=self._now())
         nodeset = cluster_upgrade.held(nodeset, known.update_wait or known.window_wait)
@@ -194,9 +182,9 @@ class Observer:
             pods=own,
             claims=tuple(map(claim_facts.read, self._claims.find(CLAIM_INDEX, f"{nodeset.namespace}/{nodeset.name}"))),
             hosts=self._hosts.picture() if self._hosts is not None else None,
-            foreign_pods=foreign_pods,
-            stripped=self._stripped(nodeset, foreign_pods, current or wanted.hash),
-            names_of_other_nodesets=names_of_other_nodesets,
+            foreign_pods=others.foreign_pods,
+            stripped=self._neighbours.stripped(nodeset, others.foreign_pods, current or wanted.hash),
+            names_of_other_nodesets=others.names_of_other_nodesets,
             mode_is_fixed=mode_is_fixed,
             ended=ended,
             unlisted=unlisted,
@@ -211,7 +199,7 @@ class Observer:
         """Drop the cached data of a deleted NodeSet."""
         self._pods_read.pop(uid, None)
         self._nodes_read.pop(uid, None)
-        self._alone.pop(uid, None)
+        self._neighbours.forget(uid)
         self.readings.forget(uid)
 
     async def read_ahead(self, nodeset: NodeSet, registered: frozenset[str] = frozenset()) -> None:
@@ -273,67 +261,6 @@ class Observer:
         self._nodes_read[nodeset.uid] = known
         return known.own
 
-    def _still_alone(
-        self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...], slurm: SlurmFacts
-    ) -> tuple[dict[str, str], dict[str, str]]:
-        """The same as `_others`, which takes most of an observation and seldom finds any: not looked up twice."""
-        # Only pods that are one for each of them are named after them.
-        on_hosts = self._hosts is not None and nodeset.mode is not ScalingMode.STATEFUL_SET
-        hosts = self._hosts.picture() if self._hosts is not None and on_hosts else None
-        asked = (
-            self._pods.layout,
-            nodeset.namespace,
-            nodeset.name,
-            nodeset.mode,
-            nodeset.spec.replicas,
-            nodeset.spec.ordinal_padding,
-            (cluster.namespace, cluster.name) if cluster is not None else None,
-        )
-        known = self._alone.get(nodeset.uid)
-        if (
-            known is not None
-            and asked == known.asked
-            and hosts is known.hosts
-            and (slurm.nodes is known.nodes or slurm.nodes.keys() == known.nodes.keys())
-        ):
-            return {}, {}
-        foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
-        if foreign_pods or names_of_other_nodesets:
-            self._alone.pop(nodeset.uid, None)
-        else:
-            self._alone[nodeset.uid] = _Alone(asked, slurm.nodes, hosts)
-        return foreign_pods, names_of_other_nodesets
-
-    def _others(
-        self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...], slurm: SlurmFacts
-    ) -> tuple[dict[str, str], dict[str, str]]:
-        """Pods with names that a pod of this NodeSet could have, and other NodeSets' nodes with such names."""
-        possible = set(slurm.nodes)
-        if nodeset.mode is ScalingMode.STATEFUL_SET:
-            padding, numbers = nodeset.spec.ordinal_padding, range((nodeset.spec.replicas or 0) + len(own))
-            possible.update(pod_names.numbered(nodeset.name, number, padding) for number in numbers)
-            wanted = set(possible)
-        else:
-            if self._hosts is not None:
-                possible.update(host.node_name for host in self._hosts.picture().values())
-            wanted = {pod_names.pod_name(nodeset, node) for node in possible}
-        wanted.difference_update(item.name for item in own)
-        namespace = nodeset.namespace
-        others = ((name, self._pods.get(namespace, name)) for name in wanted)
-        foreign_pods = {name: guard.stranger(nodeset, obj) for name, obj in others if obj is not None}
-        if cluster is None:
-            return foreign_pods, {}
-        names_of_other_nodesets, prefix = {}, f"{cluster.namespace}/{cluster.name}/"
-        keys = {item.node_name: (namespace, item.name) for item in own}
-        # Nearly all names are those of the NodeSet's own pods, or nobody's.
-        lists_others = self._pods.lists_others
-        for node in [node for node in possible if lists_others(NODE_INDEX, prefix + node, keys.get(node))]:
-            for other in self._pods.find(NODE_INDEX, prefix + node):
-                given = other["metadata"]["labels"]
-                if given[labels.LABEL_NODESET_UID] != nodeset.uid:
-                    names_of_other_nodesets[node] = given.get(labels.LABEL_NODESET_NAME) or ""
-        return foreign_pods, names_of_other_nodesets
-
     def _leaving(self, nodeset: NodeSet) -> frozenset[str]:
         """Names of other NodeSets of the Cluster that are being deleted and that slurmctld may still know.
 
@@ -348,16 +275,6 @@ class Observer:
             and metadata["uid"] != nodeset.uid
             and labels.FINALIZER_NODESET_CONFIG in (metadata.get("finalizers") or ())
         )
-
-    def _stripped(self, nodeset: NodeSet, foreign_pods: Iterable[str], revision: str) -> dict[str, str]:
-        """Of pods with names that a pod of this NodeSet could have, those that are its own and have lost a label."""
-        found = {}
-        for name in foreign_pods:
-            obj = self._pods.get(nodeset.namespace, name)
-            text = lost_labels.words(nodeset, obj, revision) if obj is not None else None
-            if obj is not None and text is not None:
-                found[pod_ownership.node_name(obj)] = text
-        return found
 
 
 def problems_of(name: str, wanted: PodDemand, cluster: ClusterFacts) -> tuple[str, ...]:

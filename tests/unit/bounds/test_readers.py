@@ -84,6 +84,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "slurm.nodes.reference_query.references": ASKS,
     "nodeset.model.snapshot.with_jobs": IN_WHOLE,
     "nodeset.model.loads.after": IN_WHOLE,
+    "nodeset.observation.neighbours.of": IN_WHOLE,
     "nodeset.observation.observe._own_nodes": IN_WHOLE,
     "nodeset.observation.readings.again": IN_WHOLE,
     "nodeset.observation.readings._anew": IN_WHOLE,

@@ -26,6 +26,7 @@ from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
+from slinky_operator.nodeset.observation.neighbours import Neighbours
 from slinky_operator.nodeset.planning.plan import plan
 from slinky_operator.nodeset.planning.steady import Steady
 from slinky_operator.nodeset.planning.survey import survey
@@ -97,10 +98,11 @@ class Doubting(NodeSetReconciler):
     def _observe_twice(self, *args: Any, **options: Any) -> Snapshot:
         """Take a snapshot, and another one by an observer that has kept nothing."""
         observer, found = self._observer, self._look(*args, **options)
-        kept = observer._pods_read, observer._nodes_read, observer._alone
-        observer._pods_read, observer._nodes_read, observer._alone = {}, {}, {}
+        kept = observer._pods_read, observer._nodes_read, observer._neighbours
+        observer._pods_read, observer._nodes_read = {}, {}
+        observer._neighbours = Neighbours(observer._pods, observer._hosts)
         fresh = self._look(*args, **options)
-        observer._pods_read, observer._nodes_read, observer._alone = kept
+        observer._pods_read, observer._nodes_read, observer._neighbours = kept
         if fresh != found or not all(map(pod_facts.are_alike, found.pods, fresh.pods)):
             raise Violated(f"a snapshot is not what the caches have: {found}, {fresh}")
         return found

@@ -1,0 +1,146 @@
+"""Pods and nodes of others with names that a pod or a node of a NodeSet could have.
+
+Such a name cannot be used, and a report says whose it is. To look for them takes most of an observation, and seldom
+finds any: a look that has found none is remembered until something that it depends on has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
+from slinky_operator.kube.cache.store import Store
+from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
+from slinky_operator.nodeset.model.pods import guard, lost_labels, pod_names
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.reconcile.cached.indexes import NODE_INDEX
+from slinky_operator.slurm.pods import pod_ownership
+from slurm_client.models import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What has such a name."""
+
+    foreign_pods: Mapping[str, str]
+    """Names of pods that belong to others, and what to say of each."""
+    names_of_other_nodesets: Mapping[str, str]
+    """Names of nodes of other NodeSets, and these NodeSets."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A look that has found nothing."""
+
+    asked: tuple[Hashable, ...]
+    """What else the names follow from; the pods of the NodeSet follow from the layout of their cache."""
+    nodes: Mapping[str, Node]
+    hosts: Mapping[str, KubernetesNode] | None
+
+
+class Neighbours:
+    """Looks for them.
+
+    Parameters
+    ----------
+    pods
+        The cache of slurmd pods, with `NODE_INDEX`.
+    hosts
+        The Kubernetes Nodes; None if they are not watched.
+    """
+
+    def __init__(self, pods: Store, hosts: Hosts | None) -> None:
+        self._pods = pods
+        self._hosts = hosts
+        self._alone: dict[str, _Alone] = {}
+        """Looks that have found nothing, by uids of NodeSets."""
+
+    def of(self, nodeset: NodeSet, cluster: Cluster | None, own: Collection[Pod], nodes: Mapping[str, Node]) -> Found:
+        """Find them.
+
+        Parameters
+        ----------
+        nodeset, cluster
+            The NodeSet, and its Cluster if it exists.
+        own
+            The pods of the NodeSet.
+        nodes
+            The records in Slurm that concern it, by name.
+        """
+        # Only pods that are one for each of them are named after them.
+        on_hosts = self._hosts is not None and nodeset.mode is not ScalingMode.STATEFUL_SET
+        hosts = self._hosts.picture() if self._hosts is not None and on_hosts else None
+        asked = (
+            self._pods.layout,
+            nodeset.namespace,
+            nodeset.name,
+            nodeset.mode,
+            nodeset.spec.replicas,
+            nodeset.spec.ordinal_padding,
+            (cluster.namespace, cluster.name) if cluster is not None else None,
+        )
+        known = self._alone.get(nodeset.uid)
+        if (
+            known is not None
+            and asked == known.asked
+            and hosts is known.hosts
+            and (nodes is known.nodes or nodes.keys() == known.nodes.keys())
+        ):
+            return Found({}, {})
+        found = self._look(nodeset, cluster, own, nodes)
+        if found.foreign_pods or found.names_of_other_nodesets:
+            self._alone.pop(nodeset.uid, None)
+        else:
+            self._alone[nodeset.uid] = _Alone(asked, nodes, hosts)
+        return found
+
+    def forget(self, uid: str) -> None:
+        """Drop what is remembered of a deleted NodeSet."""
+        self._alone.pop(uid, None)
+
+    def stripped(self, nodeset: NodeSet, foreign_pods: Iterable[str], revision: str) -> dict[str, str]:
+        """Of pods with names that a pod of a NodeSet could have, those that are its own and have lost a label.
+
+        Returns
+        -------
+        dict
+            What to do about each, by the name of its node.
+        """
+        found = {}
+        for name in foreign_pods:
+            obj = self._pods.get(nodeset.namespace, name)
+            text = lost_labels.words(nodeset, obj, revision) if obj is not None else None
+            if obj is not None and text is not None:
+                found[pod_ownership.node_name(obj)] = text
+        return found
+
+    def _look(self, nodeset: NodeSet, cluster: Cluster | None, own: Collection[Pod], names: Collection[str]) -> Found:
+        possible = set(names)
+        if nodeset.mode is ScalingMode.STATEFUL_SET:
+            padding, numbers = nodeset.spec.ordinal_padding, range((nodeset.spec.replicas or 0) + len(own))
+            possible.update(pod_names.numbered(nodeset.name, number, padding) for number in numbers)
+            wanted = set(possible)
+        else:
+            if self._hosts is not None:
+                possible.update(host.node_name for host in self._hosts.picture().values())
+            wanted = {pod_names.pod_name(nodeset, node) for node in possible}
+        wanted.difference_update(item.name for item in own)
+        namespace = nodeset.namespace
+        others = ((name, self._pods.get(namespace, name)) for name in wanted)
+        foreign_pods = {name: guard.stranger(nodeset, obj) for name, obj in others if obj is not None}
+        if cluster is None:
+            return Found(foreign_pods, {})
+        names_of_other_nodesets, prefix = {}, f"{cluster.namespace}/{cluster.name}/"
+        keys = {item.node_name: (namespace, item.name) for item in own}
+        # Nearly all names are those of the NodeSet's own pods, or nobody's.
+        lists_others = self._pods.lists_others
+        for node in [node for node in possible if lists_others(NODE_INDEX, prefix + node, keys.get(node))]:
+            for other in self._pods.find(NODE_INDEX, prefix + node):
+                given = other["metadata"]["labels"]
+                if given[labels.LABEL_NODESET_UID] != nodeset.uid:
+                    names_of_other_nodesets[node] = given.get(labels.LABEL_NODESET_NAME) or ""
+        return Found(foreign_pods, names_of_other_nodesets)

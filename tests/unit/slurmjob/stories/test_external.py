@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -495,7 +495,8 @@ async def test_a_number_that_slurmctld_has_given_again_is_not_waited_for(world: 
     await world.until(lambda: not world.kube.objects["slurmjobs", "team", "hello"]["metadata"].get("finalizers"))
 
 
-async def test_an_object_that_is_deleted_waits_no_longer_when_many_attempts_have_failed(world: JobWorld) -> None:
+async def is_not_recorded(world: JobWorld, pauses: Sequence[float]) -> Callable[[], bool]:
+    """The end of a job is refused by accounting before each of these pauses; returns whether it is tried once more."""
     world.cluster(**ACCOUNTING)
     await runs(world)
     refuse(world, r"GET /slurmdb/\S+/job/\d+")
@@ -506,10 +507,15 @@ async def test_an_object_that_is_deleted_waits_no_longer_when_many_attempts_have
     def is_asked_again() -> bool:
         return len(world.slurm.calls("db_get_job")) > asked
 
-    for pause in execute.PAUSES_S:
+    for pause in pauses:
         await world.until(is_asked_again)
         asked = len(world.slurm.calls("db_get_job"))
         world.ahead += timedelta(seconds=pause)
+    return is_asked_again
+
+
+async def test_an_object_that_is_deleted_waits_no_longer_when_many_attempts_have_failed(world: JobWorld) -> None:
+    is_asked_again = await is_not_recorded(world, execute.PAUSES_S)
     await world.until(is_asked_again)
     world.delete()
     await world.step()
@@ -521,20 +527,7 @@ async def test_an_object_that_is_deleted_waits_no_longer_when_many_attempts_have
 
 
 async def test_an_attempt_that_fails_after_the_deletion_puts_the_last_one_off_no_further(world: JobWorld) -> None:
-    world.cluster(**ACCOUNTING)
-    await runs(world)
-    refuse(world, r"GET /slurmdb/\S+/job/\d+")
-    world.job(external={"ended": {"exitCode": 3}})
-    await world.until(lambda: is_over(world))
-    asked = 0
-
-    def is_asked_again() -> bool:
-        return len(world.slurm.calls("db_get_job")) > asked
-
-    for pause in execute.PAUSES_S[:-1]:
-        await world.until(is_asked_again)
-        asked = len(world.slurm.calls("db_get_job"))
-        world.ahead += timedelta(seconds=pause)
+    is_asked_again = await is_not_recorded(world, execute.PAUSES_S[:-1])
     world.delete()
     again = None
     while not is_asked_again():

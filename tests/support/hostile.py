@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import cycle
 from typing import Self
 
+from tests.support.listener import listening
+
 SECRET = "hunter2"
 """Stands in what must not be shown to anybody."""
 
@@ -94,35 +96,19 @@ class HostileServer:
         """Requests, by way."""
         self.tokens: set[str] = set()
         """Tokens that came with them."""
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._port = 0
+        self._listening = contextlib.AsyncExitStack()
 
     def url(self, way: str) -> str:
         """Where a Slurm of that kind is to be found."""
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/{way}"
+        return f"http://127.0.0.1:{self._port}/{way}"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, *self._address)
+        self._port = await self._listening.enter_async_context(listening(self._answer, *self._address))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-                await self._answer(reader, writer)
-        finally:
-            self._tasks.discard(task)
-            writer.close()
+        await self._listening.aclose()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()

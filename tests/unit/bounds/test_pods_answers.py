@@ -59,6 +59,7 @@ from slinky_operator.virtual_nodes.pods import projection
 from slurm_client.connection.intake import Intake
 from tests.support.hostile import WAYS, HostileServer
 from tests.support.hostile_texts import measured, texts
+from tests.support.listener import listening
 from tests.unit.bounds.test_hostile_answers import too_much
 
 NOW: Final = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -189,18 +190,12 @@ async def daemon(pieces: Callable[[], AsyncIterator[bytes]]) -> AsyncIterator[in
     """Something in the place of a daemon, which sends these bytes to each caller."""
 
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async for piece in pieces():
-                writer.write(piece)
-                await writer.drain()
-        except ConnectionError:
-            return
-        finally:
-            writer.close()
+        async for piece in pieces():
+            writer.write(piece)
+            await writer.drain()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield server.sockets[0].getsockname()[1]
+    async with listening(serve) as port:
+        yield port
 
 
 async def _endless() -> AsyncIterator[bytes]:

@@ -20,6 +20,7 @@ from slurm_client.errors import Unreachable
 from slurm_client.tokens import StaticToken
 from slurm_client.wire import CHANGES_NOTHING
 from slurm_client.wire.endpoint import WRITES
+from tests.support.listener import listening
 
 
 class Gate:
@@ -34,26 +35,17 @@ class Gate:
 async def server() -> AsyncIterator[tuple[int, list[bytes]]]:
     """A server that answers everything, and what it was asked."""
     seen: list[bytes] = []
-    ended: list[asyncio.Event] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        end = asyncio.Event()
-        ended.append(end)
         while line := await reader.readline():
             if b"HTTP/1.1" in line:
                 seen.append(line.split(b" HTTP")[0])
             if line == b"\r\n":
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
                 break
-        writer.close()
-        await writer.wait_closed()
-        end.set()
 
-    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with listener:
-        yield listener.sockets[0].getsockname()[1], seen
-        for end in ended:
-            await end.wait()
+    async with listening(serve) as port:
+        yield port, seen
 
 
 READ: dict[str, object] = {CHANGES_NOTHING: True}

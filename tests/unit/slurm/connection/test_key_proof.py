@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import json
 import struct
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import jwt
@@ -25,9 +23,9 @@ from slinky_operator.slurm.connection.key_proof import (
     understood,
 )
 from slinky_operator.slurm.connection.signed_messages import NotUnderstood, SharedKey
+from tests.support.listener import Serve, listening
 
 KEY = SharedKey("a", b"k" * 32)
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def framed(flags: int, kind: int, rest: bytes, family: int = 0) -> bytes:
@@ -105,21 +103,8 @@ def test_the_question_to_sackd_is_one_that_the_program_beside_it_takes() -> None
 
 
 async def asked(serve: Serve, patience: float = 0.2) -> Answer:
-    ended = asyncio.Event()
-
-    async def handled(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError):
-            await serve(reader, writer)
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
-        ended.set()
-
-    async with await asyncio.start_server(handled, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        answer = await ask(Daemon.SLURMD, "127.0.0.1", port, KEY, time.time(), patience)
-        await ended.wait()
-        return answer
+    async with listening(serve) as port:
+        return await ask(Daemon.SLURMD, "127.0.0.1", port, KEY, time.time(), patience)
 
 
 async def test_one_that_trickles_or_never_ends_costs_neither_time_nor_memory() -> None:
@@ -144,10 +129,11 @@ async def test_one_that_trickles_or_never_ends_costs_neither_time_nor_memory() -
 
 
 async def test_one_that_is_not_there_has_proven_nothing() -> None:
-    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    server.close()
-    await server.wait_closed()
+    async def unheard(*_: object) -> None:
+        raise AssertionError("it is not there")
+
+    async with listening(unheard) as port:
+        pass
     answer = await ask(Daemon.SLURMD, "127.0.0.1", port, KEY, time.time())
     assert answer.verdict is Verdict.UNKNOWN
     assert answer.why

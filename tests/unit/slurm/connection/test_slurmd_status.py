@@ -11,6 +11,7 @@ import pytest
 from slinky_operator.slurm.connection import signed_messages, slurmd_status
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from slinky_operator.slurm.connection.slurmd_status import NoStatus, SlurmdStatus, understood
+from tests.support.listener import listening
 
 KEY = SharedKey("", b"k" * 32)
 START = 1_790_000_000
@@ -63,11 +64,8 @@ def test_an_answer_that_is_too_long_shows_nothing() -> None:
 async def test_a_slurmd_that_is_silent_or_away_shows_nothing() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
-        writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server:
+    async with listening(serve) as port:
         with pytest.raises(NoStatus, match="no answer within"):
             await slurmd_status.ask("127.0.0.1", port, KEY, START, 0.2)
     with pytest.raises(NoStatus):

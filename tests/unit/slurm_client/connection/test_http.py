@@ -12,6 +12,7 @@ import pytest
 
 from slurm_client import CallableToken, SlurmClient, errors
 from slurm_client.testing import FakeSlurmrestd
+from tests.support.listener import listening
 from tests.unit.slurm_client.clients import client
 
 if TYPE_CHECKING:
@@ -103,11 +104,9 @@ async def proxy(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         seen.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(answer)
-        writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield f"http://user:{SECRET}@127.0.0.1:{server.sockets[0].getsockname()[1]}", seen
+    async with listening(serve) as port:
+        yield f"http://user:{SECRET}@127.0.0.1:{port}", seen
 
 
 async def test_a_proxy_is_asked_for_the_server_with_its_own_password() -> None:

@@ -11,6 +11,7 @@ from slurm_client import JobSpec, MintedToken, ReservationSpec, SlurmClient, err
 from slurm_client.connection.circuit import Circuit
 from slurm_client.connection.session import RetryPolicy
 from slurm_client.testing import FakeSlurmrestd
+from tests.support.listener import listening
 from tests.unit.slurm_client.clients import KEY, circuit_of, client
 
 
@@ -45,17 +46,13 @@ async def test_a_server_that_drips_is_given_up_in_time() -> None:
                 await writer.drain()
                 await asyncio.sleep(0.01)
         except ConnectionError:
-            writer.close()
             ended.set()
 
-    server = await asyncio.start_server(drip, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with SlurmClient(f"http://127.0.0.1:{port}", "token", timeout=0.3) as slurm:
-        with pytest.raises(errors.Timeout):
-            await slurm.connect()
-    await ended.wait()
-    server.close()
-    await server.wait_closed()
+    async with listening(drip) as port:
+        async with SlurmClient(f"http://127.0.0.1:{port}", "token", timeout=0.3) as slurm:
+            with pytest.raises(errors.Timeout):
+                await slurm.connect()
+        await ended.wait()
 
 
 async def test_one_hanging_server_delays_no_other(fake: FakeSlurmrestd) -> None:

@@ -83,7 +83,7 @@ class DeadlineFence:
         if late >= 0:
             return f"the lease was not renewed in time ({late:.1f} s past the deadline)"
         if self._suspended:
-            return "the lease was not renewed in time, and it is being looked at who else has begun since"
+            return "the lease was not renewed in time, and it is not known yet whether another release has begun since"
         return None
 
 

@@ -333,7 +333,7 @@ class Elector:
         self.lapses += 1
         self._news = {}
         logger.warning(
-            "the lease was not renewed for %.1f s%s: nothing is written until it is, unless another replica takes over",
+            "the lease was not renewed for %.1f s%s: the operator writes nothing until it has renewed it",
             self._clock() - self._renewed_at,
             self._last_error,
         )
@@ -360,7 +360,7 @@ class Elector:
         if news is self._news:
             self._sent.set()
         if not self.leading.is_set():
-            logger.info("leads again after %.1f s, in which nobody else did", started - before)
+            logger.info("leads again after %.1f s, in which no other replica led", started - before)
             self.leading.set()
         return True
 

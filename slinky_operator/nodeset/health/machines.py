@@ -160,17 +160,17 @@ def left(records: Mapping[str, Replacement], snapshot: Snapshot) -> Iterable[tup
     What has been asked for is not taken back with the policy: the machine may reboot at any moment.
     """
     for host, mark in _asked_for(records, snapshot):
-        told = f"Node {host.name} stays cordoned: {_request(mark)}, by the policy {mark.policy} of that time"
+        told = f"Node {host.name} stays cordoned: {_request(mark)} under the former policy {mark.policy}"
         if snapshot.machine_rules is None:
             text = (
-                f"{told}. The operator acts on no machine any more (nodeLife.namespaces of its chart): once this one "
+                f"{told}. The operator no longer acts on machines (nodeLife.namespaces of its chart): once this one "
                 f"has started again, {_BY_HAND}"
             )
             yield host.name, text
         elif host.boot_id == mark.boot_id:
             text = (
-                f"{told}, and may come at any moment. The operator uncordons the Node once it has started again. If it "
-                f"never will, withdraw the request, {_BY_HAND}"
+                f"{told}, and may still happen. The operator uncordons the Node once the machine has started again. If "
+                f"it never will, withdraw the request, {_BY_HAND}"
             )
             yield host.name, text
 

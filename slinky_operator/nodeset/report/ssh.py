@@ -40,13 +40,13 @@ def _missing(namespace: str, keys: MissingKeys) -> str:
     if keys.field != HOST_KEYS:
         return (
             f"{where}: there is no Secret {name}, so only keys in users' homes and in the directory are accepted. "
-            f"Create it ({create}=USER=FILE.pub), or change the field; running pods take it within minutes"
+            f"Create it ({create}=USER=FILE.pub), or change the field; running pods read it within minutes"
         )
     what = (
         f"Secret {name} has no key ssh_host_ed25519_key or the like" if keys.is_there else f"there is no Secret {name}"
     )
     do = "Add one" if keys.is_there else f"Create it ({create}=ssh_host_ed25519_key)"
     return (
-        f"{where}: {what}, so each pod makes a host key when it starts, and clients warn of another one after each "
-        f"update. {do}, or change the field; pods that run keep theirs until they are replaced"
+        f"{where}: {what}, so each pod makes a host key when it starts, and clients warn of a changed key after "
+        f"each update. {do}, or change the field; pods that run keep theirs until they are replaced"
     )

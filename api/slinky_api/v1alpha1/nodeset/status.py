@@ -101,7 +101,7 @@ class NodeSetStatus(ApiModel):
     """With health.replace: what was tried about bad Nodes, until health.replace.withinSeconds after the last try."""
     registered: RegisteredPods | None = None
     """Pods whose nodes have registered with Slurm and that have no condition Registered yet; absent without such pods.
-    Of many pods that come at once it is recorded here, in one write, and on each pod later."""
+    When many pods start at once, they are recorded here first, in one write, and later on each pod."""
     autoscaling: AutoscalingStatus | None = None
     """With autoscaling: what it last decided."""
     maintenance: str | None = None

@@ -26,7 +26,7 @@ def lost(cluster: Cluster, name: str, source: KeySource, mounted: MountedKey | N
     mounted
         Where a daemon still has the key; `None` if none is seen.
     """
-    still = "running daemons still have the key" if mounted is not None else "no daemon is seen that still has it"
+    still = "running daemons still have the key" if mounted is not None else "no running daemon is known to have it"
     return (
         f"{PURPOSES[name]}: Secret {source.secret} is gone, and so is its copy; {still}, and no new pod can start. "
         f"{_recovered(cluster, source, mounted)}"
@@ -253,5 +253,5 @@ def _recovered(cluster: Cluster, source: KeySource, mounted: MountedKey | None) 
     return (
         f"Restore Secret {source.secret} from a backup. If there is none, make a new key: head -c 32 /dev/urandom > "
         f"{source.key}; {write}. slurmctld then starts within minutes, and running jobs go on. Every token that was "
-        "signed with the lost key becomes invalid: those of Tokens are made again, others have to be given out again"
+        "signed with the lost key becomes invalid: those of Tokens are renewed, all others have to be issued again"
     )

@@ -45,7 +45,7 @@ def room(view: View, wanted: Mapping[str, Any], running: Mapping[str, Any]) -> T
     age = math.inf if known is None else view.now - known.asked_at
     asked = (Ask(question),) if age > AGAIN else ()
     if age > FRESH:
-        return Trial(Stage.UNDER_WAY, "the room that slurmctld's state has is looked at", asked, 1.0)
+        return Trial(Stage.UNDER_WAY, "waiting to know how much room the volume of slurmctld has", asked, 1.0)
     if found is None or not found.is_full:
         return Trial(Stage.PASSED, "", asked, AGAIN)
     words = (

@@ -97,8 +97,8 @@ def stranger(nodeset: NodeSet, obj: Mapping[str, Any]) -> str:
     if own.get(labels.LABEL_NODESET_NAME) != nodeset.name or uid in {None, nodeset.uid}:
         return taken
     return (
-        f"{taken}: an earlier NodeSet {nodeset.name} has left it, whose finalizers were removed. Once its node has no "
-        f"job: kubectl delete -n {nodeset.namespace} pod/{metadata['name']} configmap/{_name(nodeset.name, uid)}"
+        f"{taken}: it was left by an earlier NodeSet {nodeset.name} whose finalizers were removed. Once its node has "
+        f"no jobs: kubectl delete -n {nodeset.namespace} pod/{metadata['name']} configmap/{_name(nodeset.name, uid)}"
     )
 
 

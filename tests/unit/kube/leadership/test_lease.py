@@ -189,7 +189,7 @@ def test_a_leader_whose_renewals_fail_for_a_while_stands_by_and_leads_again() ->
         api.before = api._nothing
         await first.elector.leading.wait()
         # Others may have begun, who are to be looked at first.
-        assert "who else" in (first.fence.closed_because() or "")
+        assert "another release" in (first.fence.closed_because() or "")
         first.elector.resume()
         assert first.fence.closed_because() is None
         assert not first.elector.lapsed.is_set()

@@ -247,8 +247,8 @@ def test_what_has_been_asked_for_is_told_without_its_policy_until_it_is_over(pol
 
     assert waits(sent) == {
         "host-0": (
-            f"Node host-0 stays cordoned: the reboot of its machine was asked for at {record.last}, by the policy "
-            "Reboot of that time, and may come at any moment. The operator uncordons the Node once it has started "
+            f"Node host-0 stays cordoned: the reboot of its machine was asked for at {record.last} under the "
+            "former policy Reboot, and may still happen. The operator uncordons the Node once the machine has started "
             "again. If it never will, withdraw the request, remove the annotation "
             "nodeset.slinky.slurm.net/machine-replacement and uncordon the Node"
         )

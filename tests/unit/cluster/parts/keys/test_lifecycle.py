@@ -203,7 +203,7 @@ def test_a_lost_key_of_tokens_that_no_daemon_has_is_made_anew_by_the_user(pod: d
         assert world.controller_pod is not None
         world.controller_pod = {**world.controller_pod, **pod}
     message = told(world)
-    assert "no daemon is seen that still has it, and no new pod can start. Restore Secret slurm-auth-jwt" in message
+    assert "no running daemon is known to have it, and no new pod can start. Restore Secret slurm-auth-jwt" in message
     assert "head -c 32 /dev/urandom > jwt.key; kubectl -n here delete secret slurm-auth-jwt" in message
     assert " exec " not in message
     assert not of(MakeKey, list(world.step().actions))

@@ -119,6 +119,6 @@ def test_a_pod_that_an_earlier_nodeset_has_left_is_named_with_what_to_delete() -
     assert about() == taken
     assert about(**{labels.LABEL_NODESET_NAME: "b", labels.LABEL_NODESET_UID: "another"}) == taken
     assert about(**{labels.LABEL_NODESET_NAME: "a", labels.LABEL_NODESET_UID: "0123456789"}) == (
-        f"{taken}: an earlier NodeSet a has left it, whose finalizers were removed. Once its node has no job: "
+        f"{taken}: it was left by an earlier NodeSet a whose finalizers were removed. Once its node has no jobs: "
         "kubectl delete -n ns pod/a-0 configmap/nodeset-a-01234567"
     )

@@ -111,6 +111,9 @@ def implied_keys(files: Mapping[str, str]) -> dict[str, str]:
 
 
 def _includes(text: str) -> list[str]:
+    # Only a joined line could have the word where the text has not.
+    if "\\" not in text and "include" not in text.lower():
+        return []
     found = (_INCLUDE.match(line) for _, line in logical_lines(text))
     return [match["file"] for match in found if match is not None]
 

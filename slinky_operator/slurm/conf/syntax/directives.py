@@ -125,15 +125,17 @@ def logical_lines(text: str) -> tuple[tuple[int, str], ...]:
     first = 0
     physical = text.split("\n")
     for number, one in enumerate(physical, start=1):
-        bare = _COMMENT.sub(r"\1", one)
+        # Most lines have neither, and a file of the user's may have hundreds of thousands of lines.
+        bare = _COMMENT.sub(r"\1", one) if "#" in one else one
         first = first or number
-        if number < len(physical) and _is_continued(bare):
+        if number < len(physical) and "\\" in bare and _is_continued(bare):
             carried.append(bare.rstrip(_TRAILING)[:-1])
             continue
-        joined = "".join((*carried, bare))
+        joined = "".join((*carried, bare)) if carried else bare
         if joined.strip(" \t"):
             lines.append((first, joined))
-        carried, first = [], 0
+        carried.clear()
+        first = 0
     return tuple(lines)
 
 
@@ -152,15 +154,15 @@ def _words(text: str) -> list[Directive] | TextProblem:
         return TextProblem("must not contain '#', which begins a comment")
     words: list[Directive] = []
     at = 0
-    while _BLANK.match(text, at) is None:
-        match = _WORD.match(text, at)
-        if match is None:
-            rest = text[at:].strip()
-            return TextProblem(f"must be words Key=Value, but has {rest[:_SHOWN]!r}")
-        value = match["plain"] if match["quoted"] is None else match["quoted"]
+    while (match := _WORD.match(text, at)) is not None:
+        key, operator, quoted, plain = match.groups()
+        value = plain if quoted is None else quoted
         if value.endswith("\\"):
             # Written again without quotes, or last in its line, the word would join two lines.
-            return TextProblem(f"{match['key']} must not end in a backslash, which could join two lines")
-        words.append(Directive(match["key"], value, match["operator"]))
+            return TextProblem(f"{key} must not end in a backslash, which could join two lines")
+        words.append(Directive(key, value, operator))
         at = match.end()
+    if _BLANK.match(text, at) is None:
+        rest = text[at:].strip()
+        return TextProblem(f"must be words Key=Value, but has {rest[:_SHOWN]!r}")
     return words

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from slinky_operator.slurm import naming
@@ -71,8 +72,12 @@ def password_in(value: bytes) -> str | None:
     return text if _PASSWORD.fullmatch(text) else None
 
 
+@lru_cache(maxsize=4)
 def extra_problem(text: str) -> str | None:
-    """Why `extraConf` cannot be used; `None` if it can."""
+    """Why `extraConf` cannot be used; `None` if it can.
+
+    A pass asks several times, and the text may be long: the last answers are remembered.
+    """
     words = parse_lines(text)
     if isinstance(words, TextProblem):
         return words.reason

@@ -27,8 +27,10 @@ def moment(text: object) -> datetime | None:
 
 def cut(text: str, longest: int) -> str:
     """A text on one line, printable, and cut to the given number of characters."""
-    text = printable(" ".join(text.split()))
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    # One character may become several, and never none: what follows would be cut off anyway.
+    words = " ".join(text.split())
+    shown = printable(words[: longest + 1])
+    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
 
 
 def joined(texts: Sequence[str]) -> str:

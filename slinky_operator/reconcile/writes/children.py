@@ -113,11 +113,14 @@ _SUFFIXES: Final = {
 
 def _contains(live: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):
+        # Most are equal, which takes no line of Python to see.
+        if live == wanted:
+            return True
         if not isinstance(live, dict):
             return not wanted and live is None
         return all(_contains(live.get(key), value) for key, value in wanted.items())
     if isinstance(wanted, list):
-        return _contains_list(live if isinstance(live, list) else [], wanted)
+        return live == wanted or _contains_list(live if isinstance(live, list) else [], wanted)
     if wanted is None or live is None:
         return wanted is None or wanted in ("", False, 0)
     return bool(live == wanted) or str(live) == str(wanted) or quantity(live) == quantity(wanted) is not None

@@ -75,7 +75,7 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any], kind: str, at: str)
         raise RefusedFragment(f"{at}{_PATCH}", f"is {directive!r}, not replace or delete")
     if directive == "delete":
         return {}
-    result: dict[str, Any] = {} if directive == "replace" else {key: deepcopy(value) for key, value in base.items()}
+    result: dict[str, Any] = {} if directive == "replace" else {key: _copied(value) for key, value in base.items()}
     fields = _types().get(kind, {})
     for key, value in over.items():
         if key.startswith(_ORDER):
@@ -91,13 +91,24 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any], kind: str, at: str)
     return result if retained is None else {key: value for key, value in result.items() if key in retained}
 
 
+def _copied(value: Any) -> Any:
+    """A copy that shares nothing which can change; `deepcopy` is slow, and most is what JSON is made of."""
+    if isinstance(value, str):
+        return value
+    if type(value) is dict:
+        return {key: _copied(one) for key, one in value.items()}
+    if type(value) is list:
+        return [_copied(one) for one in value]
+    return deepcopy(value)
+
+
 def _merge_value(below: object, value: object, name: str, about: Mapping[str, Any], at: str) -> Any:
     if isinstance(value, Mapping):
         return _merge(below if isinstance(below, Mapping) else {}, value, about.get("of", ""), f"{at}.")
     if isinstance(value, list) and about.get("list"):
         return _merge_list(below if isinstance(below, list) else [], value, name, about, at)
     _check_plain(value, at)
-    return deepcopy(value)
+    return _copied(value)
 
 
 def _merge_list(base: Sequence[Any], over: Sequence[Any], name: str, about: Mapping[str, Any], at: str) -> list[Any]:
@@ -105,13 +116,13 @@ def _merge_list(base: Sequence[Any], over: Sequence[Any], name: str, about: Mapp
     key = about.get("key")
     if key is None:
         # Words: those that are not there yet are added.
-        return [*deepcopy(list(base)), *(word for word in dict.fromkeys(over) if word not in base)]
+        return [*map(_copied, base), *(word for word in dict.fromkeys(over) if word not in base)]
     if any(isinstance(item, Mapping) and item.get(_PATCH) == "replace" for item in over):
         # It applies to the list that contains it, and its other keys are ignored, as in kubectl.
         base, over = [], [item for item in over if not (isinstance(item, Mapping) and item.get(_PATCH) == "replace")]
     items: dict[Any, Any] = {}
     for place, item in enumerate(base):
-        items[item.get(key) if isinstance(item, Mapping) else ("generated", place)] = deepcopy(item)
+        items[item.get(key) if isinstance(item, Mapping) else ("generated", place)] = _copied(item)
     for place, item in enumerate(over):
         where = f"{at}[{place}]"
         if not isinstance(item, Mapping) or item.get(key) is None:

@@ -107,7 +107,12 @@ def fits(schema: Schema, text: str) -> bool:
     """Whether a text obeys length and patterns."""
     if not schema.get("minLength", 0) <= len(text) <= schema.get("maxLength", 1 << 20):
         return False
-    return all(re.search(pattern.replace("$", r"\Z"), text, re.ASCII) for pattern in patterns_of(schema))
+    return all(_compiled(pattern).search(text) for pattern in patterns_of(schema))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern.replace("$", r"\Z"), re.ASCII)
 
 
 def values(schema: Schema) -> st.SearchStrategy[Any]:  # noqa: PLR0911 - one for each kind
@@ -134,7 +139,7 @@ def _texts(schema: Schema) -> st.SearchStrategy[str]:
     fitting = [text for text in _SAMPLES if fits(schema, text)]
     found: list[st.SearchStrategy[str]] = [st.sampled_from(fitting)] if fitting else []
     for pattern in patterns_of(schema):
-        exact = st.from_regex(re.compile(pattern.replace("$", r"\Z"), re.ASCII))
+        exact = st.from_regex(_compiled(pattern))
         found.append(exact.filter(lambda text: fits(schema, text)))
     if not found or "pattern" not in schema:
         found.append(st.text(max_size=min(schema.get("maxLength", 30), 30)))

@@ -50,6 +50,7 @@ SHORT: Final[Mapping[str, str]] = {
 """Texts that are short, and stand for much."""
 
 
+@lru_cache(maxsize=64)
 def repeated(piece: str, longest: int) -> str:
     """A piece as often as a text of that many characters has room for; braces are filled with the number of each."""
     count = longest // len(piece.format(0)) + 1

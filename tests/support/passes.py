@@ -174,6 +174,7 @@ async def operator(ask_volumes: AskVolumes = unasked) -> AsyncIterator[Operator]
             clients,
             cast("Recorder", recorder),
             http,
+            COUNTED,
         )
         yield Operator(
             kube,

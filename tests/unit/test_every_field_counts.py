@@ -37,8 +37,8 @@ from slinky_operator.virtual_nodes.nodes.model.wishes import refusal_of, wanted_
 from slinky_operator.virtual_nodes.pods.translation.slurmjob import translate
 from tests.unit.api.test_models import certificate
 from tests.unit.autoscaling.worlds import World as AutoscaledWorld
-from tests.unit.cluster import world as worlds
 from tests.unit.cluster.world import World, cluster_object, node_set_object
+from tests.unit.cluster.world import passes as worlds
 from tests.unit.loginset import builders as loginsets
 from tests.unit.nodeset.health import checked
 from tests.unit.nodeset.simulation import settling

@@ -13,8 +13,8 @@ from slinky_operator.cluster.daemons import Images, default_images
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.nodeset.pod_spec import generated
 from slinky_operator.slurm import releases
-from tests.unit.cluster import world as worlds
 from tests.unit.cluster.world import World, cluster_object, node_set_object
+from tests.unit.cluster.world import passes as worlds
 
 PLACE = "registry.example.com/slurm"
 

@@ -10,9 +10,9 @@ import pytest
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.parts import daemons
 from slinky_operator.settings import Settings
-from tests.unit.cluster import world as worlds
 from tests.unit.cluster.rollout_stories import settled
-from tests.unit.cluster.world import World, cluster_object
+from tests.unit.cluster.world import World, cluster_object, effects
+from tests.unit.cluster.world import passes as worlds
 
 CLASS = "site-services"
 DAEMONS = {daemon.daemon: daemon.key(Cluster.parse(cluster_object())) for daemon in daemons.DAEMONS}
@@ -65,7 +65,7 @@ def test_a_class_that_does_not_exist_costs_no_daemon_its_pod(monkeypatch: pytest
     named = replace(environment, images=replace(environment.images, priority_class=CLASS))
     monkeypatch.setattr(worlds, "ENVIRONMENT", named)
     # The pod of the trial: as long as it has not started, slurmctld's stays, and with it those of accounting.
-    monkeypatch.setattr(World, "_preflight", lambda *_: None)
+    monkeypatch.setattr(effects, "start_trial", lambda *_: None)
     for _ in range(5):
         world.step()
     assert classes(world) == dict.fromkeys(DAEMONS) | {"slurmrestd": CLASS}

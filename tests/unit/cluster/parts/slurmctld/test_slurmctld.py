@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from slinky_operator.slurm.connection.contact import Trouble
-from tests.unit.cluster import world as worlds
 from tests.unit.cluster.rollout_stories import settled
+from tests.unit.cluster.world import passes as worlds
 
 
 def test_a_slurmctld_that_cannot_read_its_state_is_told_with_what_to_do() -> None:

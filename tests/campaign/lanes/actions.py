@@ -9,14 +9,22 @@ from random import Random
 from typing import Any, Final
 
 from hack.installing.operator import NAMESPACE, RELEASE
+from slinky_api import labels
 from tests.campaign.lanes import edits
 from tests.campaign.lanes.jobs import NODES
+from tests.campaign.lanes.keys import MADE_SECRETS
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes
 
 BY_HAND: Final = "campaign"
 """Reason of drains that an administrator makes."""
 
 DELETE_SLURMCTLD: Final = "delete slurmctld's pod"
+
+OWNER_LABELS: Final = (labels.LABEL_CLUSTER_UID, labels.LABEL_TOKEN_UID)
+"""Labels with the uid of an owner: what jobs need of a Cluster has no owner references, but the first of these."""
+
+STATEFUL: Final = ("controller", "accounting", "database")
+"""Ends of the names of the StatefulSets of a Cluster."""
 
 SOON: Final = 30.0
 """Seconds that a command may take: without an API server it would wait for minutes."""
@@ -101,6 +109,22 @@ def _take_owners(slurm: SlurmInKubernetes, values: Mapping[str, Any]) -> str:
     return slurm.kube("patch", "pod", values["node"], "--type=merge", f"--patch={body}", timeout=SOON)
 
 
+def _take_owner(slurm: SlurmInKubernetes, values: Mapping[str, Any]) -> str:
+    """An object names its owner no more, neither in references nor in labels; returns what it had."""
+    name = values["name"].format(cluster=slurm.name)
+    about = slurm.get(values["kind"], name)["metadata"]
+    taken = owner_marks(about)
+    body = {"metadata": {"ownerReferences": None, "labels": dict.fromkeys(OWNER_LABELS)}}
+    said = slurm.kube("patch", values["kind"], name, "--type=merge", f"--patch={json.dumps(body)}", timeout=SOON)
+    return f"{said.strip()}, without {', '.join(taken) or 'anything that it had'}"
+
+
+def owner_marks(about: Mapping[str, Any]) -> list[str]:
+    """What names the owner of an object, from its metadata."""
+    references = [f"its owner {one['kind']} {one['name']}" for one in about.get("ownerReferences") or ()]
+    return references + [f"label {one}" for one in OWNER_LABELS if one in (about.get("labels") or {})]
+
+
 def _take_finalizers(slurm: SlurmInKubernetes, values: Mapping[str, Any]) -> str:
     body = '{"metadata":{"finalizers":null}}'
     return slurm.kube("patch", "nodeset", values["nodeset"], "--type=merge", f"--patch={body}", timeout=SOON)
@@ -179,6 +203,13 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "edit a field of a NodeSet": Action(_edit_nodeset, {"nodeset": tuple(NODES)}, 4, edits="nodesets"),
     "take labels off a pod": Action(_take_labels, {"node": _NODES}, 1),
     "take the owners off a pod": Action(_take_owners, {"node": _NODES}, 1),
+    "take the owner off a StatefulSet": Action(
+        _take_owner, {"kind": ("statefulset",), "name": tuple(f"{{cluster}}-{one}" for one in STATEFUL)}, 1
+    ),
+    "take the owner off a Secret": Action(_take_owner, {"kind": ("secret",), "name": MADE_SECRETS}, 1),
+    "take the owner off a daemon's pod": Action(
+        _take_owner, {"kind": ("pod",), "name": tuple(f"{{cluster}}-{one}-0" for one in STATEFUL)}, 1
+    ),
     "take the finalizers off a NodeSet": Action(_take_finalizers, {"nodeset": tuple(NODES)}, 1),
     DELETE_SLURMCTLD: Action(_delete_daemon, {"pod": ("controller-0",)}, 1),
     "delete the operator's pods": Action(_delete_operator, {}, 1),

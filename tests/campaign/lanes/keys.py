@@ -1,9 +1,18 @@
-"""Steps of a rotation of the key set of auth/slurm, as docs/configuration.md has them, and mistakes. Pure."""
+"""Secrets of the site, and steps of a rotation of the key set of auth/slurm, with mistakes. Pure.
+
+The steps are those of docs/configuration.md.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any, Final
+
+TOKEN: Final = "portal"
+"""A Token, and its Secret."""
+
+MADE_SECRETS: Final = (TOKEN, "{cluster}-auth-jwt", "{cluster}-auth-accepted", "{cluster}-auth-copy")
+"""Secrets that the operator makes: of the Token, and the keys of the Cluster."""
 
 ADD, SWITCH, DROP_EARLY, REPLACE, UNREADABLE = STEPS = ("add", "switch", "drop early", "replace", "unreadable")
 """The last three are refused, or wait: no daemon may get such a set while others do not understand it."""

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from hack.installing.operator import CHART, RELEASE, HelmFailed, Installation
 from tests.campaign.lanes.actions import SOON
-from tests.campaign.lanes.keys import STEPS, next_set
+from tests.campaign.lanes.keys import MADE_SECRETS, STEPS, next_set
 from tests.support import loaded_images
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes
 
@@ -21,20 +21,15 @@ KEYS: Final = "slurm-keys"
 
 KEY_SET: Final = "slurm.jwks"
 JWT: Final = "jwt.key"
-TOKEN: Final = "portal"
-"""A Token, and its Secret."""
-
 UPGRADE: Final = "upgrade Slurm"
 OPERATOR_IMAGE: Final = "localhost/slinky/slurm-operator"
 TAGS: Final = ("dev", "next")
 ROTATE: Final = "rotate the key of Slurm"
 LOSE: Final = "lose a Secret"
-LOST: Final = (TOKEN, "{cluster}-auth-jwt", "{cluster}-auth-accepted", "{cluster}-auth-copy")
-"""Secrets that are lost."""
 
 EACH: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     ROTATE: tuple({"step": one} for one in STEPS),
-    LOSE: tuple({"secret": one} for one in LOST),
+    LOSE: tuple({"secret": one} for one in MADE_SECRETS),
 }
 """Kinds that are several: what is different in each of them."""
 
@@ -119,7 +114,7 @@ def write_secret(slurm: SlurmInKubernetes, name: str, key: str, text: str) -> st
 UPKEEP: Final[Mapping[str, Upkeep]] = {
     ROTATE: Upkeep(_rotate_slurm, {"step": ("add", *STEPS)}, 4),
     "rotate the key of JWTs": Upkeep(_rotate_jwt, {}, 3),
-    LOSE: Upkeep(_lose, {"secret": LOST}),
+    LOSE: Upkeep(_lose, {"secret": MADE_SECRETS}),
     # Only where it is dealt: it needs a site with the older release.
     UPGRADE: Upkeep(_upgrade_slurm, {}, 0),
     "upgrade the operator": Upkeep(_upgrade_operator, {"tag": TAGS, "patience": (120, 300)}, 3),

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hack.localkube.kubectl import Kubectl
-from tests.campaign.lanes.actions import BY_HAND, in_slurm
+from slinky_api import labels
+from tests.campaign.lanes.actions import BY_HAND, in_slurm, owner_marks
 from tests.campaign.lanes.jobs import NODES, TEAM
+from tests.campaign.lanes.keys import MADE_SECRETS, TOKEN
 from tests.campaign.lanes.pods import BRIDGED_NODE, CHOSEN
 from tests.campaign.lanes.upkeep import KEY_SET, KEYS, write_secret
 from tests.campaign.site.specs import Specs
@@ -33,6 +35,9 @@ BAD_CONDITIONS: Final = {
 LEFT: Final = re.compile(r"kubectl delete -n \S+ pod/(\S+) configmap/([\w-]+)")
 """What a condition says is to be deleted."""
 
+ASSIGNED: Final = re.compile(r"kubectl -n \S+ label --overwrite (\S+) (\S+) ((?:[\w./-]+=[\w-]+ ?)+)")
+"""What a condition says is to be labelled: plural, name, labels."""
+
 
 @dataclass(frozen=True, slots=True)
 class Administrator:
@@ -53,7 +58,7 @@ class Administrator:
     def restore(self) -> list[str]:
         """Put back what users have changed, as far as it can be now; returns what was done beyond that."""
         self._put_nodes_back()
-        done = [*self._put_keys_back(), *self.let_nodesets_go()]
+        done = [*self._put_keys_back(), *self.give_owners_back(), *self.let_nodesets_go()]
         self.put("Cluster", self.slurm.name, self.specs.cluster())
         for name in NODES:
             self.put("NodeSet", name, self.specs.nodeset(name))
@@ -131,6 +136,26 @@ class Administrator:
         data = self.slurm.get("secret", f"{self.slurm.name}-auth-accepted")["data"]
         write_secret(self.slurm, KEYS, KEY_SET, base64.b64decode(data[KEY_SET]).decode())
         return [f"{refused[0]}: the key set that daemons have was put back"]
+
+    def give_owners_back(self) -> Iterator[str]:
+        """Assign what has lost its owner: as conditions say, and Secrets of keys, which work without.
+
+        A Secret that does not name its Token is deleted, as docs/tokens.md says, and made again.
+        """
+        cluster = self.slurm.get("cluster", self.slurm.name)
+        for one in cluster.get("status", {}).get("conditions", ()):
+            for kind, name, marks in ASSIGNED.findall(one["message"]):
+                self.slurm.kube("label", "--overwrite", kind, name, *marks.split())
+                yield f"{kind} {name} named no owner: {one['reason']}"
+        if self.slurm.condition("tokens.slinky.slurm.net", TOKEN, "Ready")["reason"] == "SecretNotOwned":
+            self.slurm.kube("delete", "secret", TOKEN, "--ignore-not-found")
+            yield f"Secret {TOKEN} did not name its Token"
+        keys = {name.format(cluster=self.slurm.name) for name in MADE_SECRETS} - {TOKEN}
+        for obj in self.slurm.get("secrets")["items"]:
+            name = obj["metadata"]["name"]
+            if name in keys and not owner_marks(obj["metadata"]):
+                self.slurm.kube("label", "secret", name, f"{labels.LABEL_CLUSTER_UID}={cluster['metadata']['uid']}")
+                yield f"Secret {name} named no owner"
 
     def let_nodesets_go(self) -> Iterator[str]:
         """Let jobs use other nodes that wait for a NodeSet which waits for them, as its condition says."""

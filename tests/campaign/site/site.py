@@ -23,10 +23,10 @@ from hack.localkube.errors import LocalKubeError
 from hack.localkube.paths import PROJECT
 from hack.machine.progress import say
 from slinky_operator.slurm import naming
-from tests.campaign.lanes.actions import in_slurm, patch
+from tests.campaign.lanes.actions import in_slurm, owner_marks, patch
 from tests.campaign.lanes.jobs import NODES, TEAM
+from tests.campaign.lanes.keys import TOKEN
 from tests.campaign.lanes.pods import HOST
-from tests.campaign.lanes.upkeep import TOKEN
 from tests.campaign.site.administrator import BAD_CONDITIONS, Administrator
 from tests.campaign.site.disks import Disks
 from tests.campaign.site.specs import Specs, namespace
@@ -58,6 +58,11 @@ HASH: Final = re.compile(r"-[0-9a-f]{8}$")
 def lasting_name(kind: str, name: str) -> str:
     """The name of an object for a comparison of two times: it is the same after its owner was made again."""
     return f"{kind} {HASH.sub('-*', name)}"
+
+
+def lasting_object(kind: str, about: Mapping[str, Any]) -> str:
+    """The same, from the metadata of an object, with a word where nothing names an owner of it."""
+    return f"{lasting_name(kind, about['name'])}{'' if owner_marks(about) else ' of nobody'}"
 
 
 def set_of(node: str) -> str:
@@ -343,7 +348,7 @@ class Site:
         """
         found = Counter(f"pods of {set_of(name)}" for name in self.slurm.slurmd_pods())
         for kind in OWNED:
-            found.update(lasting_name(kind, one["metadata"]["name"]) for one in self.slurm.get(kind)["items"])
+            found.update(lasting_object(kind, one["metadata"]) for one in self.slurm.get(kind)["items"])
         del found[lasting_name("secrets", naming.job_logs_key(self.slurm.name))]
         return found
 

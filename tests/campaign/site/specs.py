@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.campaign.lanes.jobs import NODES, TEAM, WITNESS
+from tests.campaign.lanes.keys import TOKEN
 from tests.campaign.lanes.pods import BRIDGED_NODE, CHOSEN, HOST, PARTITION
-from tests.campaign.lanes.upkeep import KEY_SET, KEYS, TOKEN
+from tests.campaign.lanes.upkeep import KEY_SET, KEYS
 from tests.support.slurm_in_kubernetes import NEWEST, SlurmInKubernetes
 from tests.unit.cluster.parts.keys.key_model import key_set
 

@@ -131,6 +131,8 @@ class Round:
         mark = f"{self.prefix}{step.number}"
         began = moment()
         previous = next((one.job for one in reversed(self._asked) if one.job), "")
+        if reserve := jobs.reservation(step.name, step.values, mark):
+            self._try(step, " ".join(reserve), lambda: in_slurm(self.site.slurm, *reserve))
         argv = jobs.command(step.name, step.values, mark, previous)
         script = jobs.script(step.name, step.values, mark)
         if jobs.KINDS[step.name].as_object:
@@ -173,9 +175,11 @@ class Round:
         )
         for at, step, argv in due:
             self._wait_until(at)
-            job = {one.mark: one.job for one in self._asked}.get(f"{self.prefix}{step.number}", "")
-            if job:
-                command = [word.format(job=job) for word in argv]
+            mark = f"{self.prefix}{step.number}"
+            job = {one.mark: one.job for one in self._asked}.get(mark, "")
+            # A reservation may have been made for a job that was refused.
+            if job or jobs.RESERVATION in argv:
+                command = [word.format(job=job, mark=mark) for word in argv]
                 self._try(step, " ".join(command), partial(in_slurm, self.site.slurm, *command))
 
     def _act(self, step: Step) -> None:

@@ -17,7 +17,7 @@ from tests.campaign.faults.claims import DATABASE_FULL, STATE_FULL
 from tests.campaign.faults.machines import NODE_LOST, lost_with
 from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
-from tests.campaign.lanes.jobs import KINDS
+from tests.campaign.lanes.jobs import KINDS, RESERVATION
 from tests.campaign.lanes.pods import POD_KINDS
 from tests.campaign.witness import NO_NODES, OBJECT, Asked, Happened, Line, Record, Seen, nodes_of
 
@@ -35,6 +35,9 @@ AWAY: Final = 120.0
 
 MET_NOTHING: Final = "met nothing"
 """A finding about the campaign itself."""
+
+KILLED: Final = "killed"
+"""A finding about a job that has begun and not ended."""
 
 ENDLESS: Final = float("inf")
 POD: Final = "pod"
@@ -97,8 +100,10 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
     moments = (asked.at, max(asked.at, asked.until), *starts, *ends)
     lost = _ended_with_node(lines, records, seen.happened)
     excused = lost or any(_is_near(at, kills) for at in moments)
+    ended_by_slurm = _ended_with_reservation(asked, records, seen.happened)
     if not excused and not kind.cancelled:
-        yield from _of_lines(asked, kind.tasks, lines, about)
+        found = _of_lines(asked, kind.tasks, lines, about)
+        yield from (one for one in found if not (ended_by_slurm and one.what == KILLED))
     ids = {one.job for one in lines if one.job != POD} | {
         one.job.partition("_")[0].partition("+")[0] for one in records
     }
@@ -110,7 +115,7 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
     if not lost and not any(_is_near(at, near) for at in moments):
         # Slurm lets nobody complete a job without a script: that of a pod that has ended is cancelled.
         is_held = asked.kind in POD_KINDS and POD_KINDS[asked.kind].is_bridged
-        kept = [one for one in records if not _was_not_launched(one, starts, records)]
+        kept = [one for one in records if not _was_not_launched(one, starts, records) and one not in ended_by_slurm]
         if kept or not records:
             yield from _of_records(kept, about, cancelled=kind.cancelled or is_held)
 
@@ -180,6 +185,18 @@ def _ended_with_node(lines: tuple[Line, ...], records: list[Record], happened: t
     return False
 
 
+def _ended_with_reservation(asked: Asked, records: list[Record], happened: tuple[Happened, ...]) -> list[Record]:
+    """Records of attempts that Slurm has ended since their reservation ended, which an administrator has done.
+
+    A job that had not begun is held by Slurm when its reservation is deleted or ends; the administrator of the campaign
+    releases it, and it has to run.
+    """
+    ours = RESERVATION.format(mark=asked.mark)
+    commands = [one for one in happened if ours in one.what.split() and "create" not in one.what.split()]
+    since = [one.at for one in commands if "in use" not in one.said]
+    return [one for one in records if one.state == "TIMEOUT" and any(one.end >= at - 1 for at in since)]
+
+
 def _was_not_launched(record: Record, starts: list[float], records: list[Record]) -> bool:
     """Whether Slurm has placed an attempt, not launched it, and requeued the job, which then ran.
 
@@ -196,7 +213,7 @@ def _of_lines(asked: Asked, tasks: int, lines: tuple[Line, ...], about: str) -> 
         starts = [one for one in mine if one.what == "start"]
         ends = [one for one in mine if one.what == "end"]
         if not ends:
-            yield Finding("killed", about, f"it started and did not end: {_told(mine)}", starts[-1].at)
+            yield Finding(KILLED, about, f"it started and did not end: {_told(mine)}", starts[-1].at)
         if len(starts) > 1:
             yield Finding("ran twice", about, f"{len(starts)} starts: {_told(mine)}", starts[1].at)
         whole.add(task)

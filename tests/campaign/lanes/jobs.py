@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
+from slinky_operator.slurm.naming import SLURM_UID
+
 WITNESS: Final = "/witness"
 """Where jobs see the volume."""
 
@@ -21,6 +23,19 @@ NODES: Final = {"a": 3, "b": 2}
 """NodeSets at rest, with their replicas; partition `both` has both, and each has its own."""
 
 PARTITIONS: Final = ("both", "both", *NODES)
+
+RESERVATION: Final = "reservationname={mark}"
+"""What names the reservation of a job, which is called like its mark."""
+
+RESERVED: Final = (
+    *("scontrol", "create", "reservation", RESERVATION, "duration=60", "nodes={node}", "flags=ignore_jobs"),
+    # By whom the campaign submits.
+    f"users={SLURM_UID}",
+)
+"""Makes a reservation of one node, but for when it begins."""
+
+DELETED: Final = ("scontrol", "delete", RESERVATION)
+ENDS_NOW: Final = ("scontrol", "update", RESERVATION, "endtime=now")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +53,7 @@ class JobKind:
     body
         Lines of the script before it sleeps.
     then
-        Commands that follow, by seconds after the submission; ``{job}`` is its id.
+        Commands that follow, by seconds after the submission; ``{job}`` is its id, ``{mark}`` its name.
     weight
         How often, compared with others.
     """
@@ -54,6 +69,8 @@ class JobKind:
     """Whether the campaign itself ends it."""
     as_object: bool = False
     """Whether it is a SlurmJob; all others go by sbatch."""
+    reservation: tuple[str, ...] = ()
+    """The command that makes its reservation before it is submitted, in the same form as `options`."""
 
     def draw(self, random: Random) -> dict[str, Any]:
         least, most = self.seconds
@@ -86,6 +103,31 @@ KINDS: Final[Mapping[str, JobKind]] = {
     "with a feature": JobKind(("--constraint=fast",), seconds=(3, 15), partition="both", weight=1),
     "with a licence": JobKind(("--licenses=seat:1",), seconds=(3, 15), weight=1),
     "with GRES": JobKind(("--gres=craft:1",), seconds=(3, 15), partition="both", weight=1),
+    "in a reservation": JobKind(
+        ("--reservation={mark}",),
+        (3, 20),
+        partition="both",
+        reservation=(*RESERVED, "starttime=now"),
+        then={30: DELETED},
+        weight=1,
+    ),
+    "in a reservation that is deleted": JobKind(
+        ("--reservation={mark}",),
+        (3, 15),
+        partition="both",
+        reservation=(*RESERVED, "starttime=now+1hour"),
+        then={10: DELETED},
+        weight=1,
+    ),
+    # Slurm ends it with its reservation, which it looks at twice in a minute.
+    "in a reservation that ends": JobKind(
+        ("--reservation={mark}",),
+        (45, 55),
+        partition="both",
+        reservation=(*RESERVED, "starttime=now"),
+        then={8: ENDS_NOW},
+        weight=1,
+    ),
     "SlurmJob": JobKind(seconds=(3, 25), as_object=True, weight=4),
     "cancelled": JobKind(seconds=(60, 60), then={10: ("scancel", "{job}")}, cancelled=True, weight=1),
 }
@@ -99,13 +141,18 @@ def command(name: str, values: Mapping[str, Any], mark: str, previous: str = "")
     previous
         Job that was accepted before it; without one, it depends on none.
     """
-    options = [one.format(**values, previous=previous) for one in KINDS[name].options]
+    options = [one.format(**values, mark=mark, previous=previous) for one in KINDS[name].options]
     options = [one for one in options if previous or not one.startswith("--dependency")]
     return [
         *("sbatch", "--parsable", f"--job-name={mark}", f"--partition={values['partition']}"),
         *("--output=/dev/null", "--chdir=/tmp", "--ntasks=1", "--cpus-per-task=1", "--mem=20", "--time=10"),
         *options,
     ]
+
+
+def reservation(name: str, values: Mapping[str, Any], mark: str) -> list[str]:
+    """The command that makes the reservation of a step; empty if its job is in none."""
+    return [one.format(**values, mark=mark) for one in KINDS[name].reservation]
 
 
 def is_cancelled(name: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hack.localkube.kubectl import Kubectl
+from hack.localkube.kubectl import Kubectl, KubectlFailed
 from slinky_api import labels
 from tests.campaign.lanes.actions import BY_HAND, in_slurm, owner_marks
 from tests.campaign.lanes.jobs import NODES, TEAM
@@ -31,6 +31,12 @@ BAD_CONDITIONS: Final = {
 }
 """Of a Cluster that is not at rest."""
 
+
+INVALID: Final = re.compile(r"reservation.*invalid", re.IGNORECASE)
+"""Reason of a job whose reservation slurmctld did not find when it began."""
+
+IS_HELD: Final = re.compile(rf"held|reservation.*deleted|{INVALID.pattern}", re.IGNORECASE)
+"""Reasons of jobs that wait to be released; Slurm holds those of a reservation that is deleted or has ended."""
 
 LEFT: Final = re.compile(r"kubectl delete -n \S+ pod/(\S+) configmap/([\w-]+)")
 """What a condition says is to be deleted."""
@@ -62,7 +68,8 @@ class Administrator:
         self.put("Cluster", self.slurm.name, self.specs.cluster())
         for name in NODES:
             self.put("NodeSet", name, self.specs.nodeset(name))
-        return [*done, *self._take_drains_off(), *self._let_jobs_go(), *self._submit_again(), *self._take_left_away()]
+        done += [*self._take_drains_off(), *self.end_reservations(), *self.let_jobs_go()]
+        return [*done, *self._submit_again(), *self._take_left_away()]
 
     def cancel_lost(self, nodes: Collection[str], before: float) -> list[str]:
         """Cancel what Slurm shows as running although it ended with its node, which was back before Slurm missed it.
@@ -112,12 +119,29 @@ class Administrator:
                 if by_slurm:
                     yield f"{node} was {state}: {reason}"
 
-    def _let_jobs_go(self) -> Iterator[str]:
+    def reservations(self) -> list[str]:
+        """Names of reservations that are not the operator's own."""
+        text = self.slurm.control("scontrol", "--oneliner", "show", "reservations")
+        found: list[str] = re.findall(r"^ReservationName=(\S+)", text, re.MULTILINE)
+        return [one for one in found if not one.startswith("slurm-operator-")]
+
+    def end_reservations(self) -> Iterator[str]:
+        """Delete reservations; one with a job that runs is kept by Slurm until that has ended."""
+        for name in self.reservations():
+            try:
+                in_slurm(self.slurm, "scontrol", "delete", f"reservationname={name}")
+            except KubectlFailed:
+                continue
+            yield f"reservation {name} was deleted"
+
+    def let_jobs_go(self) -> Iterator[str]:
         for numbers in self._forgotten():
             in_slurm(self.slurm, "scancel", *numbers)
             yield f"slurmctld has forgotten the end of {numbers}"
         for job, state, reason in self.jobs():
-            if state == "PENDING" and "held" in reason.lower():
+            if state == "PENDING" and IS_HELD.search(reason):
+                if INVALID.search(reason):
+                    in_slurm(self.slurm, "scontrol", "update", f"jobid={job}", "reservationname=")
                 in_slurm(self.slurm, "scontrol", "release", job)
                 if reason != "JobHeldUser":
                     yield f"job {job} was held: {reason}"

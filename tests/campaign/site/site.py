@@ -340,6 +340,8 @@ class Site:
             yield f"node {node}: {why}: {self.slurm.reason(node) if node in states else ''}"
         for job, state, reason in self.administrator.jobs():
             yield f"job {job}: {state} {reason}"
+        for name in self.administrator.reservations():
+            yield f"reservation {name}: is there"
 
     def objects(self) -> Counter[str]:
         """Names of what the operator keeps in the namespace, a hash in them left out, and NodeSets of slurmd pods.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from hack.localkube.kubectl import KubectlFailed
 from tests.campaign.site.administrator import Administrator
 from tests.campaign.site.specs import Specs
 from tests.support.slurm_in_kubernetes import NEWEST, OLDER, SlurmInKubernetes
@@ -21,6 +22,8 @@ class Answering:
     done: list[str] = field(default_factory=list)
     name: str = "slurm"
     namespace: str = "campaign"
+    refuses: str = "-"
+    """What a command must have in it to be refused."""
 
     def control(self, *argv: str) -> str:
         return self.shown
@@ -36,6 +39,8 @@ class Answering:
 
     def kubectl(self, *arguments: str, **more: Any) -> str:
         self.done.append(" ".join(arguments).partition(" timeout ")[2])
+        if self.refuses in self.done[-1].split():
+            raise KubectlFailed(arguments, "Requested reservation is in use")
         return ""
 
 
@@ -69,6 +74,29 @@ def test_jobs_that_wait_for_a_nodeset_which_waits_for_them_may_use_other_nodes()
     said = [*administrator(slurm).let_nodesets_go()]
     assert said == ["job 51 waited for NodeSet b, which waited for it"]
     assert slurm.done == ["30 scontrol update jobid=51 reqnodelist="]
+
+
+def test_reservations_are_deleted_but_those_of_the_operator_and_those_in_use() -> None:
+    shown = "".join(
+        f"ReservationName={one} StartTime=2026-11-29T06:00:00\n" for one in ("c1-3", "slurm-operator-w-1", "c1-9")
+    )
+    slurm = Answering(shown, refuses="reservationname=c1-3")
+    assert [*administrator(slurm).end_reservations()] == ["reservation c1-9 was deleted"]
+    assert slurm.done == [f"30 scontrol delete reservationname={one}" for one in ("c1-3", "c1-9")]
+    assert administrator(Answering("No reservations in the system\n")).reservations() == []
+
+
+def test_jobs_of_deleted_reservations_are_released() -> None:
+    shown = "7|PENDING|Reservation c1-3 was deleted\n8|PENDING|ReservationDeleted\n9|PENDING|Resources\n"
+    slurm = Answering(f"{shown}10|PENDING|Reservation c1-4 is invalid\n")
+    said = [*administrator(slurm).let_jobs_go()]
+    assert slurm.done == [
+        "30 scontrol release 7",
+        "30 scontrol release 8",
+        "30 scontrol update jobid=10 reservationname=",
+        "30 scontrol release 10",
+    ]
+    assert said[0] == "job 7 was held: Reservation c1-3 was deleted"
 
 
 def test_an_older_slurm_places_no_pods() -> None:

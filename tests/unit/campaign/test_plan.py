@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -90,6 +91,18 @@ def test_every_job_is_in_a_partition_whose_nodes_suffice_and_names_a_node_that_i
             assert step.values["partition"] in {"both", *jobs.NODES}
             named = [one for one in argv if one.startswith(("--nodelist", "--exclude"))]
             assert not named or step.values["partition"] == "both"
+
+
+def test_a_job_in_a_reservation_names_the_one_that_is_made_and_ended() -> None:
+    kinds = {name: one for name, one in jobs.KINDS.items() if one.reservation}
+    assert len(kinds) == 3
+    for name, kind in kinds.items():
+        values = kind.draw(Random(1))  # noqa: S311 the same each time
+        made = jobs.reservation(name, values, "m7")
+        assert {"reservationname=m7", f"nodes={values['node']}"} <= {*made}
+        assert "--reservation=m7" in jobs.command(name, values, "m7")
+        assert all(jobs.RESERVATION in words for words in kind.then.values())
+    assert jobs.reservation("short", {}, "m7") == []
 
 
 def test_jobs_that_are_submitted_late_do_not_lengthen_the_end() -> None:

@@ -174,6 +174,43 @@ def test_what_a_slurmctld_with_a_full_disk_cannot_save_is_forgotten_with_it(what
     assert "ran twice" in kinds(world(*wrong, state="FAILED", happened=(full,)))
 
 
+def reserved(command: str, at: float, said: str = "") -> Happened:
+    return Happened(at, at, f"scontrol {command} reservationname=m", said)
+
+
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        ((reserved("update", START + 8),), []),
+        ((reserved("delete", START + 8, "refused: no answer in 35 s"),), []),
+        # Slurm keeps a reservation in which a job runs; one that was only made ends nothing; nor does that of another.
+        (
+            (reserved("delete", START + 8, "refused: Requested reservation is in use"),),
+            ["killed", "recorded otherwise"],
+        ),
+        ((reserved("create reservation", START + 8),), ["killed", "recorded otherwise"]),
+        ((reserved("update", END + 9),), ["killed", "recorded otherwise"]),
+        ((Happened(START, START, "scontrol update reservationname=m-2", ""),), ["killed", "recorded otherwise"]),
+    ],
+)
+def test_what_ends_with_its_reservation_is_ended_by_slurm(commands: tuple[Happened, ...], expected: list[str]) -> None:
+    kind = "in a reservation that ends"
+    assert kinds(world(line("start", START), kind=kind, state="TIMEOUT", happened=commands)) == expected
+
+
+def test_a_job_of_a_reservation_that_ended_runs_once_and_ends_in_no_other_way() -> None:
+    ended = (reserved("update", START + 8),)
+    kind = "in a reservation that ends"
+    assert kinds(world(line("start", START), kind=kind, state="NODE_FAIL", happened=ended)) == [
+        "killed",
+        "recorded otherwise",
+    ]
+    again = (line("start", START), line("start", START + 20, restarts=1))
+    assert kinds(world(*again, kind=kind, state="TIMEOUT", happened=ended)) == ["ran twice"]
+    # It was held, and had to be released.
+    assert kinds(world(kind=kind, state="PENDING", happened=ended)) == ["lost", "recorded otherwise"]
+
+
 def lost(at: float, what: str) -> Happened:
     return Happened(at, at + 40, NODE_LOST, f"node-1 is lost, with {what}")
 

@@ -160,6 +160,7 @@ class Player:
         self._note(plan, len(seen.asked), seconds, findings)
         counts = f"{len(plan.steps)} steps, {len(seen.asked)} jobs, {seconds:.0f} s"
         say(f"  {'FAIL' if findings else 'ok  '} seed {plan.seed}: {counts}, {one.cost}")
+        say(f"  ...  {one.calls}")
         if any(one.what != MET_NOTHING for one in findings):
             self._left = 0
         if findings:

@@ -8,14 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import KubectlFailed
 from hack.machine.progress import say
-from tests.campaign import costs, witness
+from tests.campaign import calls, costs, witness
+from tests.campaign.calls import Calls
 from tests.campaign.faults.kind import MetNothing
 from tests.campaign.faults.machines import NODE_LOST, lost_with
 from tests.campaign.faults.table import FAULTS, mend_all
@@ -53,6 +54,7 @@ class Round:
     prefix: str
     before: costs.Cost | None = None
     cost: costs.Cost | None = None
+    calls: Calls = field(default_factory=Calls)
     _asked: list[Asked] = field(default_factory=list)
     _happened: list[Happened] = field(default_factory=list)
     _begun: float = field(default_factory=time.monotonic)
@@ -60,6 +62,14 @@ class Round:
 
     def play(self) -> Seen:
         """Carry it out, mend everything, wait until all is at rest, and return what was seen."""
+        with calls.counted(self.site) as asked:
+            seen = self._play()
+        self.calls = asked
+        now = moment()
+        happened = (*seen.happened, Happened(now, now, "the operator's calls", str(asked)))
+        return replace(seen, happened=happened, loops=tuple(asked.complaints()))
+
+    def _play(self) -> Seen:
         self._begun = time.monotonic()
         lanes: dict[str, Callable[[Step], None]] = {
             JOBS: self._submit,

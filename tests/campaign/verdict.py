@@ -83,6 +83,7 @@ def judge(seen: Seen) -> list[Finding]:
         ("orphan", seen.orphans),
         ("cost", seen.costs),
         ("secret told", seen.leaks),
+        ("hot loop", seen.loops),
     ):
         found += [Finding(what, *one.partition(": ")[::2]) for one in all_of_it]
     return [*found, *_without_effect(seen.happened)]

@@ -117,6 +117,8 @@ class Seen:
         What costs too much at rest.
     leaks
         Where a secret was found.
+    loops
+        What the operator asked for so often that it turns in a loop.
     """
 
     asked: tuple[Asked, ...] = ()
@@ -127,6 +129,7 @@ class Seen:
     orphans: tuple[str, ...] = ()
     costs: tuple[str, ...] = ()
     leaks: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
 
 
 def lines_of(text: str) -> Iterator[Line]:

@@ -14,7 +14,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -30,6 +31,9 @@ from hack.localkube.cluster import CONTROL_PLANE, Cluster
 
 PORT: Final = 7443
 """In the network of the control plane."""
+
+SLICE: Final = 10.0
+"""Seconds whose requests are counted together."""
 
 _NEW_NETWORK: Final = 0x40000000
 _HOP: Final = frozenset({"connection", "transfer-encoding", "keep-alive", "content-length", "host"})
@@ -127,6 +131,8 @@ class ApiProxy(ThreadingHTTPServer):
         self.trouble = NONE
         self.counts: dict[str, int] = {}
         """Requests by what became of them, since the last `begin`."""
+        self.asked: dict[int, Counter[str]] = {}
+        """Requests by method and path, by number of the slice of time; see `take_asked`."""
         self._shown = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._shown.load_cert_chain(pki / "apiserver.crt", pki / "apiserver.key")
         self._watches: set[socket.socket] = set()
@@ -153,6 +159,18 @@ class ApiProxy(ThreadingHTTPServer):
     def count(self, treatment: Treatment) -> None:
         with self._lock:
             self.counts[treatment.value] = self.counts.get(treatment.value, 0) + 1
+
+    def note(self, method: str, path: str, *, watch: bool) -> None:
+        """Note that something was asked for."""
+        what = f"{'WATCH' if watch else method} {urlsplit(path).path}"
+        with self._lock:
+            self.asked.setdefault(int(time.monotonic() // SLICE), Counter())[what] += 1
+
+    def take_asked(self) -> list[Counter[str]]:
+        """What was asked for since the last call, by slices of time."""
+        with self._lock:
+            found, self.asked = [*self.asked.values()], {}
+        return found
 
     @contextmanager
     def watched(self, connection: socket.socket) -> Iterator[None]:
@@ -195,6 +213,7 @@ class _Request(BaseHTTPRequestHandler):
     def _any(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         watch = parse_qs(urlsplit(self.path).query).get("watch", [""])[0] in {"1", "true"}
+        self.server.note(self.command, self.path, watch=watch)
         trouble = self.server.trouble
         treatment = treat(trouble, self.command, watch=watch, chance=_RANDOM.random())
         self.server.count(treatment)
@@ -310,7 +329,26 @@ def _server(cluster: Cluster) -> tuple[str, int]:
 
 
 def _listen(process: int, host: str) -> socket.socket:
-    """A socket in the network of a process: a thread of its own goes there, and ends."""
+    """A socket in the network of a process at which the proxy is reached."""
+
+    def there() -> socket.socket:
+        listening = socket.socket()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, PORT))
+        listening.listen(128)
+        return listening
+
+    return in_network(process, there)
+
+
+def in_network(process: int, make: Callable[[], socket.socket]) -> socket.socket:
+    """Make a socket in the network of a process: a thread of its own goes there, and ends.
+
+    Raises
+    ------
+    OSError
+        There is no such process, or the socket cannot be made there.
+    """
     made: list[socket.socket | OSError] = []
 
     def there() -> None:
@@ -321,11 +359,7 @@ def _listen(process: int, host: str) -> socket.socket:
                     raise OSError(ctypes.get_errno(), "setns")
             finally:
                 os.close(network)
-            listening = socket.socket()
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind((host, PORT))
-            listening.listen(128)
-            made.append(listening)
+            made.append(make())
         except OSError as error:
             made.append(error)
 

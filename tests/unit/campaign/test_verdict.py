@@ -153,13 +153,14 @@ def test_a_kill_of_mariadb_excuses_a_record_and_no_job() -> None:
 def test_what_is_wrong_with_objects_costs_and_secrets_is_found() -> None:
     seen = dataclasses.replace(
         RIGHT, unsettled=("Cluster: not ready",), orphans=("pod a-7: is there",), costs=("operator: 1 core",),
-        leaks=("Events: has slurm-auth-jwt/jwt.key",),
+        leaks=("Events: has slurm-auth-jwt/jwt.key",), loops=("operator: 900 times in 10 s calls to Slurm",),
     )  # fmt: skip
     assert [(one.what, one.about, one.why) for one in judge(seen)] == [
         ("not settled", "Cluster", "not ready"),
         ("orphan", "pod a-7", "is there"),
         ("cost", "operator", "1 core"),
         ("secret told", "Events", "has slurm-auth-jwt/jwt.key"),
+        ("hot loop", "operator", "900 times in 10 s calls to Slurm"),
     ]
 
 

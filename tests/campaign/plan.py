@@ -19,6 +19,7 @@ from tests.campaign.deck import Card, hand
 from tests.campaign.faults.answers import ANSWERS
 from tests.campaign.faults.claims import FULL_DISKS
 from tests.campaign.faults.machines import MACHINES
+from tests.campaign.faults.network import UNREACHABLE
 from tests.campaign.faults.processes import PROCESSES
 from tests.campaign.lanes.actions import ACTIONS
 from tests.campaign.lanes.jobs import KINDS, JobKind
@@ -127,7 +128,7 @@ def tables() -> dict[str, Mapping[str, Kind]]:
     return {
         JOBS: KINDS,
         ACTION: ACTIONS,
-        PODS: PROCESSES,
+        PODS: {**PROCESSES, **UNREACHABLE},
         HOSTS: MACHINES,
         PLACED: POD_KINDS,
         ADMIN: UPKEEP,

@@ -21,7 +21,7 @@ from hack.localkube.errors import LocalKubeError
 from hack.machine import neutral_start
 from hack.machine.progress import say
 from tests.campaign import costs
-from tests.campaign.plan import Plan, has_upgrade, make
+from tests.campaign.plan import Plan, has_other_node, has_upgrade, make
 from tests.campaign.run import BOUND, Round
 from tests.campaign.shrink import shrink
 from tests.campaign.site.site import NAME, Site
@@ -102,8 +102,9 @@ def _play(options: argparse.Namespace, name: str, plans: Iterable[Plan]) -> int:
 class Player:
     """Plays rounds one after the other.
 
-    A site that was clean after a round is the next one's, too. A new one is made after a finding about it, after
-    a number of rounds, and for an upgrade of Slurm, which needs an older release to begin with.
+    A site that was clean after a round is the next one's, too. A new one is made after a finding about it, after one in
+    which a Node was lost for good, after a number of rounds, and for an upgrade of Slurm, which needs an older release
+    to begin with.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ class Player:
         counts = f"{len(plan.steps)} steps, {len(seen.asked)} jobs, {seconds:.0f} s"
         say(f"  {'FAIL' if findings else 'ok  '} seed {plan.seed}: {counts}, {one.cost}")
         say(f"  ...  {one.calls}")
-        if any(one.what != MET_NOTHING for one in findings):
+        if has_other_node(plan) or any(one.what != MET_NOTHING for one in findings):
             self._left = 0
         if findings:
             say(story)

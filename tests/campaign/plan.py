@@ -18,7 +18,7 @@ from typing_extensions import override
 from tests.campaign.deck import Card, hand
 from tests.campaign.faults.answers import ANSWERS
 from tests.campaign.faults.claims import FULL_DISKS
-from tests.campaign.faults.machines import MACHINES
+from tests.campaign.faults.machines import MACHINES, NODE_GONE, NODE_REPLACED
 from tests.campaign.faults.network import UNREACHABLE
 from tests.campaign.faults.processes import PROCESSES
 from tests.campaign.lanes.actions import ACTIONS
@@ -150,6 +150,11 @@ def make(seed: int, seconds: float) -> Plan:
 def has_upgrade(plan: Plan) -> bool:
     """Whether Slurm is upgraded in it."""
     return any(step.name == UPGRADE for step in plan.steps)
+
+
+def has_other_node(plan: Plan) -> bool:
+    """Whether a Node is lost for good in it: Nodes have other names afterwards."""
+    return any(step.name in {NODE_GONE, NODE_REPLACED} for step in plan.steps)
 
 
 def cards() -> dict[str, tuple[Card, ...]]:

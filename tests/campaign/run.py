@@ -18,7 +18,7 @@ from hack.machine.progress import say
 from tests.campaign import calls, costs, witness
 from tests.campaign.calls import Calls
 from tests.campaign.faults.kind import MetNothing
-from tests.campaign.faults.machines import NODE_LOST, lost_with
+from tests.campaign.faults.machines import LOSSES, lost_with
 from tests.campaign.faults.table import FAULTS, mend_all
 from tests.campaign.lanes import jobs, pods
 from tests.campaign.lanes.actions import ACTIONS, SOON, in_slurm
@@ -86,7 +86,7 @@ class Round:
         began = moment()
         mend_all(self.site)
         self._cancel_again()
-        lost = [(lost_with(one.said), one.at) for one in self._happened if one.what == NODE_LOST]
+        lost = [(lost_with(one.said), one.at) for one in self._happened if one.what in LOSSES]
         left = self.site.settle(BOUND, self._note, lost, self._forgotten, partial(self._note, what=WAITS))
         lines, records = witness.read(self.site.folder, self.prefix), tuple(self._records())
         left += [] if left else self.site.clear(BOUND)

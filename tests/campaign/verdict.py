@@ -14,7 +14,7 @@ from typing import Final
 from typing_extensions import override
 
 from tests.campaign.faults.claims import DATABASE_FULL, STATE_FULL
-from tests.campaign.faults.machines import NODE_LOST, lost_with
+from tests.campaign.faults.machines import LOSSES, NODE_GONE, lost_with
 from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.jobs import KINDS, RESERVATION
@@ -147,7 +147,11 @@ def forgotten(lines: Mapping[str, tuple[Line, ...]], happened: tuple[Happened, .
 
 def _without_effect(happened: tuple[Happened, ...]) -> Iterator[Finding]:
     """Faults that broke nothing: the campaign fails there, unless what they are about was on a Node that was lost."""
-    lost = [(one.at - AROUND, one.until + AWAY) for one in happened if one.what == NODE_LOST]
+    lost = [
+        (one.at - AROUND, ENDLESS if one.what == NODE_GONE else one.until + AWAY)
+        for one in happened
+        if one.what in LOSSES
+    ]
     for one in happened:
         if not one.has_met and not any(begun <= one.at <= until for begun, until in lost):
             yield Finding(MET_NOTHING, one.what, one.said, one.at)
@@ -157,24 +161,24 @@ def _forgetful(happened: tuple[Happened, ...]) -> Times:
     """When slurmctld may have forgotten what was going on."""
     full, found = _times(happened, STATE_FULL), []
     for one in happened:
-        killed = one.what == SLURMCTLD_KILLED or (one.what == NODE_LOST and "slurmctld" in lost_with(one.said))
+        killed = one.what == SLURMCTLD_KILLED or (one.what in LOSSES and "slurmctld" in lost_with(one.said))
         ended = killed or one.what == SLURMCTLD_ENDED or one.what.startswith(DELETE_SLURMCTLD)
         since = [begun for begun, until in full if begun <= one.at <= until + AROUND] if ended else []
         if killed or since:
-            found.append((min([one.at, *since]), one.at if one.what == NODE_LOST else one.until))
+            found.append((min([one.at, *since]), one.at if one.what in LOSSES else one.until))
     return tuple(found)
 
 
 def _unrecorded(happened: tuple[Happened, ...]) -> Times:
     """When MariaDB may have lost, or not taken, a record."""
-    lost = ((one.at, one.at) for one in happened if one.what == NODE_LOST and "mariadbd" in lost_with(one.said))
+    lost = ((one.at, one.at) for one in happened if one.what in LOSSES and "mariadbd" in lost_with(one.said))
     return (*_times(happened, MARIADB_KILLED), *_times(happened, DATABASE_FULL), *lost)
 
 
 def _ended_with_node(lines: tuple[Line, ...], records: list[Record], happened: tuple[Happened, ...]) -> bool:
     """Whether a job was on a Node when that was lost: by what it wrote, or by where Slurm says that it was."""
     for one in happened:
-        gone = lost_with(one.said) if one.what == NODE_LOST else ()
+        gone = lost_with(one.said) if one.what in LOSSES else ()
         for line in lines:
             after = [end.at for end in lines if end.what == "end" and end.task == line.task and end.at >= line.at]
             was_there = line.at - ENDING <= one.at <= min(after, default=ENDLESS)

@@ -1,7 +1,8 @@
 """Faults of machines: services that are killed, frozen or stopped, and a Node that is lost with all that runs there.
 
 All is done by the supervisors of the local Kubernetes and by signals; only the object of a lost Node is deleted by way
-of the API server, as an administrator or a cloud provider does.
+of the API server, as an administrator or a cloud provider does. What follows a Node that is lost for good is left to
+:mod:`tests.campaign.site.nodes`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import wait_for
 from tests.campaign.faults.kind import Doing, Ending, Fault, MetNothing, Place, soon
 from tests.campaign.faults.processes import OBEYED, THERE, hit, processes, state
+from tests.campaign.site import nodes
 from tests.support.slurm_in_kubernetes import PATIENCE
 
 API_SERVER: Final = "kube-apiserver"
 NODE_LOST: Final = "Node lost"
+NODE_REPLACED: Final = "Node lost for good and replaced"
+NODE_GONE: Final = "Node lost for good"
+LOSSES: Final = (NODE_LOST, NODE_REPLACED, NODE_GONE)
+"""The Node returns under its name; another one comes; nobody comes before the end of the round."""
+
 LOST: Final = re.compile(r"is lost, with ([\w, -]+)$")
 
 DAEMONS: Final = ("slurmctld", "mariadbd")
@@ -80,8 +87,9 @@ def _stop(cluster: Cluster, host: str, service: str) -> None:
 
 
 def _host(cluster: Cluster, service: str, values: Mapping[str, Any]) -> str:
-    nodes = cluster.node_names()
-    return nodes[values["which"] % len(nodes)] if service == "kubelet" else CONTROL_PLANE
+    """A machine; none whose Node is lost for good, but where all are."""
+    there = [one for one in cluster.node_names() if not nodes.is_away(cluster, one)] or cluster.node_names()
+    return there[values["which"] % len(there)] if service == "kubelet" else CONTROL_PLANE
 
 
 def _thaw_machine(service: str) -> Ending:
@@ -93,19 +101,36 @@ def _thaw_machine(service: str) -> Ending:
 
 def _lose(place: Place, values: Mapping[str, Any]) -> str:
     """The machine is gone: its kubelet and all processes of its pods; and then its Node."""
+    return _lost(place.cluster, _host(place.cluster, "kubelet", values))
+
+
+def _lose_for_good(place: Place, values: Mapping[str, Any]) -> str:
+    """The same, and the Node never returns; another that went so before has its successor first."""
     cluster = place.cluster
+    nodes.replace(cluster)
     host = _host(cluster, "kubelet", values)
+    kubelet = [pid for pid in of_service(cluster, "kubelet") if nodes.is_on(cluster, host, pid)]
+    if not kubelet:
+        raise MetNothing(f"no kubelet of {host} is there")
+    command = nodes.command_of(kubelet[0])
+    said = _lost(cluster, host)
+    nodes.put_away(cluster, host, command)
+    return said
+
+
+def _lost(cluster: Cluster, host: str) -> str:
     _stop(cluster, host, "kubelet")
-    gone = [host, *sorted(_nodes_of_slurm(cluster, host))]
+    node = nodes.name_of(cluster, host)
+    gone = [node, *sorted(_nodes_of_slurm(cluster, host))]
     gone += [name for name in DAEMONS if processes(cluster, name, below=host)]
     if not soon(lambda: _has_none_left(cluster, host), OBEYED):
         raise MetNothing(f"processes of pods of {host} go on")
     try:
-        cluster.kubectl("delete", "node", host, "--wait=false", timeout=15)
+        cluster.kubectl("delete", "node", node, "--wait=false", timeout=15)
     except LocalKubeError as error:
         # Kubernetes takes it for lost all the same, only later.
-        return f"its Node stays ({error}); {host} is lost, with {', '.join(gone)}"
-    return f"{host} is lost, with {', '.join(gone)}"
+        return f"its Node stays ({error}); {node} is lost, with {', '.join(gone)}"
+    return f"{node} is lost, with {', '.join(gone)}"
 
 
 def _has_none_left(cluster: Cluster, host: str) -> bool:
@@ -133,6 +158,14 @@ def _return(place: Place, values: Mapping[str, Any]) -> None:
     place.cluster.machine(_host(place.cluster, "kubelet", values)).resume("kubelet")
 
 
+def _replace(place: Place, values: Mapping[str, Any]) -> None:
+    nodes.replace(place.cluster)
+
+
+def _leave(place: Place, values: Mapping[str, Any]) -> None:
+    """Nobody comes: the round goes on without it."""
+
+
 MACHINES: Final[Mapping[str, Fault]] = {
     "API server killed": Fault(_machine_signal(API_SERVER, signal.SIGKILL), weight=3),
     "API server frozen": Fault(_machine_signal(API_SERVER, signal.SIGSTOP), _thaw_machine(API_SERVER), (3, 15)),
@@ -140,6 +173,8 @@ MACHINES: Final[Mapping[str, Fault]] = {
     "DNS gone": _stopped("coredns", (5, 20)),
     # Longer than Kubernetes waits before it takes pods of a Node that is gone for gone.
     NODE_LOST: Fault(_lose, _return, (60, 75), weight=3),
+    NODE_REPLACED: Fault(_lose_for_good, _replace, (60, 75), weight=1),
+    NODE_GONE: Fault(_lose_for_good, _leave, (60, 75), weight=1),
 }
 
 
@@ -150,5 +185,8 @@ def mend(place: Place) -> None:
     master.send(API_SERVER, signal.SIGCONT)
     master.resume("coredns")
     for name in cluster.node_names():
-        cluster.machine(name).resume("kubelet")
+        if not nodes.is_away(cluster, name):
+            cluster.machine(name).resume("kubelet")
+    nodes.replace(cluster)
     wait_for("the API server", lambda: cluster.kubectl("get", "--raw=/readyz").strip() == "ok", PATIENCE)
+    nodes.forget(cluster)

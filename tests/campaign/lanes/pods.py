@@ -17,7 +17,7 @@ CHOSEN: Final = {"example.com/slurm": "pods"}
 """Label of those Nodes."""
 
 BRIDGED_NODE: Final = "node-2"
-"""The only one of them."""
+"""The machine of the only one of them."""
 
 HOST: Final = "campaign"
 VIRTUAL_NODE: Final = f"slurm-{HOST}-both"

@@ -14,7 +14,7 @@ from slinky_api import labels
 from tests.campaign.lanes.actions import BY_HAND, in_slurm, owner_marks
 from tests.campaign.lanes.jobs import NODES, TEAM
 from tests.campaign.lanes.keys import MADE_SECRETS, TOKEN
-from tests.campaign.lanes.pods import BRIDGED_NODE, CHOSEN
+from tests.campaign.lanes.pods import CHOSEN
 from tests.campaign.lanes.upkeep import KEY_SET, KEYS, write_secret
 from tests.campaign.site.specs import Specs
 from tests.campaign.witness import nodes_of, seconds
@@ -97,16 +97,16 @@ class Administrator:
         return [f"slurmctld was killed, and has forgotten the end of jobs {' '.join(found)}"] if found else []
 
     def choose_node(self) -> None:
-        """Label the Node on which Slurm places pods: one that was lost returns without it."""
+        """Label the Node on which Slurm places pods: one that was lost, or another, comes without it."""
         labelled = [f"{key}={value}" for key, value in CHOSEN.items()]
-        self.kubectl("label", "node", BRIDGED_NODE, *labelled, "--overwrite")
+        self.kubectl("label", "node", self.specs.bridged_node, *labelled, "--overwrite")
 
     def _put_nodes_back(self) -> None:
         for node in self.kubectl.get("nodes")["items"]:
             name = node["metadata"]["name"]
             if node["spec"].get("unschedulable"):
                 self.kubectl("uncordon", name)
-            if name == BRIDGED_NODE and not CHOSEN.items() <= node["metadata"]["labels"].items():
+            if name == self.specs.bridged_node and not CHOSEN.items() <= node["metadata"]["labels"].items():
                 self.choose_node()
 
     def _take_drains_off(self) -> Iterator[str]:

@@ -26,7 +26,8 @@ from slinky_operator.slurm import naming
 from tests.campaign.lanes.actions import in_slurm, owner_marks, patch
 from tests.campaign.lanes.jobs import NODES, TEAM
 from tests.campaign.lanes.keys import TOKEN
-from tests.campaign.lanes.pods import HOST
+from tests.campaign.lanes.pods import BRIDGED_NODE, HOST
+from tests.campaign.site import nodes
 from tests.campaign.site.administrator import BAD_CONDITIONS, Administrator
 from tests.campaign.site.disks import Disks
 from tests.campaign.site.specs import Specs, namespace
@@ -144,7 +145,7 @@ class Site:
     @property
     def specs(self) -> Specs:
         """What it is made of, in its version of Slurm."""
-        return Specs(self.slurm, str(self.folder))
+        return Specs(self.slurm, str(self.folder), nodes.name_of(self.cluster, BRIDGED_NODE))
 
     def up(self, patience: float) -> None:
         """Bring all of it up, and wait until it is at rest."""

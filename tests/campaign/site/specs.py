@@ -34,10 +34,13 @@ class Specs:
         The Cluster, with its version of Slurm.
     folder
         What jobs see as `WITNESS`, on Nodes.
+    bridged_node
+        The Node on which Slurm places pods.
     """
 
     slurm: SlurmInKubernetes
     folder: str
+    bridged_node: str = BRIDGED_NODE
 
     def images(self) -> dict[str, Any]:
         """The images of the daemons, in a spec of a Cluster."""
@@ -50,7 +53,7 @@ class Specs:
 
     def bridged(self) -> set[str]:
         """Nodes of Slurm on which it places pods: only the newest one can."""
-        return {BRIDGED_NODE} if self.slurm.slurm == NEWEST else set()
+        return {self.bridged_node} if self.slurm.slurm == NEWEST else set()
 
     def cluster(self) -> dict[str, Any]:
         """The spec of the Cluster."""

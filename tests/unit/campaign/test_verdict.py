@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from tests.campaign.faults.claims import DATABASE_FULL, STATE_FULL
-from tests.campaign.faults.machines import NODE_LOST
+from tests.campaign.faults.machines import LOSSES, NODE_GONE, NODE_LOST, NODE_REPLACED
 from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.pods import POD_KINDS
@@ -214,6 +214,25 @@ def test_a_job_of_a_reservation_that_ended_runs_once_and_ends_in_no_other_way() 
 
 def lost(at: float, what: str) -> Happened:
     return Happened(at, at + 40, NODE_LOST, f"node-1 is lost, with {what}")
+
+
+@pytest.mark.parametrize("what", LOSSES)
+def test_what_ran_on_a_node_that_was_lost_is_no_finding_and_all_else_is(what: str) -> None:
+    on_it, beside = (
+        Happened(START + 5, START + 70, what, f"node-1 is lost, with node-1, {one}") for one in ("a-0", "a-1")
+    )
+    wrong = (line("start", START), line("start", START + 70, restarts=1), line("end", START + 90))
+    assert judge(world(*wrong, state="NODE_FAIL", happened=(on_it,))) == []
+    assert kinds(world(*wrong, state="NODE_FAIL", happened=(beside,))) == ["ran twice", "recorded otherwise"]
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"), [(NODE_LOST, ["met nothing"]), (NODE_REPLACED, ["met nothing"]), (NODE_GONE, [])]
+)
+def test_what_was_on_a_node_for_which_none_comes_is_away_until_the_end(what: str, expected: list[str]) -> None:
+    gone = Happened(START, START + 60, what, "node-1 is lost, with node-1, slurmctld")
+    missed = Happened(START + 900, START + 915, SLURMCTLD_KILLED, "met nothing: no process is there", 7, has_met=False)
+    assert kinds(dataclasses.replace(RIGHT, lines={"m": ()}, asked=(), happened=(gone, missed))) == expected
 
 
 def test_what_ran_on_a_node_that_was_lost_is_no_finding() -> None:

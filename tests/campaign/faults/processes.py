@@ -20,6 +20,8 @@ SLURMCTLD_ENDED: Final = "slurmctld ended"
 MARIADB_KILLED: Final = "MariaDB killed"
 OPERATOR: Final = "slurm-operator"
 AGENT: Final = "slinky_operator.agent"
+JOB_LOGS: Final = "slinky_operator.joblogs serve"
+"""The server for output of jobs, beside slurmd."""
 
 THERE: Final = 120.0
 """Seconds in which a process must be there that is to be killed or frozen.
@@ -139,6 +141,7 @@ PROCESSES: Final[Mapping[str, Fault]] = {
     "MariaDB frozen": _frozen("mariadbd", (3, 20), weight=1),
     "agent killed": _killed(AGENT, is_name=False),
     "agent frozen": _frozen(AGENT, (3, 20), is_name=False),
+    "job log server killed": _killed(JOB_LOGS, weight=1, is_name=False),
 }
 
 

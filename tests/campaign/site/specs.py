@@ -92,7 +92,8 @@ class Specs:
         return {
             "clusterName": self.slurm.name,
             "replicas": NODES[name],
-            **({"features": ["fast"]} if name == "a" else {"gres": "craft:2"}),
+            # One of both has job log servers: each takes a moment of every start of a pod.
+            **({"features": ["fast"]} if name == "a" else {"gres": "craft:2", "jobLogs": {}}),
             "image": self.slurm.image("slurmd"),
             "resources": {
                 "requests": {"cpu": "10m", "memory": "64Mi"},

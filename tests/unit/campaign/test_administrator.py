@@ -105,3 +105,8 @@ def test_an_older_slurm_places_no_pods() -> None:
     )
     assert [len(one.bridged()) for one in (newest, older)] == [1, 0]
     assert ["bridge" in one.cluster()["jobs"] for one in (newest, older)] == [True, False]
+
+
+def test_one_nodeset_has_job_log_servers_and_the_other_has_none() -> None:
+    specs = Specs(SlurmInKubernetes(cast("Any", None), "campaign", NEWEST), "/folder")
+    assert ["jobLogs" in specs.nodeset(name) for name in ("a", "b")] == [False, True]

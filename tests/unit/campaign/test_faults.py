@@ -21,7 +21,7 @@ from tests.campaign.faults.claims import FULL_DISKS
 from tests.campaign.faults.kind import MetNothing, Place
 from tests.campaign.faults.machines import lost_with
 from tests.campaign.faults.network import UNREACHABLE
-from tests.campaign.faults.processes import PROCESSES, hit, is_meant, state
+from tests.campaign.faults.processes import JOB_LOGS, PROCESSES, hit, is_meant, state
 from tests.campaign.site.disks import CLAIMS, Disks
 from tests.support.api_proxy import NONE, Treatment, Trouble
 
@@ -233,6 +233,8 @@ def test_what_is_lost_with_a_node_is_read_from_what_was_said(said: str, expected
         ("slurmd", "slurmdbd", ["slurmdbd", "-D"], True, False),
         ("slurmd", "sh", ["/bin/sh", "-c", "slurmd -D"], True, False),
         ("slinky_operator.agent", "python3", ["python3", "-m", "slinky_operator.agent"], False, True),
+        (JOB_LOGS, "python", ["python", "-m", "slinky_operator.joblogs", "serve", "--port", "6881"], False, True),
+        (JOB_LOGS, "python", ["python", "-m", "slinky_operator.joblogs", "follow"], False, False),
         ("slurmd", "kthread", [""], True, False),
     ],
 )

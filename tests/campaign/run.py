@@ -174,22 +174,25 @@ class Round:
         self._asked.append(Asked(mark, step.name, began, OBJECT if name else "", name, moment()))
 
     def _follow(self) -> None:
-        """What follows submissions: releases, suspensions and the like, each at its time."""
-        due = sorted(
-            (
-                (step.at + after, step, argv)
-                for step in self.plan.lane(JOBS)
-                for after, argv in jobs.KINDS[step.name].then.items()
-            ),
-            key=lambda one: one[0],
-        )
-        for at, step, argv in due:
+        """What follows submissions: releases, suspensions and the like, each so long after the answer."""
+        due = [
+            (step.at + after, after, step, argv)
+            for step in self.plan.lane(JOBS)
+            for after, argv in jobs.KINDS[step.name].then.items()
+        ]
+        while due:
+            due.sort(key=lambda one: one[0])
+            at, after, step, argv = due.pop(0)
             self._wait_until(at)
             mark = f"{self.prefix}{step.number}"
-            job = {one.mark: one.job for one in self._asked}.get(mark, "")
+            asked = {one.mark: one for one in self._asked}.get(mark)
+            left = after - (moment() - asked.until) if asked else 1.0
+            if left > 0:
+                # Its submission takes longer than planned.
+                due.append((time.monotonic() - self._begun + left, after, step, argv))
             # A reservation may have been made for a job that was refused.
-            if job or jobs.RESERVATION in argv:
-                command = [word.format(job=job, mark=mark) for word in argv]
+            elif asked and (asked.job or jobs.RESERVATION in argv):
+                command = [word.format(job=asked.job, mark=mark) for word in argv]
                 self._try(step, " ".join(command), partial(in_slurm, self.site.slurm, *command))
 
     def _act(self, step: Step) -> None:

@@ -139,7 +139,7 @@ class Administrator:
             in_slurm(self.slurm, "scancel", *numbers)
             yield f"slurmctld has forgotten the end of {numbers}"
         for job, state, reason in self.jobs():
-            if state == "PENDING" and IS_HELD.search(reason):
+            if state in {"PENDING", "RESV_DEL_HOLD"} and IS_HELD.search(reason):
                 if INVALID.search(reason):
                     in_slurm(self.slurm, "scontrol", "update", f"jobid={job}", "reservationname=")
                 in_slurm(self.slurm, "scontrol", "release", job)
@@ -171,15 +171,17 @@ class Administrator:
             for kind, name, marks in ASSIGNED.findall(one["message"]):
                 self.slurm.kube("label", "--overwrite", kind, name, *marks.split())
                 yield f"{kind} {name} named no owner: {one['reason']}"
-        if self.slurm.condition("tokens.slinky.slurm.net", TOKEN, "Ready")["reason"] == "SecretNotOwned":
+        secrets = {obj["metadata"]["name"]: obj["metadata"] for obj in self.slurm.get("secrets")["items"]}
+        unowned = [name for name, about in secrets.items() if not owner_marks(about)]
+        said = self.slurm.condition("tokens.slinky.slurm.net", TOKEN, "Ready")["reason"]
+        # The condition is older than the Secret that was made since.
+        if said == "SecretNotOwned" and TOKEN in unowned:
             self.slurm.kube("delete", "secret", TOKEN, "--ignore-not-found")
             yield f"Secret {TOKEN} did not name its Token"
         keys = {name.format(cluster=self.slurm.name) for name in MADE_SECRETS} - {TOKEN}
-        for obj in self.slurm.get("secrets")["items"]:
-            name = obj["metadata"]["name"]
-            if name in keys and not owner_marks(obj["metadata"]):
-                self.slurm.kube("label", "secret", name, f"{labels.LABEL_CLUSTER_UID}={cluster['metadata']['uid']}")
-                yield f"Secret {name} named no owner"
+        for name in filter(keys.__contains__, unowned):
+            self.slurm.kube("label", "secret", name, f"{labels.LABEL_CLUSTER_UID}={cluster['metadata']['uid']}")
+            yield f"Secret {name} named no owner"
 
     def let_nodesets_go(self) -> Iterator[str]:
         """Let jobs use other nodes that wait for a NodeSet which waits for them, as its condition says."""

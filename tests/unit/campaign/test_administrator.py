@@ -87,7 +87,7 @@ def test_reservations_are_deleted_but_those_of_the_operator_and_those_in_use() -
 
 
 def test_jobs_of_deleted_reservations_are_released() -> None:
-    shown = "7|PENDING|Reservation c1-3 was deleted\n8|PENDING|ReservationDeleted\n9|PENDING|Resources\n"
+    shown = "7|RESV_DEL_HOLD|Reservation c1-3 was deleted\n8|PENDING|ReservationDeleted\n9|PENDING|Resources\n"
     slurm = Answering(f"{shown}10|PENDING|Reservation c1-4 is invalid\n")
     said = [*administrator(slurm).let_jobs_go()]
     assert slurm.done == [

@@ -84,9 +84,13 @@ def test_an_administrator_assigns_what_the_condition_names() -> None:
 
 
 def test_a_secret_that_does_not_name_its_token_is_deleted() -> None:
-    slurm = Owning(token="SecretNotOwned")
+    reason = "SecretNotOwned"
+    slurm = Owning(({"name": TOKEN},), token=reason)
     assert give_back(slurm) == [f"Secret {TOKEN} did not name its Token"]
     assert slurm.done == [f"delete secret {TOKEN} --ignore-not-found"]
+    # It was made again, and the condition is older.
+    again = Owning((OWNED,), token=reason)
+    assert give_back(again) == again.done == []
 
 
 def test_secrets_of_keys_are_assigned_and_others_are_left() -> None:

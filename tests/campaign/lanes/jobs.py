@@ -28,11 +28,12 @@ RESERVATION: Final = "reservationname={mark}"
 """What names the reservation of a job, which is called like its mark."""
 
 RESERVED: Final = (
-    *("scontrol", "create", "reservation", RESERVATION, "duration=60", "nodes={node}", "flags=ignore_jobs"),
+    *("scontrol", "create", "reservation", RESERVATION, "starttime=now", "duration=60", "nodes={node}"),
+    "flags=ignore_jobs",
     # By whom the campaign submits.
     f"users={SLURM_UID}",
 )
-"""Makes a reservation of one node, but for when it begins."""
+"""Makes a reservation of one node."""
 
 DELETED: Final = ("scontrol", "delete", RESERVATION)
 ENDS_NOW: Final = ("scontrol", "update", RESERVATION, "endtime=now")
@@ -107,16 +108,8 @@ KINDS: Final[Mapping[str, JobKind]] = {
         ("--reservation={mark}",),
         (3, 20),
         partition="both",
-        reservation=(*RESERVED, "starttime=now"),
+        reservation=RESERVED,
         then={30: DELETED},
-        weight=1,
-    ),
-    "in a reservation that is deleted": JobKind(
-        ("--reservation={mark}",),
-        (3, 15),
-        partition="both",
-        reservation=(*RESERVED, "starttime=now+1hour"),
-        then={10: DELETED},
         weight=1,
     ),
     # Slurm ends it with its reservation, which it looks at twice in a minute.
@@ -124,7 +117,7 @@ KINDS: Final[Mapping[str, JobKind]] = {
         ("--reservation={mark}",),
         (45, 55),
         partition="both",
-        reservation=(*RESERVED, "starttime=now"),
+        reservation=RESERVED,
         then={8: ENDS_NOW},
         weight=1,
     ),

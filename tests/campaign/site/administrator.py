@@ -126,8 +126,14 @@ class Administrator:
         return [one for one in found if not one.startswith("slurm-operator-")]
 
     def end_reservations(self) -> Iterator[str]:
-        """Delete reservations; one with a job that runs is kept by Slurm until that has ended."""
-        for name in self.reservations():
+        """Delete reservations, and let no job wait for them; one in which a job runs is kept until that has ended."""
+        names = self.reservations()
+        text = self.slurm.control("squeue", "--noheader", "--states=PENDING", "--format=%i|%v") if names else ""
+        for job, name in (line.split("|") for line in text.splitlines()):
+            if name in names:
+                in_slurm(self.slurm, "scontrol", "update", f"jobid={job}", "reservationname=")
+                yield f"job {job} waited for reservation {name}"
+        for name in names:
             try:
                 in_slurm(self.slurm, "scontrol", "delete", f"reservationname={name}")
             except KubectlFailed:

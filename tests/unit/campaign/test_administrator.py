@@ -24,9 +24,11 @@ class Answering:
     namespace: str = "campaign"
     refuses: str = "-"
     """What a command must have in it to be refused."""
+    waiting: str = ""
+    """Jobs that wait, with their reservations."""
 
     def control(self, *argv: str) -> str:
-        return self.shown
+        return self.waiting if "--format=%i|%v" in argv else self.shown
 
     def get(self, kind: str) -> dict[str, Any]:
         kept = {"type": "RecordsKept", "message": "…: b-0 (required by job 51, excluded by job 52)"}
@@ -80,9 +82,13 @@ def test_reservations_are_deleted_but_those_of_the_operator_and_those_in_use() -
     shown = "".join(
         f"ReservationName={one} StartTime=2026-11-29T06:00:00\n" for one in ("c1-3", "slurm-operator-w-1", "c1-9")
     )
-    slurm = Answering(shown, refuses="reservationname=c1-3")
-    assert [*administrator(slurm).end_reservations()] == ["reservation c1-9 was deleted"]
-    assert slurm.done == [f"30 scontrol delete reservationname={one}" for one in ("c1-3", "c1-9")]
+    slurm = Answering(shown, refuses="reservationname=c1-3", waiting="7|c1-9\n8|(null)\n9|slurm-operator-w-1\n")
+    assert [*administrator(slurm).end_reservations()] == [
+        "job 7 waited for reservation c1-9",
+        "reservation c1-9 was deleted",
+    ]
+    deletions = [f"30 scontrol delete reservationname={one}" for one in ("c1-3", "c1-9")]
+    assert slurm.done == ["30 scontrol update jobid=7 reservationname=", *deletions]
     assert administrator(Answering("No reservations in the system\n")).reservations() == []
 
 

@@ -37,7 +37,6 @@ from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.cluster.view import View
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child
-from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.tokens.signing_keys import PublicKey
 
@@ -87,8 +86,8 @@ def _hindrance(candidate: Candidate) -> Step | None:
         write = Write(Child(CONFIGMAPS, back), stored.mounted)
         return Waiting("changes made by others are being reverted", (write,))
     if wanted.problems:
-        leaving, lines = membership.leaving(candidate.view.snapshot, wanted), stored.running.lines
-        strangers = [one for one in leaving if lines_of(one.obj["metadata"]["name"], lines) is None]
+        leaving, known = membership.leaving(candidate.view.snapshot, wanted), stored.running.lines.node_sets
+        strangers = [one for one in leaving if one.obj["metadata"]["name"] not in known]
         words = "; ".join(map(str, wanted.problems))
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED
         done = (*leftovers(candidate), *load.actions, *strangers)

@@ -75,7 +75,7 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Adm
             admitted.append(Admitted(one, None if isinstance(words, TextProblem) else words))
             continue
         refused.append(Refused(one.name, problem))
-        kept = lines_of(one.name, running)
+        kept = running.by_node_set.get(one.name)
         if kept is None:
             continue
         # A partition of the Cluster's own takes the place of the NodeSet's; its nodes stay known.
@@ -193,7 +193,7 @@ def _default_owner(inputs: ConfInputs, texts: Mapping[str, Words], running: Pars
         unusable = isinstance(text, TextProblem)
         if isinstance(text, TextProblem) or says_default(text):
             # Where the new text is unusable, the running one goes on to count.
-            if any(says_default(line.words) for line in lines_of(name, running) or ()):
+            if any(says_default(line.words) for line in running.by_node_set.get(name, ())):
                 return name
             claims += [] if unusable else [name]
     return claims[0] if claims else None
@@ -207,14 +207,3 @@ def _not_default(line: Line) -> Line:
 def says_default(words: Iterable[Directive]) -> bool:
     """Whether a partition claims to be the default."""
     return any(word.folded == "default" and word.value.lower() in {"yes", "true", "1"} for word in words)
-
-
-def lines_of(node_set: str, running: Parsed) -> tuple[Line, ...] | None:
-    """A NodeSet's lines in a slurm.conf we have rendered, or `None` if it is not in there."""
-    declared, partition = running.node_sets.get(node_set), running.partitions.get(node_set)
-    if declared is None:
-        return None
-    own = partition is not None and partition.get("Nodes") == node_set
-    future = running.nodes.get(running.future.get(node_set, ""))
-    lines = (declared, future, partition if own else None)
-    return tuple(line for line in lines if line is not None)

@@ -15,7 +15,6 @@ from slinky_operator.cluster.actions import HoldBackNodeSets
 from slinky_operator.cluster.memory.rollout import Held
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered
-from slinky_operator.slurm.conf.admit import lines_of
 
 
 def held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
@@ -52,7 +51,7 @@ def changed(inputs: ConfInputs, candidate: Rendered, before: Parsed) -> list[Nod
         for one in inputs.node_sets
         if one.name in candidate.node_sets
         and one.name not in out
-        and lines_of(one.name, candidate.lines) != lines_of(one.name, before)
+        and candidate.lines.by_node_set.get(one.name) != before.by_node_set.get(one.name)
     ]
 
 

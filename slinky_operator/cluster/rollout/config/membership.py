@@ -11,7 +11,6 @@ from slinky_operator.cluster.actions import SetFinalizer
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.resources import NODESETS
 from slinky_operator.slurm.conf import NodeSetConf, Parsed, Rendered
-from slinky_operator.slurm.conf.admit import lines_of
 
 
 def members(snapshot: Snapshot, running: Parsed) -> tuple[list[NodeSet], list[SetFinalizer]]:
@@ -23,7 +22,7 @@ def members(snapshot: Snapshot, running: Parsed) -> tuple[list[NodeSet], list[Se
         if node_set.deleting:
             # It stays as long as it may have pods; one that was never in the configuration has none.
             draining = labels.FINALIZER_NODESET_DRAIN in node_set.metadata.finalizers
-            if draining and lines_of(node_set.name, running) is not None:
+            if draining and node_set.name in running.node_sets:
                 found.append(node_set)
             continue
         found.append(node_set)
@@ -45,5 +44,5 @@ def leaving(snapshot: Snapshot, rendered: Rendered) -> list[SetFinalizer]:
 
 def unreadable(snapshot: Snapshot, running: Parsed) -> list[NodeSetConf]:
     """NodeSets whose objects can no longer be parsed: their running part stays unchanged."""
-    found = ((error.name, lines_of(error.name, running)) for _, error in snapshot.invalid_node_sets)
-    return [NodeSetConf(name, kept=lines) for name, lines in found if lines is not None]
+    lines, names = running.by_node_set, (error.name for _, error in snapshot.invalid_node_sets)
+    return [NodeSetConf(name, kept=lines[name]) for name in names if name in lines]

@@ -19,7 +19,6 @@ from slinky_operator.cluster.rollout.in_use.removals import Kept
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.cluster.view import View
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, render
-from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.conf.states import marked
 from slinky_operator.slurm.tokens.signing_keys import PublicKey
@@ -87,6 +86,6 @@ def _running(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tu
     if load.stage is not loading.Stage.LOADED or status.applied_hash == digest:
         return load, status
     # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
-    shown = (one.name for one in members if lines_of(one.name, stored.running.lines) is not None)
+    shown = (one.name for one in members if one.name in stored.running.lines.node_sets)
     known = (*status.node_sets, *shown)
     return load, status.model_copy(update={"applied_hash": digest, "node_sets": tuple(sorted(set(known)))})

@@ -83,6 +83,9 @@ class Parsed:
     future: Mapping[str, str] = field(default_factory=dict)
     """Host lists of nodes of the future, by NodeSet; each has a line in `nodes`."""
 
+    by_node_set: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)
+    """All lines of each NodeSet: its own, that of its nodes of the future, and that of its partition."""
+
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of all other keys, in lower case: several where a key occurs several times."""
 
@@ -101,9 +104,14 @@ class Parsed:
                 continue
             for word in line.words:
                 keys.setdefault(word.folded, []).append(word.value)
+        partitions, node_sets, nodes = found[_PARTITION], found[_NODE_SET], found[_NODE]
         values = {key: tuple(given) for key, given in keys.items()}
-        future = dict(_future(found[_NODE], found[_NODE_SET]))
-        return cls(found[_PARTITION], found[_NODE_SET], found[_NODE], future, values, tuple(comments))
+        future = dict(_future(nodes, node_sets))
+        by_node_set = {
+            name: tuple(filter(None, (line, nodes.get(future.get(name, "")), _own_partition(name, partitions))))
+            for name, line in node_sets.items()
+        }
+        return cls(partitions, node_sets, nodes, future, by_node_set, values, tuple(comments))
 
     def value(self, key: str, default: str = "") -> str:
         """Value of a key of the whole cluster; the last one where there are several."""
@@ -126,6 +134,12 @@ def _future(nodes: Mapping[str, Line], node_sets: Collection[str]) -> Iterator[t
         # A node outside Kubernetes may be called so where no NodeSet is.
         if match is not None and match["set"] in node_sets and line.get("State").upper() == FUTURE:
             yield match["set"], expression
+
+
+def _own_partition(node_set: str, partitions: Mapping[str, Line]) -> Line | None:
+    """The partition of a NodeSet's name over exactly its nodes."""
+    line = partitions.get(node_set)
+    return line if line is not None and line.get("Nodes") == node_set else None
 
 
 def parse(text: str) -> Parsed:

@@ -9,7 +9,6 @@ import pytest
 from slinky_operator.cluster.rollout.in_use.removals import keep
 from slinky_operator.pod_programs.agent.hosts import names_in
 from slinky_operator.slurm.conf import Rendered, future_nodes, parse
-from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.inputs import MAX_NODE_COUNT
 from tests.unit.slurm.conf.goldens import Case
 
@@ -86,7 +85,7 @@ def test_they_need_room_of_their_own() -> None:
 def test_they_are_known_in_a_file(count: int) -> None:
     text = case(count).render().files["slurm.conf"]
     assert future_nodes.count_in(parse(text)) == count
-    assert tuple(map(str, lines_of("gpu", parse(text)) or ())) == (
+    assert tuple(map(str, parse(text).by_node_set["gpu"])) == (
         "NodeSet=gpu Feature=gpu",
         line(case(count).render()),
         "PartitionName=gpu Nodes=gpu State=UP",

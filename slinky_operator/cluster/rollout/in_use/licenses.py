@@ -38,12 +38,14 @@ def lowered(old: Parsed, new: Parsed) -> dict[str, int]:
 
 
 def licenses_that_stay(
-    old: Parsed, new: Parsed, wish: Wish | None, silence: str, why: list[str]
+    less: Mapping[str, int], old: Parsed, new: Parsed, wish: Wish | None, silence: str, why: list[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """The key with the licenses that stay; nothing if all changes may be applied.
 
     Parameters
     ----------
+    less
+        As `lowered` gives them.
     old, new
         The running and the wanted configuration.
     wish
@@ -53,7 +55,6 @@ def licenses_that_stay(
     why
         For people: what stays is added.
     """
-    less = lowered(old, new)
     if not less:
         return {}
     stays: list[str] = []

@@ -177,11 +177,13 @@ def keep(running: ConfFiles, wanted: ConfFiles, use: Use | None, nodes: int | No
     lines = static_nodes.changed_lines(old, new)
     changed = static_nodes.lines_that_stay(lines, None if answer is None else _on_nodes(answer), why, silence, named)
     room = _room(old, new, nodes, why)
-    gres, files = _gres(running, wanted, answer, why, silence)
+    changed_kinds = changed_gres(running, wanted)
+    gres, files = _gres(running, changed_kinds, answer, why, silence)
     keys = keys_that_stay(old, new, None if answer is None else _there(answer), silence)
     why += keys.why
     wish = None if answer is None else _wish(answer)
-    held = {**keys.values, **licenses.licenses_that_stay(old, new, wish, silence, why)}
+    lowered = licenses.lowered(old, new)
+    held = {**keys.values, **licenses.licenses_that_stay(lowered, old, new, wish, silence, why)}
     kept = [old.partitions[name] for name in partitions]
     closed = live and any(_is_closed(old.partitions[name]) for name in _gone(old, new))
     return Kept(
@@ -200,11 +202,7 @@ def keep(running: ConfFiles, wanted: ConfFiles, use: Use | None, nodes: int | No
             keys=bool(held) and answer is not None,
         ),
         why=tuple(why),
-        asks=closed
-        or bool(lines)
-        or any(changed_gres(running, wanted))
-        or keys.asks
-        or bool(licenses.lowered(old, new)),
+        asks=closed or bool(lines) or any(changed_kinds) or keys.asks or bool(lowered),
     )
 
 
@@ -288,9 +286,9 @@ def changed_gres(running: ConfFiles, wanted: ConfFiles) -> tuple[set[str], set[s
 
 
 def _gres(
-    running: ConfFiles, wanted: ConfFiles, use: Use | None, why: list[str], silence: str
+    running: ConfFiles, changed: tuple[set[str], set[str]], use: Use | None, why: list[str], silence: str
 ) -> tuple[list[str], dict[str, str]]:
-    types, lines = changed_gres(running, wanted)
+    types, lines = changed
     # One loop over the jobs: a text may name thousands of kinds.
     held: dict[str, list[int]] = {kind: [] for kind in types | lines}
     for job in use.jobs if use else ():

@@ -70,8 +70,10 @@ def plan_rollout(view: View, first: str = "", own_keys: Sequence[PublicKey] = ()
     if candidate.is_mounted:
         # Until the files are settled, the status says what runs.
         candidate = replace(candidate, status=candidate.stored.status)
-        return _as_told(candidate, outcome(candidate, settle(candidate)))
-    return _as_told(candidate, outcome(candidate, bring_in(candidate)))
+        step = settle(candidate)
+    else:
+        step = bring_in(candidate)
+    return _as_told(candidate, outcome(candidate, step))
 
 
 def _hindrance(candidate: Candidate) -> Step | None:

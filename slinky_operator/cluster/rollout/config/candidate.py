@@ -54,7 +54,7 @@ class Candidate:
     @property
     def is_mounted(self) -> bool:
         """Whether slurmctld mounts these files already."""
-        return self.stored.holds(self.rendered.hash)
+        return self.stored.digest == self.rendered.hash
 
     @property
     def is_applied(self) -> bool:

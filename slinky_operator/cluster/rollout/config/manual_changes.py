@@ -42,14 +42,17 @@ def known(snapshot: Snapshot, *, is_live: bool) -> PartitionStates | None:
     return None if loaded is not None and found.asked_at < loaded.at else found
 
 
-def questions(snapshot: Snapshot, now: float, *, is_live: bool, changes: bool, marked: bool) -> tuple[Ask, ...]:
-    """Query if something depends on the answer: once for a change, and from time to time while there are marks."""
-    if not is_live or not _answers(snapshot) or not (changes or marked):
+def questions(snapshot: Snapshot, now: float, states: PartitionStates | None, *, marked: bool) -> tuple[Ask, ...]:
+    """Query about the live configuration: once for a change, and from time to time while there are marks.
+
+    Parameters
+    ----------
+    states
+        As `known` gives them.
+    """
+    if not _answers(snapshot) or (states is not None and not (marked and now - states.asked_at >= LOOK_EVERY)):
         return ()
-    found = known(snapshot, is_live=is_live)
-    if found is None:
-        return _ask(snapshot, now)
-    return _ask(snapshot, now) if marked and now - found.asked_at >= LOOK_EVERY else ()
+    return _ask(snapshot, now)
 
 
 def unasked(snapshot: Snapshot, now: float, *, is_live: bool) -> tuple[str, tuple[Ask, ...]]:

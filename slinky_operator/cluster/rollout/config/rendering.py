@@ -19,7 +19,6 @@ from slinky_operator.cluster.rollout.in_use.removals import Kept
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.cluster.view import View
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, render
-from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.conf.states import marked
 from slinky_operator.slurm.tokens.signing_keys import PublicKey
 
@@ -45,15 +44,17 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
     known = addresses.addresses(snapshot, inputs, stored.current, stored.good)
     inputs = addresses.over(inputs, known)
     load, status = _running(view, stored, members)
-    given, wanted, rendered, kept = _texts(view, stored, inputs, {})
     states = manual_changes.known(snapshot, is_live=stored.is_live)
-    changes, marks = not stored.holds(rendered.hash), bool(marked(running))
-    if states is not None and (changes or marks):
-        given, wanted, rendered, kept = _texts(view, stored, inputs, states.states)
-        changes = changes or not stored.holds(rendered.hash)
+    shown, marks = states.states if states is not None else {}, bool(marked(running))
+    given, wanted, rendered, kept = _texts(view, stored, inputs, shown if marks else {})
+    changes = stored.digest != rendered.hash
+    if changes and shown and not marks:
+        # A state that Slurm shows causes no write by itself; it goes with any other change.
+        given, wanted, rendered, kept = _texts(view, stored, inputs, shown)
     due = kept.asks and answer.may_ask(snapshot, view.now)
     asking: tuple[Action, ...] = (Ask(UseQuestion(stored.status.applied_hash)),) if due else ()
-    asking += manual_changes.questions(snapshot, view.now, is_live=stored.is_live, changes=changes, marked=marks)
+    if stored.is_live and (changes or marks):
+        asking += manual_changes.questions(snapshot, view.now, states, marked=marks)
     return Candidate(view, stored, load, status, given, wanted, rendered, kept, known, tuple(joining), asking, first)
 
 
@@ -69,12 +70,14 @@ def _texts(
     """
     snapshot, kept = view.snapshot, Kept()
     given = replace(inputs, states=states, settled=stored.is_live)
-    wanted = unblamed(render(given, stored.running.lines), suspects(snapshot, inputs))
+    wanted = render(given, stored.running.lines)
     # What no slurmctld has ever run has no jobs, and waiting for an answer would block its correction.
     if not wanted.problems and not stored.never_ran(snapshot, stored.status):
         use, nodes = answer.use(snapshot, view.now), answer.nodes(snapshot)
         kept = removals.keep(stored.running, wanted, use, nodes, live=stored.is_live)
-    return given, wanted, render(kept.over(given), stored.running.lines), kept
+    staying = kept.over(given)
+    rendered = wanted if staying == given else render(staying, stored.running.lines)
+    return given, unblamed(wanted, suspects(snapshot, inputs)), rendered, kept
 
 
 def _running(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tuple[Loading, ConfigStatus]:
@@ -82,10 +85,10 @@ def _running(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tu
     current, status = stored.current, stored.status
     if current is None or stored.is_live:
         return Loading(loading.Stage.LOADED), status
-    load, digest = loading.loading(view.snapshot, current, stored.running.lines, view.now), hash_of(current["data"])
-    if load.stage is not loading.Stage.LOADED or status.applied_hash == digest:
+    load = loading.loading(view.snapshot, current, stored.running.lines, view.now)
+    if load.stage is not loading.Stage.LOADED or status.applied_hash == stored.digest:
         return load, status
     # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
     shown = (one.name for one in members if one.name in stored.running.lines.node_sets)
     known = (*status.node_sets, *shown)
-    return load, status.model_copy(update={"applied_hash": digest, "node_sets": tuple(sorted(set(known)))})
+    return load, status.model_copy(update={"applied_hash": stored.digest, "node_sets": tuple(sorted(set(known)))})

@@ -51,11 +51,16 @@ class StoredConfig:
         found = _files(self.good or self.current)
         return self.running if found == self.running.files else ConfFiles.read(found)
 
-    @property
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the files that slurmctld mounts; empty if they are not the operator's."""
+        return "" if self.current is None else hash_of(_files(self.current))
+
+    @cached_property
     def is_live(self) -> bool:
         """Whether slurmctld runs what the ConfigMap holds, and has shown so since that was written."""
         current, good = self.current, self.good
-        if current is None or good is None or self.status.applied_hash != hash_of(current["data"]):
+        if current is None or good is None or self.status.applied_hash != self.digest:
             return False
         return current["data"] == good["data"] and shared_objects.change_of(current) == shared_objects.change_of(good)
 
@@ -64,10 +69,6 @@ class StoredConfig:
         """Identifies the next write, and stays the same until it has happened."""
         both = (self.mounted, self.good)
         return "-".join(str(one["metadata"].get("resourceVersion", "")) if one else "none" for one in both)
-
-    def holds(self, digest: str) -> bool:
-        """Whether slurmctld mounts the files of this hash."""
-        return self.current is not None and hash_of(self.current.get("data") or {}) == digest
 
     def never_ran(self, snapshot: Snapshot, status: ConfigStatus) -> bool:
         """Whether no slurmctld has ever run with any configuration of the Cluster, given the hash in `status`."""

@@ -105,7 +105,7 @@ def static_nodes(
             continue
         names |= mine.all
         bases |= mine.bases
-        lines += _lines(one.name, config, future)
+        lines += _lines(one.name, config, future & mine.all)
     return StaticNodes(tuple(lines), Names(names, bases), tuple(problems))
 
 
@@ -116,9 +116,9 @@ def _runs(mine: Names, running: Parsed) -> bool:
 
 
 def _lines(expression: str, words: tuple[Directive, ...], future: frozenset[str]) -> list[Line]:
-    """The line of a host list; several where some of its nodes are of the future, and others are not."""
+    """The line of a host list; several where some of its nodes are of the future (`future`), and others are not."""
     now, later = (Directive("NodeName", expression), *words), Directive("State", FUTURE)
-    if future.isdisjoint(_names(expression).all):
+    if not future:
         return [Line(now)]
     then = (*(word for word in now if word.folded != "state"), later)
     names = hostlist.expand(expression)

@@ -20,7 +20,7 @@ from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered
 def held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
     """NodeSets that are held back, and why."""
     memory = snapshot.memory.rollout
-    if memory.held_for != _own_part(inputs):
+    if not memory.held or memory.held_for != _own_part(inputs):
         return {}
     texts = {one.name: repr(one) for one in inputs.node_sets}
     return {name: one.why for name, one in memory.held.items() if texts.get(name) == one.text}

@@ -36,7 +36,6 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import subjects
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.conf.syntax.parsed import Parsed
-from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.pods.exit_messages import last_words
 
 RECONFIGURING: Final = "reconfiguring"
@@ -100,7 +99,7 @@ def loading(snapshot: Snapshot, config_map: Object, conf: Parsed, now: float) ->
     mounting = _mount(snapshot, pod, files, digest, now)
     if mounting is not None:
         return mounting
-    if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY:
+    if not snapshot.slurm_answers:
         words = words_of(pod)
         about = named(subjects.refused(words, files.get(SLURM_CONF, ""))) if words else ""
         words = f"{about}: {words}" if about else words

@@ -18,7 +18,6 @@ from slinky_operator.kube.events import EventType
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurm.conf import Parsed, Rendered
 from slinky_operator.slurm.conf.states import UP, marked
-from slinky_operator.slurm.connection.contact import ContactState
 
 VALID: Final = 6.0
 """Seconds for which an answer is valid when a change is to be applied."""
@@ -50,7 +49,7 @@ def questions(snapshot: Snapshot, now: float, states: PartitionStates | None, *,
     states
         As `known` gives them.
     """
-    if not _answers(snapshot) or (states is not None and not (marked and now - states.asked_at >= LOOK_EVERY)):
+    if not snapshot.slurm_answers or (states is not None and not (marked and now - states.asked_at >= LOOK_EVERY)):
         return ()
     return _ask(snapshot, now)
 
@@ -60,7 +59,7 @@ def unasked(snapshot: Snapshot, now: float, *, is_live: bool) -> tuple[str, tupl
 
     If Slurm does not answer at all, its slurmctld may be waiting for just this change.
     """
-    if not is_live or not _answers(snapshot):
+    if not is_live or not snapshot.slurm_answers:
         return "", ()
     found = known(snapshot, is_live=is_live)
     if found is not None and now - found.asked_at <= VALID:
@@ -101,7 +100,3 @@ def events(snapshot: Snapshot, rendered: Rendered, running: Parsed) -> tuple[Emi
     open_again = f"`scontrol update PartitionName=… State={UP}` opens one"
     message = f"partitions keep the state that scontrol has given them: {states}; {open_again}"
     return (EmitEvent(snapshot.raw, EventType.NORMAL, EventReason.PARTITION_STATE_KEPT, message),)
-
-
-def _answers(snapshot: Snapshot) -> bool:
-    return snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY

@@ -13,7 +13,6 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import ConfFiles
 from slinky_operator.slurm.conf.render import hash_of
-from slinky_operator.slurm.connection.contact import ContactState
 
 
 @dataclass(frozen=True)
@@ -72,10 +71,10 @@ class StoredConfig:
 
     def never_ran(self, snapshot: Snapshot, status: ConfigStatus) -> bool:
         """Whether no slurmctld has ever run with any configuration of the Cluster, given the hash in `status`."""
-        slurm = snapshot.slurm
-        answers = slurm is not None and slurm.contact.state is ContactState.READY
+        if status.applied_hash or self.good is not None:
+            return False
         # A slurmctld left by an earlier Cluster of this name runs, although this one has never applied anything.
-        return not status.applied_hash and self.good is None and not answers and not _is_ready(snapshot.pods.controller)
+        return not snapshot.slurm_answers and not _is_ready(snapshot.pods.controller)
 
 
 def _files(config_map: Object | None) -> Mapping[str, str]:

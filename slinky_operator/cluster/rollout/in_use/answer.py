@@ -39,7 +39,7 @@ def nodes(snapshot: Snapshot) -> int | None:
 def may_ask(snapshot: Snapshot, now: float) -> bool:
     """Whether Slurm can be queried, and the last answer is old enough."""
     known, stored = use(snapshot, now), snapshot.cluster.status.config
-    if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY or stored is None:
+    if not snapshot.slurm_answers or stored is None:
         return False
     return known is None or now - known.answered_at >= _pause(known)
 

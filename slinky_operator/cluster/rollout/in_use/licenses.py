@@ -7,7 +7,7 @@ that has started keeps what it has. A lower number stays away while a pending jo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -89,7 +89,7 @@ def _requests(texts: Mapping[Who, str]) -> dict[Who, dict[str, int] | None]:
 
 def _items(conf: Parsed) -> dict[str, str]:
     """Each license as written, by name."""
-    words = [word.strip() for text in _values(conf) for word in text.replace(";", ",").split(",")]
+    words = [word.strip() for text in conf.keys.get(KEY, ()) for word in text.replace(";", ",").split(",")]
     return {word.split(":", 1)[0].split("*", 1)[0]: word for word in words if word}
 
 
@@ -101,7 +101,3 @@ def _number(word: str) -> int:
     # A number that is none is left to Slurm to reject.
     count = word.replace("*", ":").partition(":")[2]
     return int(count) if count.isascii() and count.isdigit() and len(count) <= 10 else 1  # noqa: PLR2004 - of 32 bits
-
-
-def _values(conf: Parsed) -> Sequence[str]:
-    return conf.keys.get(KEY, ())

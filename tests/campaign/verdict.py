@@ -24,6 +24,9 @@ from tests.campaign.witness import NO_NODES, OBJECT, Asked, Happened, Line, Reco
 FORGOTTEN: Final = 20.0
 """Seconds before the kill of slurmctld whose starts and ends it may forget."""
 
+GRACE: Final = 30.0
+"""Seconds that a slurmctld whose pod is deleted has for its end, in which it saves its state."""
+
 AROUND: Final = 5.0
 """Seconds after it in which what was on its way arrives."""
 
@@ -162,10 +165,14 @@ def _forgetful(happened: tuple[Happened, ...]) -> Times:
     full, found = _times(happened, STATE_FULL), []
     for one in happened:
         killed = one.what == SLURMCTLD_KILLED or (one.what in LOSSES and "slurmctld" in lost_with(one.said))
-        ended = killed or one.what == SLURMCTLD_ENDED or one.what.startswith(DELETE_SLURMCTLD)
-        since = [begun for begun, until in full if begun <= one.at <= until + AROUND] if ended else []
+        deleted = one.what.startswith(DELETE_SLURMCTLD)
+        ended = killed or deleted or one.what == SLURMCTLD_ENDED
+        last = one.at + GRACE if deleted else one.at
+        since = [span for span in full if span[0] <= last and one.at <= span[1] + AROUND] if ended else []
         if killed or since:
-            found.append((min([one.at, *since]), one.at if one.what in LOSSES else one.until))
+            until = one.at if one.what in LOSSES else one.until
+            unsaved = [min(last, end) for _, end in since]
+            found.append((min([one.at, *(begun for begun, _ in since)]), max([until, *unsaved])))
     return tuple(found)
 
 

@@ -175,6 +175,16 @@ def test_what_a_slurmctld_with_a_full_disk_cannot_save_is_forgotten_with_it(what
     assert "ran twice" in kinds(world(*wrong, state="FAILED", happened=(full,)))
 
 
+def test_a_deleted_slurmctld_finds_no_room_although_its_disk_was_full_only_after() -> None:
+    again = (line("start", START + 95, restarts=1), line("end", START + 99, restarts=1))
+    wrong = (line("start", START), line("end", START + 5), *again)
+    deleted = Happened(START + 1, START + 1, DELETE_SLURMCTLD, "")
+    assert judge(world(*wrong, happened=(deleted, Happened(START + 3, START + 20, STATE_FULL, "")))) == []
+    assert "ran twice" in kinds(world(*wrong, happened=(deleted, Happened(START + 45, START + 60, STATE_FULL, ""))))
+    ended = Happened(START + 1, START + 1, SLURMCTLD_ENDED, "")
+    assert "ran twice" in kinds(world(*wrong, happened=(ended, Happened(START + 3, START + 20, STATE_FULL, ""))))
+
+
 def reserved(command: str, at: float, said: str = "") -> Happened:
     return Happened(at, at, f"scontrol {command} reservationname=m", said)
 

@@ -10,6 +10,7 @@ from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import Action, Write
 from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.kube.resources import SECRETS
 from slinky_operator.reconcile.writes.children import Child, has_settled, is_current
 from slinky_operator.slurm import naming
 
@@ -83,4 +84,15 @@ def _is_taken_back(snapshot: Snapshot, child: Child | None, denied: Denied) -> b
 def _is_handed_over(snapshot: Snapshot, key: tuple[str, str]) -> bool:
     """Whether an object that belonged to somebody else is now this Cluster's."""
     denied, live = snapshot.memory.writes.denied.get(key), snapshot.children.get(key)
-    return denied is not None and not denied.digest and live is not None and adoption.is_ours(live, snapshot.cluster)
+    if denied is None or denied.digest:
+        return False
+    if live is not None:
+        return adoption.is_ours(live, snapshot.cluster)
+    kind, name = key
+    source = snapshot.sources.get(name) if kind == SECRETS.kind else None
+    # A Secret with keys may be this Cluster's, and be refused for another reason.
+    return (
+        source is not None
+        and source.cluster_uid == snapshot.cluster.uid
+        and denied.why == adoption.not_ours(SECRETS, name, snapshot.cluster)
+    )

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.status import JobCounts
+from slinky_operator.cluster import adoption
 from slinky_operator.cluster.actions import (
     Action,
     Connect,
@@ -25,10 +27,12 @@ from slinky_operator.cluster.actions import (
     Write,
 )
 from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slinky_operator.cluster.parts.keys import stored_keys
 from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
 from slinky_operator.cluster.parts.keys.sets import key_sets
+from slinky_operator.kube.resources import SECRETS
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from tests.unit.cluster.rollout_stories import settled, until
 from tests.unit.cluster.world import World, cluster_object, node_set_object, subject
@@ -590,3 +594,19 @@ def test_a_key_set_that_signs_with_a_key_nobody_has_is_not_used_and_says_the_ord
         world.settle()
         assert world.condition("Degraded")["status"] == "False"
         assert world.secrets[COPY]["slurm.key"] == one
+
+
+def test_a_copy_that_is_assigned_again_is_not_named_any_longer() -> None:
+    world = generated("slurm.jwks")
+    cluster = Cluster.parse(world.raw)
+    world.memory.writes.denied["Secret", COPY] = Denied("", adoption.not_ours(SECRETS, COPY, cluster), world.now)
+    del world.owners[COPY]
+    world.now += 120
+    _ = world.step()
+    assert f"Secret {COPY}: one exists already" in world.condition("Degraded")["message"]
+    world.owners[COPY] = "cluster-uid"
+    _ = world.step()
+    assert world.condition("Degraded")["status"] == "False"
+    world.memory.writes.denied["Secret", COPY] = Denied("", "refused by a quota", world.now)
+    _ = world.step()
+    assert f"Secret {COPY}: refused by a quota" in world.condition("Degraded")["message"]

@@ -1,6 +1,6 @@
 """What the operator asked of the API server and of Slurm during a round, and what is so much that it turns in a loop.
 
-Requests to the API server are counted by the proxy before it, whoever of the replicas sends them; calls to Slurm by the
+Requests to the API server are counted by the proxy before it, whichever replica sends them; calls to Slurm by the
 operator's own metrics, which are read in the network of each process: no fault of the API server keeps them away. The
 calls of a process since it was last looked at go with it when it is killed.
 """

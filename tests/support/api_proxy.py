@@ -201,7 +201,7 @@ class _Request(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is told."""
+        """Log nothing."""
 
     @override
     def finish(self) -> None:

@@ -137,6 +137,7 @@ class Administrator:
             try:
                 in_slurm(self.slurm, "scontrol", "delete", f"reservationname={name}")
             except KubectlFailed:
+                # Slurm keeps one in which a job runs, or for which one waits: the next look tries again.
                 continue
             yield f"reservation {name} was deleted"
 

@@ -1,4 +1,4 @@
-"""What the operator asks for is counted over restarts, and a loop is told from a burst."""
+"""What the operator asks for is counted over restarts, and a loop is known from a burst."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class _Metrics(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is told."""
+        """Log nothing."""
 
 
 @pytest.fixture

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +17,6 @@ from tests.campaign.faults.answers import ANSWERS, SHARES
 from tests.campaign.faults.claims import FULL_DISKS
 from tests.campaign.faults.kind import MetNothing, Place
 from tests.campaign.faults.machines import lost_with
-from tests.campaign.faults.network import UNREACHABLE
 from tests.campaign.faults.processes import JOB_LOGS, PROCESSES, hit, is_meant, state
 from tests.campaign.site.disks import CLAIMS, Disks
 from tests.support.api_proxy import NONE, Treatment, Trouble
@@ -152,57 +148,6 @@ def test_a_program_that_is_not_there_was_not_killed(monkeypatch: pytest.MonkeyPa
     fault = PROCESSES["slurmctld killed"]
     with pytest.raises(MetNothing, match="no process of slurmctld is there"):
         fault.play(cast("Place", Beside()), {"which": 0})
-
-
-@pytest.fixture
-def neighbours() -> Iterator[tuple[int, int]]:
-    """Two processes in networks of their own, with a cable between them."""
-    argv = ["unshare", "--net", "sh", "-ec", "ip link set lo up; echo up; exec sleep 600"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as one, subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
-        for process in (one, other):
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"up\n"
-        inside(one.pid, "sh", "-ec", f"ip link add x type veth peer name x netns {other.pid}")
-        for number, process in enumerate((one, other), start=1):
-            inside(process.pid, "sh", "-ec", f"ip addr add 192.0.2.{number}/24 dev x; ip link set x up")
-        yield one.pid, other.pid
-        one.kill()
-        other.kill()
-
-
-def inside(pid: int, *argv: str) -> str:
-    command = ["nsenter", f"--target={pid}", "--net", "--", *argv]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def send(pid: int, address: str) -> None:
-    program = f"import socket, time; [socket.socket(2, 2).sendto(b'x', ('{address}', 9)) for _ in range(3)]"
-    inside(pid, sys.executable, "-c", program)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="makes networks")
-@pytest.mark.parametrize("is_met", [True, False])
-def test_packets_for_an_unreachable_daemon_are_dropped_and_counted_until_it_ends(
-    monkeypatch: pytest.MonkeyPatch, neighbours: tuple[int, int], is_met: bool
-) -> None:
-    daemon, other = neighbours
-    monkeypatch.setattr("tests.campaign.faults.network.DROPS", 30.0 if is_met else 1.0)
-    # Of this place: its pods are found by cgroups.
-    monkeypatch.setattr("tests.campaign.faults.network.processes", lambda *_: [daemon])
-    fault, values = UNREACHABLE["slurmctld unreachable"], {"which": 0}
-    seen = list[str]()
-    # Packets that stay in the pod are none of the network.
-    sender = threading.Timer(0.3, send, (other if is_met else daemon, "192.0.2.1"))
-    sender.start()
-    if is_met:
-        said = fault.play(cast("Place", Beside()), values, lambda _: seen.append(inside(daemon, "iptables", "-S")))
-        assert said.startswith(f"packets for slurmctld [{daemon}], which lives, are dropped: ")
-        assert "--comment campaign -j DROP" in seen[0]
-    else:
-        with pytest.raises(MetNothing, match="gets no packets"):
-            fault.play(cast("Place", Beside()), values, lambda _: None)
-    assert "campaign" not in inside(daemon, "iptables", "-S")
-    sender.join()
 
 
 def test_the_volume_of_each_claim_is_bound_to_it_beforehand() -> None:

@@ -60,7 +60,7 @@ class _Server(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is told."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self.asked.append(f"GET {self.path} {self.headers.get('Authorization')}")

@@ -118,6 +118,9 @@ class Kubectl:
 LONGEST_PAUSE = 0.5
 """Seconds between two looks at what has taken ten seconds or more."""
 
+LONGEST_LOOK = 5.0
+"""Seconds of pause after a look that took as long, or longer."""
+
 
 def wait_for(
     what: str,
@@ -135,12 +138,14 @@ def wait_for(
     """
     begun = time.monotonic()
     last = ""
-    while (waited := time.monotonic() - begun) < timeout:
+    while (waited := (looked := time.monotonic()) - begun) < timeout:
         try:
             if ready():
                 return
         except not_yet as error:
             last = f" ({error})"
-        # What has taken long may be seen a little later: each look costs a command.
-        time.sleep(max(poll, min(waited / 20, LONGEST_PAUSE)))
+        # What has taken long may be seen a little later: each look costs a command. On a busy machine, that takes from
+        # what is waited for: half of the time at most is spent looking.
+        took = time.monotonic() - looked
+        time.sleep(max(poll, min(waited / 20, LONGEST_PAUSE), min(took, LONGEST_LOOK)))
     raise LocalKubeError(f"{what}: not within {timeout:.0f} s{last}")

@@ -16,6 +16,14 @@ ROOT = Path("/sys/fs/cgroup")
 NEEDED_V1 = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "pids")
 NEEDED_V2 = ("cpu", "cpuset", "memory", "pids")
 
+WEIGHTS = {"cpu.shares": "4096", "cpu.weight": "400"}
+"""Of all pods of all clusters together, under version 1 and version 2: four times the default.
+
+Where processors are busy, every session of the machine has the default weight: each kubelet, each shim, a run of tests
+with all its kubectl. At that weight pods had a tenth of the machine, and those who ask what they do the rest: on two
+processors that were twice as slow as usual, slurmrestd answered in 1.9 s, and the end-to-end tests took three times as
+long. With four times the weight it answers in 0.1 s. With eight times the API server needs a second for a write."""
+
 
 def is_v2(root: Path = ROOT) -> bool:
     """Whether the machine has the unified hierarchy only."""
@@ -45,7 +53,7 @@ def create(path: str, root: Path = ROOT) -> None:
     """Make the group `path` (``localkube/<cluster>/<node>``) under every controller.
 
     A cpuset of version 1 is born without processors and memory nodes and would refuse every process: both are copied
-    from above. Under version 2 each level has to hand its controllers down.
+    from above. Under version 2 each level has to hand its controllers down. The first level has a weight (`WEIGHTS`).
     """
     parts = Path(path).parts
     for tree in _trees(root):
@@ -60,6 +68,9 @@ def create(path: str, root: Path = ROOT) -> None:
                 for file in ("cpuset.cpus", "cpuset.mems"):
                     if not (group / file).read_text().strip():
                         (group / file).write_text((group.parent / file).read_text())
+        for file, weight in WEIGHTS.items():
+            if (tree / parts[0] / file).exists():
+                (tree / parts[0] / file).write_text(weight)
 
 
 def remove(path: str, root: Path = ROOT, timeout: float = 60.0) -> None:

@@ -71,3 +71,25 @@ def test_removing_one_cluster_spares_another(version1: Path) -> None:
 def test_removing_what_is_not_there_is_nothing(version1: Path) -> None:
     cgroups.remove("localkube/none", version1)
     assert not (version1 / "cpu/localkube").exists()
+
+
+def test_all_pods_together_have_more_weight_than_a_session_of_the_machine(version1: Path) -> None:
+    (version1 / "cpu/localkube").mkdir()
+    (version1 / "cpu/localkube/cpu.shares").write_text("1024\n")
+
+    cgroups.create(GROUP, version1)
+
+    assert (version1 / "cpu/localkube/cpu.shares").read_text() == "4096"
+    assert not list((version1 / "memory").rglob("cpu.*"))
+
+
+def test_under_version_2_all_pods_together_have_more_weight_too(version2: Path) -> None:
+    (version2 / "localkube").mkdir()
+    for group in ("localkube", "localkube/test"):
+        (version2 / group).mkdir(exist_ok=True)
+        (version2 / group / "cgroup.controllers").write_text("cpu memory\n")
+    (version2 / "localkube/cpu.weight").write_text("100\n")
+
+    cgroups.create(GROUP, version2)
+
+    assert (version2 / "localkube/cpu.weight").read_text() == "400"

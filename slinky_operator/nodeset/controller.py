@@ -179,13 +179,9 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
     async def read(self, obj: Object) -> NodeSet:
         await self._observer.prepare(obj)
         nodeset = self._observer.readings.nodeset(obj)
-        await self._observer.read_ahead(nodeset, self.registered(nodeset.uid))
+        memory = self._memory.get(nodeset.uid)
+        await self._observer.read_ahead(nodeset, memory.registered if memory is not None else frozenset())
         return nodeset
-
-    def registered(self, uid: str) -> frozenset[str]:
-        """Uids of the pods that the status of a NodeSet was last written to name as registered."""
-        memory = self._memory.get(uid)
-        return memory.registered if memory is not None else frozenset()
 
     @override
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

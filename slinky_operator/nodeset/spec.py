@@ -16,7 +16,7 @@ from slinky_operator.kube.resources import CLUSTERS, CONTROLLERREVISIONS, NODES,
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.execute.hosts.drain_requests import DrainRequests, bridged, clients
 from slinky_operator.nodeset.execute.hosts.machines import Machines
-from slinky_operator.nodeset.execute.hosts.proof import Bridged, Recorded, SlurmOf, recorded_in
+from slinky_operator.nodeset.execute.hosts.proof import Bridged, SlurmOf
 from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
@@ -55,9 +55,7 @@ def _build(services: Services) -> Built:
         sssd=SssdImage(settings.images[SSSD], settings.image_pull_policy),
         agent=settings.image_agent,
     )
-    # Asked from the first pass on, when there is a reconciler.
-    recorded = recorded_in(caches.store(NODESETS), lambda uid: reconciler.registered(uid))  # noqa: PLW0108 - built below
-    requests = _drain_requests(services, recorded) if settings.drain_requests_namespace else None
+    requests = _drain_requests(services) if settings.drain_requests_namespace else None
     reconciler = NodeSetReconciler(
         services.kube,
         nodesets=caches.store(NODESETS),
@@ -70,7 +68,7 @@ def _build(services: Services) -> Built:
         recorder=services.recorder,
         defaults=image,
         drain_requests=requests.by_host if requests is not None else dict,
-        machines=_machines(services, recorded) if settings.machine_namespaces else None,
+        machines=_machines(services) if settings.machine_namespaces else None,
         ask_volumes=lambda looker: ask_volumes(services.http, looker, (JOB_OUTPUT,), time.monotonic),
         max_startup=settings.max_concurrent_startup,
         patience=timedelta(seconds=settings.registration_patience),
@@ -80,21 +78,20 @@ def _build(services: Services) -> Built:
     return Built(reconciler, table if requests is None else replace(table, others=(requests.subscribe,)))
 
 
-def _drain_requests(services: Services, recorded: Recorded) -> DrainRequests:
+def _drain_requests(services: Services) -> DrainRequests:
     """NVSentinel's requests to drain, listed and served in the background."""
     found = DrainRequests(
         services.kube,
         services.settings.drain_requests_namespace,
         services.caches.store(PODS),
         _slurm_of(services),
-        recorded,
         _bridged(services),
     )
     services.supervisor.start("DrainRequests", found.run())
     return found
 
 
-def _machines(services: Services, recorded: Recorded) -> Machines:
+def _machines(services: Services) -> Machines:
     """What has machines rebooted or deleted."""
     settings = services.settings
     rules = MachineRules(
@@ -103,7 +100,7 @@ def _machines(services: Services, recorded: Recorded) -> Machines:
         settings.reboot_by,
         delete_nodes=settings.delete_nodes,
     )
-    return Machines(services.kube, rules, _slurm_of(services), recorded, _bridged(services), clock=time.monotonic)
+    return Machines(services.kube, rules, _slurm_of(services), _bridged(services), clock=time.monotonic)
 
 
 def _slurm_of(services: Services) -> SlurmOf:

@@ -13,7 +13,7 @@ module           concern
 `hosts`          what concerns whole Kubernetes Nodes: requests to drain, machines, the proof that no job is there
 `owned_objects`  records revisions; creates, annotates and deletes claims
 `patch_pods`     patches pods: that Slurm knows their nodes, whether they may be evicted
-`queries`        asks Slurm past the cache, slurmds, job log servers, and what a survey needs to know
+`queries`        asks Slurm and the API server past the caches, slurmds, and job log servers
 `slurm_writes`   writes to slurmctld what a plan wants: drains, features, records; a part of `executor`
 ================ =============================================================================================
 """

@@ -21,10 +21,11 @@ from slinky_operator.nodeset.disruption import eviction, repairs
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.execute.hosts.proof import PROOF_HOLDS
 from slinky_operator.nodeset.execute.queries import pod_queries, slurm_queries
+from slinky_operator.nodeset.execute.queries.registrations import with_registrations
 from slinky_operator.nodeset.health import replacement
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pods import pod_facts, pod_names
-from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.slurm.pods import pod_ownership
@@ -62,7 +63,7 @@ async def delete_checked(context: PassContext, wanted: Sequence[Pod], *, for_hea
     why_kept = replacement.why_kept if for_health else pod_state.why_kept
     for start in range(0, len(wanted), DELETE_BATCH):
         batch = wanted[start : start + DELETE_BATCH]
-        answer = await _answer(context, batch)
+        answer, batch = await _answer(context, batch)
         going: list[tuple[Pod, str | None]] = []
         records: dict[str, Node] = {}
         for pod in batch:
@@ -71,7 +72,8 @@ async def delete_checked(context: PassContext, wanted: Sequence[Pod], *, for_hea
             if why is not None:
                 context.outcome.kept.append(why)
                 continue
-            # Without a record the proof is the pod's own status, which must not have changed.
+            # Without a record the proof is that it has not registered: the NodeSet's status has shown that, and its own
+            # must not have changed.
             going.append((pod, pod.resource_version if member.record is None else None))
             if member.record is not None:
                 records[pod.uid] = member.record
@@ -97,10 +99,10 @@ def _count(context: PassContext, record: Node | None) -> None:
 
 async def repair(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods whose slurmds have not registered according to a fresh answer from Slurm, and report them."""
-    answer = await _answer(context, wanted)
+    answer, wanted = await _answer(context, wanted)
     meant, kept = repairs.recheck([answer.join(pod, context.owner) for pod in wanted], context.now())
     context.outcome.kept += kept
-    # The proof is that they run and have not registered, which is part of their status.
+    # The proof is that they run and have not registered: the NodeSet's status has shown that, and theirs is unchanged.
     gone = await delete(context, [(pod, pod.resource_version) for pod in meant])
     for _ in gone:
         context.changes.pod_deleted(drains.Cause.REPAIR)
@@ -116,11 +118,17 @@ async def repair(context: PassContext, wanted: Sequence[Pod]) -> None:
         context.warn(EventReason.PODS_REPAIRED, why)
 
 
-async def _answer(context: PassContext, pods: Sequence[Pod]) -> slurm_queries.Answer:
-    """A fresh answer from Slurm; and then from the slurmds of nodes that it has forgotten."""
+async def _answer(context: PassContext, pods: Sequence[Pod]) -> tuple[slurm_queries.Answer, list[Pod]]:
+    """A fresh answer from Slurm, then from slurmds of nodes that it has forgotten; and which pods have registered."""
     answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in pods], context.clock)
-    lost = [pod for pod in pods if pod.registered and answer.nodes.get(pod.node_name) is None]
-    return replace(answer, idle=await pod_queries.still_idle(context, lost))
+    known = await _with_registrations(context, pods)
+    lost = [pod for pod in known if pod.registered and answer.nodes.get(pod.node_name) is None]
+    return replace(answer, idle=await pod_queries.still_idle(context, lost)), known
+
+
+async def _with_registrations(context: PassContext, pods: Sequence[Pod]) -> list[Pod]:
+    nodeset = context.nodeset
+    return await with_registrations(context.kube, (nodeset.namespace, nodeset.name), nodeset.uid, pods)
 
 
 async def give_up(context: PassContext, wanted: Sequence[Pod], blind: str) -> None:
@@ -159,7 +167,11 @@ async def give_up(context: PassContext, wanted: Sequence[Pod], blind: str) -> No
 
 async def delete_idle(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods in which no slurmd can have run, in exactly the version that shows it."""
-    gone = await delete(context, [(pod, pod.resource_version) for pod in wanted])
+    unsure = [pod for pod in wanted if pod.slurmd is not Slurmd.ENDED]
+    had = {pod.uid for pod in await _with_registrations(context, unsure) if pod.registered}
+    idle = [pod for pod in wanted if pod.uid not in had]
+    context.outcome.kept += [f"slurmd of {pod.name} had registered" for pod in wanted if pod.uid in had]
+    gone = await delete(context, [(pod, pod.resource_version) for pod in idle])
     for _ in gone:
         context.changes.pod_deleted(NEVER_STARTED)
     evicted = [f"{pod.name} on Node {pod.host} ({pod.eviction})" for pod in gone if pod.eviction]

@@ -99,7 +99,7 @@ async def look_once(kube: KubeClient, namespace: str) -> DrainRequests:
     async def stop(_: float) -> None:
         raise Looked
 
-    requests = DrainRequests(kube, namespace, Store(INDEXES_OF_PODS), lambda _: None, lambda *_: True, sleep=stop)
+    requests = DrainRequests(kube, namespace, Store(INDEXES_OF_PODS), lambda _: None, sleep=stop)
     _ = requests.by_host()
     with pytest.raises(Looked):
         await requests.run()

@@ -41,7 +41,6 @@ from slinky_operator.kube.resources import (
 from slinky_operator.nodeset import controller as nodeset
 from slinky_operator.nodeset.execute.hosts.drain_requests import DrainRequests, clients
 from slinky_operator.nodeset.execute.hosts.machines import Machines as MachineKeeper
-from slinky_operator.nodeset.execute.hosts.proof import recorded_in
 from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
@@ -121,14 +120,12 @@ class Site:
         self._clients = ClientMap(OpenFence(), transport=self.transport)
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
         slurm_of = clients(self._clients, lambda key: self.cluster["metadata"]["uid"] if key[1] == "c" else None)
-        recorded = recorded_in(self.nodesets.store, lambda uid: reconciler.registered(uid))  # noqa: PLW0108 - built below
         rules = self.machine_rules
         drain_requests = DrainRequests(
             self.kube,
             self.namespace,
             self.pods.store,
             slurm_of,
-            recorded,
             sleep=lambda _: asyncio.sleep(0.2),
         )
         reconciler = nodeset.NodeSetReconciler(
@@ -144,9 +141,7 @@ class Site:
             defaults=Defaults(image="slurmd"),
             ask_volumes=unasked,
             drain_requests=drain_requests.by_host if self.serves_drain_requests else dict,
-            machines=MachineKeeper(self.kube, rules, slurm_of, recorded, clock=time.monotonic)
-            if rules is not None
-            else None,
+            machines=MachineKeeper(self.kube, rules, slurm_of, clock=time.monotonic) if rules is not None else None,
             now=lambda: datetime.now(UTC) + self.ahead,
         )
         informers = (self.nodesets, clusters, self.pods, self.revisions, self.claims, hosts)

@@ -20,9 +20,10 @@ from typing import Final, Protocol
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.ports import Getter
 from slinky_operator.kube.resources import DRAIN_REQUESTS, Resource
 from slinky_operator.nodeset.execute.hosts import proof
-from slinky_operator.nodeset.execute.hosts.proof import Bridged, Recorded, SlurmOf
+from slinky_operator.nodeset.execute.hosts.proof import Bridged, SlurmOf
 from slinky_operator.nodeset.model import drain_requests
 from slinky_operator.nodeset.model.drain_requests import COMPLETE, DrainRequest
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
@@ -43,7 +44,7 @@ MOST: Final = 1_000
 """Requests that are served at a time; further ones wait until these are complete. All of them drain."""
 
 
-class RequestKube(Protocol):
+class RequestKube(Getter, Protocol):
     """What is used of a client."""
 
     async def list(self, resource: Resource, namespace: str | None = None) -> Listing:
@@ -70,8 +71,6 @@ class DrainRequests:
         The cache of slurmd pods, with `HOST_INDEX`.
     slurm_of
         The Slurm of a Cluster, by the namespace and the name of the Cluster; None if there is none.
-    recorded
-        What NodeSets record of slurmd pods that have registered.
     bridged
         The Slurms of which Kubernetes Nodes are nodes themselves.
     now, clock, sleep
@@ -84,7 +83,6 @@ class DrainRequests:
         namespace: str,
         pods: Store,
         slurm_of: SlurmOf,
-        recorded: Recorded,
         bridged: Bridged = lambda _hosts: {},
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -92,7 +90,7 @@ class DrainRequests:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._kube, self._namespace, self._pods, self._slurm_of = kube, namespace, pods, slurm_of
-        self._recorded, self._bridged = recorded, bridged
+        self._bridged = bridged
         self._now, self._clock, self._sleep = now, clock, sleep
         self._asked = asyncio.Event()
         self._tell: Callable[[Key], None] = lambda _key: None
@@ -190,7 +188,7 @@ class DrainRequests:
         """Uids of slurmd pods that may be deleted, by a fresh answer of each Slurm concerned."""
         by_cluster = proof.by_cluster(pods)
         calls = (
-            proof.reasons(self._slurm_of, cluster, some, self._clock, self._now(), self._recorded)
+            proof.reasons(self._kube, self._slurm_of, cluster, some, self._clock, self._now())
             for cluster, some in by_cluster.items()
         )
         answers = await gather_limited(calls)
@@ -198,6 +196,8 @@ class DrainRequests:
         for ((namespace, name), some), answer in zip(by_cluster.items(), answers, strict=True):
             if isinstance(answer, slurm_errors.SlurmError):
                 logger.info("DrainRequests wait for the Slurm of Cluster %s/%s: %s", namespace, name, answer)
+            elif isinstance(answer, kube_errors.KubeError):
+                logger.info("DrainRequests wait for NodeSets of Cluster %s/%s: %s", namespace, name, answer)
             elif isinstance(answer, BaseException):
                 logger.error("nodes of Cluster %s/%s were not proven empty", namespace, name, exc_info=answer)
             else:

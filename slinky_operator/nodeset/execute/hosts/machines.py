@@ -25,7 +25,7 @@ from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.ports import Creator, Getter, Patcher
 from slinky_operator.kube.resources import MACHINES, NODES, PODS, REBOOTNODES, Resource
 from slinky_operator.nodeset.execute.hosts import proof
-from slinky_operator.nodeset.execute.hosts.proof import PROOF_HOLDS, Bridged, Recorded, SlurmOf
+from slinky_operator.nodeset.execute.hosts.proof import PROOF_HOLDS, Bridged, SlurmOf
 from slinky_operator.nodeset.health.machines import TAKES, why_in_use
 from slinky_operator.nodeset.model import machines
 from slinky_operator.nodeset.model.machines import REBOOT_NODE, MachineRules, Mark
@@ -81,8 +81,6 @@ class Machines:
         What the operator's settings allow.
     slurm_of
         The Slurm of a Cluster.
-    recorded
-        What NodeSets record of slurmd pods that have registered.
     bridged
         The Slurms of which Nodes are nodes themselves.
     now
@@ -96,14 +94,13 @@ class Machines:
         kube: MachineKube,
         rules: MachineRules,
         slurm_of: SlurmOf,
-        recorded: Recorded,
         bridged: Bridged = lambda _hosts: {},
         *,
         clock: Callable[[], float],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._kube, self.rules, self._clock, self._now = kube, rules, clock, now
-        self._slurm_of, self._recorded, self._bridged = slurm_of, recorded, bridged
+        self._slurm_of, self._bridged = slurm_of, bridged
 
     async def go_on(self, name: str, wanted: Mark, *, is_shown: bool = True) -> tuple[str, str]:
         """Take the next step with a Node: what has been done, for an Event, and what it waits for.
@@ -172,7 +169,7 @@ class Machines:
         try:
             async with asyncio.timeout(ANSWERS_WITHIN):
                 held = await proof.why_held(
-                    name, ours, self._slurm_of, self._bridged, self._clock, self._now(), self._recorded, why_in_use
+                    self._kube, name, ours, self._slurm_of, self._bridged, self._clock, self._now(), why_in_use
                 )
         except TimeoutError:
             raise Refused("waits for the Slurms of its slurmd pods, which do not answer") from None

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from pydantic import ValidationError
-
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset.status import RegisteredPods
-from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Getter
 from slinky_operator.nodeset.execute.queries import slurm_queries
+from slinky_operator.nodeset.execute.queries.registrations import with_registrations
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pods import pod_facts, registered_pods
+from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import identity
@@ -40,33 +38,6 @@ WhyNot = Callable[[Member, datetime], str | None]
 Bridged = Callable[[Iterable[str]], Mapping[str, Iterable[Slurm | None]]]
 """The Slurms of which Kubernetes Nodes are nodes themselves, by their names; None for one without a client."""
 
-Recorded = Callable[[Object, Pod], bool]
-"""Whether a slurmd pod that does not say so itself may have registered, by what its NodeSet's status records."""
-
-
-def recorded_in(nodesets: Store, registered: Callable[[str], Collection[str]]) -> Recorded:
-    """What the statuses of NodeSets record of their pods; without the status, any pod may have registered.
-
-    Parameters
-    ----------
-    nodesets
-        The cache of NodeSets.
-    registered
-        Uids of the pods that the status of a NodeSet was last written to name, by its uid: the cache may be late.
-    """
-
-    def may_have_registered(obj: Object, pod: Pod) -> bool:
-        nodeset, uid = nodesets.get(*nodeset_of(obj)), obj["metadata"]["labels"].get(labels.LABEL_NODESET_UID)
-        if nodeset is None or nodeset["metadata"]["uid"] != uid or pod.uid in registered(uid):
-            return True
-        stored = (nodeset.get("status") or {}).get("registered")
-        try:
-            return registered_pods.read(RegisteredPods.model_validate(stored or {})).has(pod)
-        except ValidationError:
-            return True
-
-    return may_have_registered
-
 
 def by_cluster(pods: Iterable[Object]) -> dict[Key, list[Object]]:
     """Slurmd pods by namespace and name of their Cluster."""
@@ -79,12 +50,12 @@ def by_cluster(pods: Iterable[Object]) -> dict[Key, list[Object]]:
 
 
 async def reasons(
+    kube: Getter,
     slurm_of: SlurmOf,
     cluster: Key,
     pods: Sequence[Object],
     clock: Callable[[], float],
     now: datetime,
-    recorded: Recorded,
     why_not: WhyNot = pod_state.why_kept,
 ) -> dict[str, str]:
     """Why slurmd pods of one Cluster may not be deleted, by uid; the others may, by a fresh answer of its Slurm.
@@ -93,32 +64,37 @@ async def reasons(
 
     Raises
     ------
-    SlurmError
-        It does not answer: nothing is proven.
+    SlurmError, KubeError
+        It does not answer, or the API server does not: nothing is proven.
     """
     slurm = slurm_of(cluster)
     if slurm is None or slurm.contact.state is not ContactState.READY:
         # Not asked: all others would wait until it does not answer.
         raise slurm_errors.Unreachable("it does not answer")
-    read: list[tuple[Pod, str]] = []
+    by_nodeset: dict[tuple[Key, str], list[Pod]] = {}
     for obj in pods:
-        namespace, nodeset = nodeset_of(obj)
-        pod = pod_facts.read(obj, nodeset)
-        pod = pod if pod.registered or not recorded(obj, pod) else replace(pod, registered=True)
-        read.append((pod, identity.tag(namespace, nodeset)))
-    answer = await slurm_queries.everything(slurm, [pod.node_name for pod, _ in read], clock)
-    why = {pod.uid: why_not(answer.join(pod, owner), now) for pod, owner in read}
-    return {uid: words for uid, words in why.items() if words is not None}
+        key, uid = nodeset_of(obj), obj["metadata"]["labels"].get(labels.LABEL_NODESET_UID) or ""
+        by_nodeset.setdefault((key, uid), []).append(pod_facts.read(obj, key[1]))
+    names = [pod.node_name for some in by_nodeset.values() for pod in some]
+    answer = await slurm_queries.everything(slurm, names, clock)
+    calls = (with_registrations(kube, key, uid, some) for (key, uid), some in by_nodeset.items())
+    found: dict[str, str] = {}
+    for (key, _), known in zip(by_nodeset, await gather_limited(calls), strict=True):
+        if isinstance(known, BaseException):
+            raise known
+        why = {pod.uid: why_not(answer.join(pod, identity.tag(*key)), now) for pod in known}
+        found |= {uid: words for uid, words in why.items() if words is not None}
+    return found
 
 
 async def why_held(
+    kube: Getter,
     host: str,
     pods: Iterable[Object],
     slurm_of: SlurmOf,
     bridged: Bridged,
     clock: Callable[[], float],
     now: datetime,
-    recorded: Recorded,
     why_not: WhyNot = pod_state.why_kept,
 ) -> list[str]:
     """Why a Kubernetes Node may hold a job, in words; empty if it is proven to hold none.
@@ -129,14 +105,12 @@ async def why_held(
         The Node.
     pods
         All slurmd pods there.
-    recorded
-        What NodeSets record of them.
     why_not
         What counts for each of them.
     """
     some = by_cluster(pods)
     answers = await gather_limited(
-        reasons(slurm_of, cluster, one, clock, now, recorded, why_not) for cluster, one in some.items()
+        reasons(kube, slurm_of, cluster, one, clock, now, why_not) for cluster, one in some.items()
     )
     found: list[str] = []
     for (namespace, name), answer in zip(some, answers, strict=True):

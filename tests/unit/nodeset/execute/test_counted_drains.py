@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -54,6 +55,9 @@ class Slurm:
 
 
 class Kube:
+    async def get(self, *given: Any) -> Any:
+        return {"metadata": {"uid": "set"}}
+
     async def delete(self, *given: Any, **named: Any) -> None:
         """Delete whatever it is."""
 
@@ -63,7 +67,7 @@ def context_with(slurm: Slurm, registry: CollectorRegistry) -> Any:
         reach=lambda: slurm,
         kube=Kube(),
         owner=OWNER,
-        nodeset=SimpleNamespace(uid="set", namespace="ns"),
+        nodeset=SimpleNamespace(uid="set", name="a", namespace="ns"),
         expectations=Expectations(Store()),
         outcome=PassOutcome(),
         changes=Changes(registry),
@@ -129,7 +133,7 @@ async def test_pods_that_are_given_up_or_never_ran_have_causes_of_their_own() ->
     registry = CollectorRegistry()
     context = context_with(Slurm(drained=True), registry)
     await delete_pods.give_up(context, [POD], "")
-    await delete_pods.delete_idle(context, [POD])
+    await delete_pods.delete_idle(context, [replace(POD, registered=False, slurmd=Slurmd.NEVER)])
     await delete_pods.delete_overdue(context, [POD])
     assert counted(registry) == {
         "pods_deleted_total given-up": 1,

@@ -12,8 +12,11 @@ import pytest
 from typing_extensions import override
 
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
+from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Store
+from slinky_operator.kube.errors import Target
+from slinky_operator.kube.resources import NODESETS
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import delete_pods, slurm_writes
 from slinky_operator.nodeset.execute.context import PassOutcome
@@ -27,6 +30,7 @@ from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
 
 PODS = [Pod(f"a-{number}", f"a-{number}", f"uid-{number}") for number in range(3)]
+OF_NODESET = Target("get", "nodesets", "ns", "a")
 
 
 class Kube:
@@ -36,6 +40,13 @@ class Kube:
         self.takes = takes
         self.time = 100.0
         self.sent: list[str] = []
+        self.nodeset: Any = {"metadata": {"uid": "set"}}
+
+    async def get(self, resource: Any, name: str, namespace: str) -> Any:
+        assert (resource, name, namespace) == (NODESETS, "a", "ns")
+        if isinstance(self.nodeset, Exception):
+            raise self.nodeset
+        return self.nodeset
 
     async def delete(self, resource: Any, name: str, namespace: str, *, uid: str, resource_version: Any) -> None:
         self.sent.append(uid)
@@ -49,7 +60,7 @@ def means_with(kube: Any, clock: Any) -> Any:
     return SimpleNamespace(
         kube=kube,
         clock=clock,
-        nodeset=SimpleNamespace(uid="set", namespace="ns"),
+        nodeset=SimpleNamespace(uid="set", name="a", namespace="ns"),
         expectations=Expectations(Store()),
         outcome=PassOutcome(),
         changes=Changes(),
@@ -239,6 +250,51 @@ async def test_a_slurmd_that_registers_while_jobs_are_read_is_not_repaired() -> 
     gone.context.warn = lambda *_: None
     await delete_pods.repair(gone.context, [pod])
     assert gone.kube.sent == ["uid-0"]
+
+
+# what the cache does not show
+
+
+def unregistered(number: int, **values: Any) -> Pod:
+    since = datetime(2026, 1, 1, 11, tzinfo=UTC)
+    return started(number, registered=False, slurmd_started_at=since, created_at=since, **values)
+
+
+def recording(ordinals: str) -> Any:
+    """The NodeSet, whose status records pods as registered."""
+    own = {"ordinals": ordinals, "createdUntil": "2026-01-01T11:00:00Z"}
+    return {"metadata": {"uid": "set"}, "status": {"registered": own}}
+
+
+async def deleted(nodeset: Any, what: str, *pods: Pod) -> list[str]:
+    """Pods that are deleted; slurmctld has lost all nodes, and another operator was the leader a moment ago."""
+    slurm = SlowSlurm({}, {})
+    slurm.context.warn, slurm.context.steps, slurm.kube.nodeset = (lambda *_: None), {}, nodeset
+    await getattr(delete_pods, what)(slurm.context, pods)
+    assert len(slurm.kube.sent) + len(slurm.context.outcome.kept) <= len(pods)
+    return slurm.kube.sent
+
+
+@pytest.mark.parametrize("what", ["repair", "delete_checked", "delete_idle"])
+async def test_a_pod_that_another_leader_has_recorded_as_registered_is_not_deleted(what: str) -> None:
+    given: dict[str, Any] = {"slurmd": Slurmd.NEVER, "stuck": "ErrImagePull"} if what == "delete_idle" else {}
+    pods = [unregistered(number, **given) for number in range(3)]
+
+    assert await deleted(recording("1-2"), what, *pods) == ["uid-0"]
+    assert await deleted(recording(""), what, *pods) == ["uid-0", "uid-1", "uid-2"]
+
+
+@pytest.mark.parametrize("what", ["repair", "delete_checked", "delete_idle"])
+async def test_nothing_is_deleted_without_the_nodesets_own_word(what: str) -> None:
+    given: dict[str, Any] = {"slurmd": Slurmd.NEVER, "stuck": "ErrImagePull"} if what == "delete_idle" else {}
+    gone = kube_errors.NotFound(OF_NODESET, "there is none", status=404)
+
+    for nodeset in (gone, {"metadata": {"uid": "another"}}, recording("0" * 10_000)):
+        assert await deleted(nodeset, what, unregistered(0, **given)) == []
+    with pytest.raises(kube_errors.Unavailable):
+        await deleted(
+            kube_errors.Unavailable(OF_NODESET, "no connection", maybe_done=False), what, unregistered(0, **given)
+        )
 
 
 class Overdue(SlowSlurm):

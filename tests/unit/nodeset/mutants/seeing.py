@@ -244,6 +244,15 @@ def registrations_of_namesakes(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def registrations_of_the_cache(patch: pytest.MonkeyPatch) -> None:
+    """Which pods have registered is not read again from the NodeSet before pods are deleted."""
+
+    async def with_registrations(_: Any, __: Any, ___: str, pods: Sequence[Pod]) -> list[Pod]:
+        return list(pods)
+
+    patch.setattr(delete_pods, "with_registrations", with_registrations)
+
+
 def forgotten_registrations_dropped(patch: pytest.MonkeyPatch) -> None:
     """The status names only pods whose nodes Slurm shows."""
     real = registrations.choose

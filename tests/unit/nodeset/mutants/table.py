@@ -114,6 +114,10 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         seeing.registrations_of_namesakes,
         (("restart", 0), ("stick", 6), ("come_up", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0)),
     ),
+    "registrations of the cache": (
+        seeing.registrations_of_the_cache,
+        (("takeover", 0), ("come_up", 0), ("poll", 0), ("pass", 0), ("time", 3), ("slurm_forgets", 1)),
+    ),
     "forgotten registrations dropped": (
         seeing.forgotten_registrations_dropped,
         (("restart", 0), ("come_up", 0), ("see_all", 0), ("poll", 0), ("pass", 0), ("time", 3)),
@@ -385,6 +389,11 @@ _FORGOTTEN = "job_starts job_starts job_starts poll slurm_forgets:1 poll"
 BEGINNINGS: Mapping[str, Sequence[Step]] = {
     "registrations remembered alone": _steps(
         f"{_FRESH} {_FORGOTTEN} restart scale:0 see_all time:3 pass poll pass see_all time:3 poll pass",
+    ),
+    "registrations of the cache": _steps(
+        # The status says so, and the next operator's cache does not show that yet.
+        "user_deletes_pod:1 kubelet_ends kubelet_ends see_all poll pass time poll pass see_all come_up see_all time",
+        f"poll pass {_FORGOTTEN} takeover time:3 pass poll pass time:3 poll pass time:3 poll pass",
     ),
     "registrations of namesakes": _steps(
         # It is deleted again, and one that never registers takes its place. Two operators end before they say so.

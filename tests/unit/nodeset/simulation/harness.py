@@ -19,7 +19,6 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.execute.hosts.machines import Machines
-from slinky_operator.nodeset.execute.hosts.proof import recorded_in
 from slinky_operator.nodeset.model.drain_requests import DrainRequest
 from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.model.pods import pod_facts
@@ -59,7 +58,7 @@ OWN_KEY = (NAMESPACE, NODESET)
 COUNTED: Final = Changes()
 """Of all controllers here: nobody reads it, and each history begins with a new controller."""
 
-UNDISTURBED = frozenset({"pass", "restart", "slurm_clock", "job_names", "drain_request", "settings"})
+UNDISTURBED = frozenset({"pass", "restart", "takeover", "slurm_clock", "job_names", "drain_request", "settings"})
 """Steps that do not happen within a pass. A job that names a node is not submitted between the last look at jobs and
 the deletion of a record: Slurm has no call that would show it in time."""
 
@@ -142,18 +141,19 @@ class Run:
         self.slurm = SlurmDoor(self.world, self.meanwhile)
         self.restart()
 
-    def restart(self) -> None:
-        """A controller that remembers nothing; its caches have just listed."""
-        self.nodesets = Store(INDEXES_OF_NODESETS)
-        self.pods: Store = TracedPods(INDEXES_OF_PODS)
+    def restart(self, *, is_late: bool = False) -> None:
+        """A controller that remembers nothing. Its caches have just listed; those of NodeSets and pods may be late."""
+        if not is_late:
+            self.nodesets = Store(INDEXES_OF_NODESETS)
+            self.pods: Store = TracedPods(INDEXES_OF_PODS)
+            if self.world.nodeset is not None:
+                self.nodesets.put(clone(self.world.nodeset))
+            for pod in self.world.pods.values():
+                self.pods.put(clone(pod))
         self.revisions = Store(INDEXES_OF_REVISIONS)
         self.claims = Store(INDEXES_OF_CLAIMS)
         self.clusters = Store()
         self.see_cluster()
-        if self.world.nodeset is not None:
-            self.nodesets.put(clone(self.world.nodeset))
-        for pod in self.world.pods.values():
-            self.pods.put(clone(pod))
         for revision in self.world.revisions.values():
             self.revisions.put(clone(revision))
         for claim in self.world.claims.values():
@@ -178,7 +178,6 @@ class Run:
                 self.kube,
                 MachineRules(frozenset(given["namespaces"]), reboot_by=given["by"], delete_nodes=given["deletes"]),
                 lambda key: self.slurm if key == (NAMESPACE, CLUSTER) else None,
-                recorded_in(self.nodesets, lambda uid: self.controller.registered(uid)),  # noqa: PLW0108 - built here
                 clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
                 now=lambda: self.world.now,
             ),
@@ -195,6 +194,13 @@ class Run:
         self.hosts: set[str] = set()
         for host in self.world.hosts.values():
             self.see_host(clone(host))
+
+    def take_over(self) -> None:
+        """A controller that remembers nothing, with the caches of a standby: they are as late as those before were."""
+        late = [event for event in self.world.log[self.cursor :] if event[0] in {"nodesets", "pods"}]
+        self.restart(is_late=True)
+        self.world.log += late
+        self.cursor = len(self.world.log) - len(late)
 
     def see_cluster(self) -> None:
         """The cache shows the Cluster as it is."""
@@ -310,6 +316,8 @@ class Run:
                 self.see(len(self.world.log))
             case "restart":
                 self.restart()
+            case "takeover":
+                self.take_over()
             case "settings":
                 self.world.do_settings(number)
                 self.restart()

@@ -281,6 +281,9 @@ class KubeOrders(Hardware):
 
     def is_only_sick(self, name: str, causes: set[str]) -> bool:
         """Whether nothing but the health of its Node can be why a pod is deleted."""
+        if self.node_of(name) not in self.records:
+            # Slurm has forgotten it: it is recreated once its slurmd has shown for minutes that nothing runs.
+            return False
         if self.uid_of(name) not in self.known or not causes <= {"health", "node-cordon", "cordon"}:
             return False
         if max(len(self.live()), len(self.seen_live)) > self.seen_replicas or self.is_outdated(name):

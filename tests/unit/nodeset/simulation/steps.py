@@ -74,12 +74,22 @@ STEPS: tuple[str, ...] = (
     "time",
     "time",
     "restart",
+    "takeover",
 )
 
 TROUBLES = frozenset(
     {
-        *("fault", "lose_slurm", "slurm_forgets", "slurmctld_restarts", "lose_kube", "fail_kube", "restart"),
-        *("dies", "settings", "machines_work"),
+        *(
+            "fault",
+            "lose_slurm",
+            "slurm_forgets",
+            "slurmctld_restarts",
+            "lose_kube",
+            "fail_kube",
+            "restart",
+            "takeover",
+        ),
+        *("restart", "takeover", "dies", "settings", "machines_work"),
         *("host_goes", "pods_collected", "finalizer_taken", "neighbour_comes"),
     }
 )

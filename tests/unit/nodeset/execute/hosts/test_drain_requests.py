@@ -15,8 +15,9 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.resources import NODESETS
 from slinky_operator.nodeset.execute.hosts.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, bridged, clients
-from slinky_operator.nodeset.execute.hosts.proof import Bridged, Recorded, recorded_in
+from slinky_operator.nodeset.execute.hosts.proof import Bridged
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.slurm.connection.contact import ContactState
@@ -26,6 +27,7 @@ from tests.unit.nodeset.builders import NOW, job, node
 from tests.unit.nodeset.model.test_drain_requests import done, request
 
 TARGET = Target("list", "drainrequests", "nv")
+OF_NODESET = Target("get", "nodesets", "ns", "a")
 EMPTY = "IDLE+DRAIN+DYNAMIC_NORM"
 
 
@@ -36,8 +38,10 @@ class Over(Exception):
 class Kube:
     """An API server with some requests."""
 
-    def __init__(self, items: Sequence[Object] = (), error: Exception | None = None) -> None:
-        self.items, self.error = list(items), error
+    def __init__(
+        self, items: Sequence[Object] = (), error: Exception | None = None, nodeset: Object | Exception | None = None
+    ) -> None:
+        self.items, self.error, self.nodeset = list(items), error, nodeset if nodeset is not None else recorded()
         self.written: dict[str, Any] = {}
         self.refused: dict[str, Exception] = {}
 
@@ -46,6 +50,12 @@ class Kube:
         if self.error is not None:
             raise self.error
         return Listing(self.items, "1")
+
+    async def get(self, resource: Any, name: str, namespace: str | None = None) -> Object:
+        assert (resource, name, namespace) == (NODESETS, "a", "ns")
+        if isinstance(self.nodeset, Exception):
+            raise self.nodeset
+        return self.nodeset
 
     async def patch_status(
         self, resource: Any, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
@@ -112,11 +122,10 @@ def unmarked(name: str) -> Object:
     return found
 
 
-def recorded(ordinals: str = "", *, uid: str = "set-uid", remembered: Sequence[str] = ()) -> Recorded:
-    """What is known of the pods of a NodeSet by its status, and by what it was last written to say."""
-    nodesets, own = Store(), {"ordinals": ordinals, "createdUntil": "2026-01-01T00:00:00Z"}
-    nodesets.put({"metadata": {"namespace": "ns", "name": "a", "uid": uid}, "status": {"registered": own}})
-    return recorded_in(nodesets, lambda _uid: remembered)
+def recorded(ordinals: str = "", *, uid: str = "set-uid") -> Object:
+    """A NodeSet whose status records pods."""
+    own = {"ordinals": ordinals, "createdUntil": "2026-01-01T00:00:00Z"}
+    return {"metadata": {"namespace": "ns", "name": "a", "uid": uid}, "status": {"registered": own}}
 
 
 def record(words: str = EMPTY, name: str = "a-0") -> Node:
@@ -131,7 +140,6 @@ class Served:
         kube: Kube,
         pods: Sequence[Object] = (),
         bridged: Bridged = lambda _: {},
-        recorded: Recorded = lambda *_: False,
         **slurms: Slurm,
     ) -> None:
         store = Store(INDEXES_OF_PODS)
@@ -143,7 +151,6 @@ class Served:
             "nv",
             store,
             clients(cast("Any", slurms), lambda key: key[1]),
-            recorded,
             bridged,
             now=lambda: NOW,
             clock=lambda: 0.0,
@@ -199,22 +206,24 @@ def test_what_is_not_proven_is_not_complete(answer: Slurm) -> None:
 
 
 @pytest.mark.parametrize(
-    "known",
+    "nodeset",
     [
         recorded("0-17"),
-        recorded(remembered=["u-a-0"]),
         recorded(uid="another"),
         recorded("0" * 10_000),
-        recorded_in(Store(), lambda _uid: ()),
+        kube_errors.NotFound(OF_NODESET, "there is none", status=404),
+        kube_errors.Unavailable(OF_NODESET, "no connection", maybe_done=False),
     ],
-    ids=["its status", "a write that the cache does not show", "another NodeSet", "no valid status", "no NodeSet"],
+    ids=["its status", "another NodeSet", "no valid status", "no NodeSet", "no answer"],
 )
-def test_a_forgotten_pod_is_not_proven_empty_where_its_nodeset_may_have_recorded_it(known: Recorded) -> None:
-    assert Served(Kube([request()]), [unmarked("a-0")], recorded=known, c=slurm()).rounds() == {}
+def test_a_forgotten_pod_is_not_proven_empty_where_its_nodeset_may_have_recorded_it(
+    nodeset: Object | Exception,
+) -> None:
+    assert Served(Kube([request()], nodeset=nodeset), [unmarked("a-0")], c=slurm()).rounds() == {}
 
 
 def test_a_pod_that_never_registered_keeps_no_node() -> None:
-    assert Served(Kube([request()]), [unmarked("a-0")], recorded=recorded("1-17"), c=slurm()).rounds()
+    assert Served(Kube([request()], nodeset=recorded("1-17")), [unmarked("a-0")], c=slurm()).rounds()
 
 
 def test_every_pod_on_the_node_counts_of_whatever_cluster() -> None:

@@ -16,7 +16,7 @@ from slinky_api import labels
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object
-from slinky_operator.kube.resources import MACHINES, NODES, PODS, REBOOTNODES, Resource
+from slinky_operator.kube.resources import MACHINES, NODES, NODESETS, PODS, REBOOTNODES, Resource
 from slinky_operator.nodeset.execute.hosts.drain_requests import clients
 from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.model.kubernetes_nodes import read
@@ -74,6 +74,8 @@ class Kube:
         _ = resource.path(namespace, name)
         if resource is NODES:
             return self.node
+        if resource is NODESETS:
+            return recorded("0-3")
         try:
             return self.others[resource.api_version, name]
         except KeyError:
@@ -125,7 +127,7 @@ class Kube:
 
 def keeper(kube: Kube, rules: MachineRules = ALLOWED, answer: Slurm | None = None, now: datetime = NOW) -> Machines:
     found = clients(cast("Any", {"c": answer or slurm(record())}), lambda key: key[1])
-    return Machines(kube, rules, found, recorded("0-3"), clock=lambda: 0.0, now=lambda: now)
+    return Machines(kube, rules, found, clock=lambda: 0.0, now=lambda: now)
 
 
 def go(

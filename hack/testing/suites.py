@@ -17,7 +17,7 @@ Unit tests wait for programs and for loops of the operator: two processes left a
 IN_SIX = ("--numprocesses=6",)
 """Six processes for two processors: they wait for daemons nine tenths of the time."""
 
-FULL_HISTORIES = {"NODESET_HISTORIES": "20000"}
+FULL_HISTORIES = {"NODESET_HISTORIES": "20000", "KEY_EVENTS": "4"}
 FEW_HISTORIES = {"NODESET_HISTORIES": "400"}
 
 

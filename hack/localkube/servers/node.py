@@ -10,9 +10,10 @@ from hack.localkube.host.machine import Look, ServiceSpec
 from hack.localkube.host.network import POD_NETWORK, Fabric
 from hack.localkube.programs import build, debian
 from hack.localkube.servers import pki
-from hack.localkube.servers.control_plane import Endpoints
+from hack.localkube.servers.control_plane import MEMORY_FOR_TIME, Endpoints
 
 PAUSE_IMAGE = "localhost/slinky/busybox:1"
+ENVIRONMENT = {"PATH": debian.SYSTEM_PATH, **MEMORY_FOR_TIME}
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 BINDS = {
     "containerd": "/var/lib/containerd",
@@ -97,7 +98,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
         return ServiceSpec(
             "containerd",
             [program, "--config", str(config)],
-            {"PATH": debian.SYSTEM_PATH},
+            ENVIRONMENT,
             self.folder / "containerd.log",
         )
 
@@ -145,7 +146,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
             f"--node-ip={address}",
             f"--node-labels=topology.kubernetes.io/zone={self.name}",
         ]
-        return ServiceSpec("kubelet", argv, {"PATH": debian.SYSTEM_PATH}, self.folder / "kubelet.log")
+        return ServiceSpec("kubelet", argv, ENVIRONMENT, self.folder / "kubelet.log")
 
     def _kube_proxy(self, endpoints: Endpoints, authority: pki.Authority) -> ServiceSpec:
         client = authority.issue(f"{self.name}-proxy", "system:kube-proxy")
@@ -166,4 +167,4 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
         file = self.folder / "kube-proxy.json"
         file.write_text(json.dumps(config))
         argv = [str(build.tool("kube-proxy")), f"--config={file}"]
-        return ServiceSpec("kube-proxy", argv, {"PATH": debian.SYSTEM_PATH}, self.folder / "kube-proxy.log")
+        return ServiceSpec("kube-proxy", argv, ENVIRONMENT, self.folder / "kube-proxy.log")

@@ -24,7 +24,6 @@ from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKuberne
 pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.usefixtures("operator"),
-    pytest.mark.both_slurms,
     pytest.mark.long(240),
 ]
 

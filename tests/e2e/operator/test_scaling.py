@@ -11,7 +11,7 @@ from slinky_api.conditions import PodCondition
 from tests.support.operator_metrics import Page
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms, pytest.mark.long]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long]
 FOUR = ["compute-0", "compute-1", "compute-2", "compute-3"]
 
 

@@ -20,7 +20,7 @@ from tests.integration.slurm_conf.test_key_sets import ends_well, running
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
 from tests.unit.cluster.parts.keys.key_model import COPY, GIVEN, MINE, SLURMDS, STAGED, key_set
-from tests.unit.cluster.parts.keys.test_lifecycle import GENERATED, generated
+from tests.unit.cluster.parts.keys.lifecycle.worlds import GENERATED, generated
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -18,7 +18,7 @@ from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import STATEFULSETS
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
-from tests.unit.cluster.parts.keys.test_lifecycle import generated
+from tests.unit.cluster.parts.keys.lifecycle.worlds import generated
 from tests.unit.cluster.rollout_stories import PARTITION, job, settled
 from tests.unit.cluster.world import WALL, World, cluster_object, node_set_object
 

@@ -9,7 +9,7 @@ from slinky_operator.cluster.parts.keys.findings import Keys
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.signed_messages import SharedKey
 from tests.unit.cluster.parts.keys.key_model import key_set
-from tests.unit.cluster.parts.keys.test_lifecycle import generated
+from tests.unit.cluster.parts.keys.lifecycle.worlds import generated
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import WALL
 

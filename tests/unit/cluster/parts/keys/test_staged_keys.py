@@ -15,7 +15,7 @@ from slinky_operator.cluster.parts.keys import stored_keys
 from slinky_operator.slurm import naming
 from tests.unit.cluster.parts.accounting.test_accounting import DBD, started
 from tests.unit.cluster.parts.keys.key_model import COPY, MINE, OURS, STAGED, key_set
-from tests.unit.cluster.parts.keys.test_lifecycle import generated
+from tests.unit.cluster.parts.keys.lifecycle.worlds import generated
 from tests.unit.cluster.world import World, cluster_object
 
 CONTROLLER = ("StatefulSet", "slurm-controller")

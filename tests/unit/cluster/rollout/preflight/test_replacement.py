@@ -18,7 +18,7 @@ from slinky_operator.cluster.parts.job_counts.question import Jobs, JobsQuestion
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.identity import pod as identity
 from tests.support.from_schema import values
-from tests.unit.cluster.parts.keys.test_lifecycle import generated
+from tests.unit.cluster.parts.keys.lifecycle.worlds import generated
 from tests.unit.cluster.rollout_stories import settled, until
 from tests.unit.cluster.world import WALL, World, cluster_object
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.support.prometheus import ALERTS, EARLIER, promtool, rendered, rules
@@ -280,6 +281,7 @@ def full(name: str) -> str:
     return name if name.startswith(("slurm_exporter_", "slurm_cluster_")) else OPERATOR + name
 
 
+@pytest.mark.timeout(900)
 def test_every_alert_fires_when_it_should_and_rests_when_it_should(tmp_path: Path) -> None:
     known = rules()
     assert {case.alert for case in CASES} == set(known) - set(EARLIER)

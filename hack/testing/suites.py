@@ -68,8 +68,16 @@ def daemons(report: str, *arguments: str) -> Call:
     return Call(report, arguments, has_second_time=True)
 
 
-def end_to_end(*options: str) -> Suite:
-    """Return the suite of end-to-end tests, in as many local clusters as can be kept busy."""
+def end_to_end(*options: str, less: str = "") -> Suite:
+    """Return the suite of end-to-end tests, in as many local clusters as can be kept busy.
+
+    Parameters
+    ----------
+    options
+        For pytest.
+    less
+        What is left out, as the end of an expression of marks.
+    """
     return Suite(
         "e2e",
         (
@@ -77,8 +85,8 @@ def end_to_end(*options: str) -> Suite:
             (Call("e2e-ground", ("tests/e2e/ground", "-m", "not alone")),),
             # All of one call share a cluster; those of the other disturb theirs, and so have it to themselves.
             (
-                daemons("e2e", "tests/e2e/operator", "-m", "not alone", "--numprocesses=4", *options),
-                daemons("e2e-alone", "tests/e2e", "-m", "alone", "--apart", "--numprocesses=2", *options),
+                daemons("e2e", "tests/e2e/operator", "-m", f"not alone{less}", "--numprocesses=4", *options),
+                daemons("e2e-alone", "tests/e2e", "-m", f"alone{less}", "--apart", "--numprocesses=2", *options),
             ),
         ),
     )
@@ -93,6 +101,6 @@ SUITES: dict[str, Suite] = {
     "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal"), FULL_HISTORIES),),)),
     "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *IN_THREE)),),)),
     "integration": Suite("integration", ((daemons("integration", "tests/integration", *IN_SIX),),)),
-    "e2e": end_to_end(),
+    "e2e": end_to_end(less=" and not full"),
     "e2e-full": end_to_end("--slurm=all"),
 }

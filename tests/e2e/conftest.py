@@ -12,7 +12,7 @@ while writing tests, and a way for several runs to share one.
 How files are shared between processes is in `tests.support.files_by_version`.
 
 Tests run with the newest Slurm; files marked `both_slurms` with the older one too, and with ``--slurm=all`` all files
-that are not marked `only_slurm`.
+that are not marked `only_slurm`. Those marked `full` are left to `make test-full`.
 """
 
 from __future__ import annotations

@@ -256,12 +256,25 @@ def test_each_suite_is_prepared_and_none_overwrites_a_report(name: str) -> None:
     assert len(set(reports)) == len(reports)
 
 
-def test_no_test_is_left_out_by_the_suites_of_make_test() -> None:
+def test_no_test_is_left_out_by_the_suites_of_make_test_but_those_for_make_test_full() -> None:
     places = [one.arguments for name in PREPARED for step in SUITES[name].steps for one in step]
     assert {one[0] for one in places if "-m" not in one} == {"tests/unit", "tests/integration"}
     assert sorted((one[0], one[one.index("-m") + 1]) for one in places if "-m" in one) == [
-        ("tests/e2e", "alone"),
+        ("tests/e2e", "alone and not full"),
         ("tests/e2e/ground", "not alone"),
-        ("tests/e2e/operator", "not alone"),
+        ("tests/e2e/operator", "not alone and not full"),
     ]
     assert {path.parent.name for path in (check.ROOT / "tests" / "e2e").glob("*/test_*.py")} == {"ground", "operator"}
+    marked = [path.name for path in (check.ROOT / "tests").rglob("test_*.py") if "mark.full" in path.read_text()]
+    # Each has to be played by others: see CONTRIBUTING.
+    assert sorted({*marked} - {"test_check.py"}) == [
+        "test_api_away.py",
+        "test_faults.py",
+        "test_interruptions.py",
+        "test_neighbours.py",
+        "test_plain_slurm.py",
+        "test_registration.py",
+        "test_slurmjobs.py",
+    ]
+    whole = [one.arguments for step in SUITES["e2e-full"].steps for one in step]
+    assert sorted(one[one.index("-m") + 1] for one in whole) == ["alone", "not alone", "not alone"]

@@ -17,7 +17,7 @@ from hack.machine.progress import say
 from tests.support.port_forward import port_forward
 from tests.support.web import fetch
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.full]
 
 PATIENCE = 240.0
 """Seconds that anything may take on a machine that is busy with other things."""

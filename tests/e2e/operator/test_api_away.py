@@ -16,7 +16,13 @@ from tests.support.operator_death import LEASE, wait_whole
 from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.alone, pytest.mark.long(340)]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("operator"),
+    pytest.mark.alone,
+    pytest.mark.full,
+    pytest.mark.long(340),
+]
 
 AWAY: Final = 180.0
 """Seconds; the operator ended and was started again and again within 150."""

@@ -10,7 +10,6 @@ from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.usefixtures("operator"),
-    pytest.mark.both_slurms,
     pytest.mark.long(180),
 ]
 

@@ -20,7 +20,13 @@ from tests.support.operator_death import PROCESS, dead, wait_whole
 from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.alone, pytest.mark.long(200)]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("operator"),
+    pytest.mark.full,
+    pytest.mark.alone,
+    pytest.mark.long(200),
+]
 
 HELD = "/tmp/held"
 """As long as this file is in a pod of NodeSet `killed`, the pod does not end."""

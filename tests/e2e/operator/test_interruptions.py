@@ -22,6 +22,7 @@ from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.usefixtures("operator"),
+    pytest.mark.full,
     pytest.mark.alone,
     pytest.mark.only_slurm("26.05"),
     pytest.mark.long(190),

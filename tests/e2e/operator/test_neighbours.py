@@ -15,7 +15,12 @@ from tests.support import audit
 from tests.support.nodesets import host_of, uids
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("operator"),
+    pytest.mark.full,
+    pytest.mark.long,
+]
 
 OUTSIDE = "node-1"
 """A node of slurm.conf, called like one of the Nodes of the local cluster."""

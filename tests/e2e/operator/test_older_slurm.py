@@ -1,6 +1,7 @@
 """Tests of the newest Slurm, repeated with the older one: one node per Kubernetes Node, updates, deletion; its upgrade.
 
-Scaling, drains and their deadlines have separate tests with both versions.
+First light, confinement and lost pods have tests of their own with both versions. Scaling, drains and configurations
+run with the older one in `make test-full`; what slurmctld and slurmrestd answer is compared in integration.
 """
 
 from __future__ import annotations

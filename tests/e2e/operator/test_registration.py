@@ -18,7 +18,13 @@ from tests.support.nodesets import uids
 from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("impatient"), pytest.mark.alone, pytest.mark.long(250)]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("impatient"),
+    pytest.mark.full,
+    pytest.mark.alone,
+    pytest.mark.long(250),
+]
 
 KEY = "key-of-nodes"
 """Secret with the key of the nodes of Cluster `elsewhere`."""

@@ -229,6 +229,7 @@ def test_an_object_goes_when_its_time_is_over(slurm: SlurmInKubernetes, alice: J
     assert slurm.control("squeue", "--noheader", "--states=all", "--name=brief", "--format=%T").split() == ["COMPLETED"]
 
 
+@pytest.mark.full
 def test_five_hundred_are_submitted_once_each_and_deleted_at_once(slurm: SlurmInKubernetes, bob: JobNamespace) -> None:
     names = {f"mass-{number}" for number in range(500)}
     bob.submit_all(dict.fromkeys(names, LONG), output="/dev/null", nodes=2)

@@ -19,10 +19,10 @@ NEEDED_V2 = ("cpu", "cpuset", "memory", "pids")
 WEIGHTS = {"cpu.shares": "4096", "cpu.weight": "400"}
 """Of all pods of all clusters together, under version 1 and version 2: four times the default.
 
-Where processors are busy, every session of the machine has the default weight: each kubelet, each shim, a run of tests
-with all its kubectl. At that weight pods had a tenth of the machine, and those who ask what they do the rest: on two
-processors that were twice as slow as usual, slurmrestd answered in 1.9 s, and the end-to-end tests took three times as
-long. With four times the weight it answers in 0.1 s. With eight times the API server needs a second for a write."""
+Every session of the machine has the default weight: each kubelet, each shim, a run of tests with all its kubectl. On
+two processors that were slow and always busy, pods had a third of the machine at that weight: slurmrestd answered in
+1.9 s, and a quarter of the end-to-end tests took 19 minutes; with more weight 0.1 s, and the next quarter 9 minutes.
+With eight times the default the API server needed a second for a write."""
 
 
 def is_v2(root: Path = ROOT) -> bool:

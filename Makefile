@@ -25,8 +25,8 @@ test: venv ## Everything CI runs: lint, unit, integration, end-to-end (PROFILE=1
 .PHONY: check test-full
 check: venv ## For each save: lint, unit tests with few histories, some of integration
 	$(RUN) hack.check lint unit-quick smoke
-test-full: venv ## Whatever there is: every end-to-end test with both versions of Slurm, all histories
-	$(RUN) hack.check lint unit-full integration e2e-full
+test-full: venv ## Whatever there is: every end-to-end test with both versions of Slurm, all histories (SUITES=unit-full …)
+	$(RUN) hack.check $(or $(SUITES),lint unit-full integration-full e2e-full)
 
 ##@ Parts of them
 

@@ -18,7 +18,13 @@ IN_SIX = ("--numprocesses=6",)
 """Six processes for two processors: they wait for daemons nine tenths of the time."""
 
 FULL_HISTORIES = {"NODESET_HISTORIES": "20000", "KEY_EVENTS": "4"}
-FEW_HISTORIES = {"NODESET_HISTORIES": "400"}
+FEW_HISTORIES = {"NODESET_HISTORIES": "200"}
+
+NOT_FULL = ("-m", "not full")
+"""What takes minutes, and whose rules other tests decide too, is left to ``make test-full``."""
+
+ONE_IN_FOUR = ("--one-in=4",)
+"""Of the cases of a test marked thorough, such as mutants and hostile texts for each field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +103,11 @@ SUITES: dict[str, Suite] = {
         "unit",
         ((Call("unit-quick", ("tests/unit", "-m", "not thorough", *IN_TWO, "--dist=worksteal"), FEW_HISTORIES),),),
     ),
-    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal")),),)),
+    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal", *ONE_IN_FOUR)),),)),
     "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal"), FULL_HISTORIES),),)),
     "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *IN_THREE)),),)),
-    "integration": Suite("integration", ((daemons("integration", "tests/integration", *IN_SIX),),)),
+    "integration": Suite("integration", ((daemons("integration", "tests/integration", *NOT_FULL, *IN_SIX),),)),
+    "integration-full": Suite("integration", ((daemons("integration", "tests/integration", *IN_SIX),),)),
     "e2e": end_to_end(less=" and not full"),
     "e2e-full": end_to_end("--slurm=all"),
 }

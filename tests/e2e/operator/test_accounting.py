@@ -138,6 +138,7 @@ def test_no_record_is_lost_when_slurmdbd_is_killed(slurm: SlurmInKubernetes) -> 
 
 
 @pytest.mark.usefixtures("faulty")
+@pytest.mark.full
 def test_no_record_is_lost_when_slurmctld_is_killed(slurm: SlurmInKubernetes) -> None:
     held = slurm.hold(NODE)
     jobs = [slurm.submit(seconds=0) for _ in range(10)]

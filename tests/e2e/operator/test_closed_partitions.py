@@ -8,7 +8,7 @@ from hack.localkube.kubectl import wait_for
 from tests.support.configuring import NIGHT, config_applied, edit, rendered, wait_live, wait_reason
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

@@ -95,6 +95,7 @@ STEPS = {"is-written": is_written, "is-touched": is_touched, "is-loaded": is_loa
 
 
 @pytest.mark.alone
+@pytest.mark.full
 def test_killed_between_any_two_steps_it_comes_to_the_same_end(
     slurm: SlurmInKubernetes, operator: Installation, kubectl: Kubectl, cluster: Cluster
 ) -> None:

@@ -12,7 +12,7 @@ from slinky_operator.conversion.command import convert
 from tests.support.laptop import for_a_laptop
 from tests.support.slurm_in_kubernetes import NewSlurm
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 SITES = ROOT / "tests" / "unit" / "conversion" / "sites"
 

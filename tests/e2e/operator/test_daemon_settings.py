@@ -12,7 +12,7 @@ from hack.localkube.kubectl import wait_for
 from hack.localkube.servers.addons import PROVISIONER
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 
 CLAIM = "state-slurm-controller-0"

@@ -9,7 +9,7 @@ import pytest
 from hack.localkube.kubectl import wait_for
 from tests.support.slurm_in_kubernetes import PATIENCE, SLURM_CONF, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 APPLICATION = {"app.kubernetes.io/name": "slurm"}
 COMPONENT = "app.kubernetes.io/component"

@@ -9,7 +9,7 @@ from slinky_api import labels
 from tests.support.nodesets import whole
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

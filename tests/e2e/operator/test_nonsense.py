@@ -11,7 +11,7 @@ from hack.localkube.kubectl import KubectlFailed, wait_for
 from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

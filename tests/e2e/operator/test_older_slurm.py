@@ -65,6 +65,7 @@ def finish(slurm: SlurmInKubernetes, job: str, pod: str) -> None:
     assert slurm.job(job)["Restarts"] == "0"
 
 
+@pytest.mark.full
 def test_a_user_who_logs_in_is_the_same_on_each_node(alice: Visitor) -> None:
     alice.wait_ready()
     alice.say("true", checked="accept-new")

@@ -12,7 +12,7 @@ from slinky_api import labels
 from tests.support.nodesets import whole
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(190)]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(190), pytest.mark.full]
 
 MIN_READY = 8
 

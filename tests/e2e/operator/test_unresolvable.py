@@ -9,7 +9,7 @@ from slinky_operator.slurm.conf import parse
 from tests.support.configuring import config_applied, edit, rendered, wait_live
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 TOLD = "Processing Reconfiguration Request"
 

@@ -220,4 +220,4 @@ async def until(what: str, holds: Callable[[], Awaitable[Any]], describe: Callab
     return found
 
 
-PATIENCE = 120
+PATIENCE = 240

@@ -53,7 +53,7 @@ SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1
 NodeSet=bridge Feature=bridge
 PartitionName=pods Nodes=bridge State=UP Default=YES"""
 
-PATIENCE = 120
+PATIENCE = 240
 OPERATOR, TEAM = "slurm-operator", "devices-team"
 CLASS = "gpu.example.com"
 NODES_OF_SLURM = ("k1", "k2")

@@ -155,6 +155,7 @@ async def test_a_refused_spec_of_the_next_cluster_changes_nothing_that_runs(benc
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.full
 async def test_an_operator_that_dies_while_it_takes_over_is_followed_by_one_that_completes_it(
     bench: Bench, control_plane: ControlPlane
 ) -> None:

@@ -72,7 +72,7 @@ def mariadb() -> Iterator[MariadbHost]:
         yield host
 
 
-@pytest.fixture(params=["24.11", "26.05"])
+@pytest.fixture(params=[pytest.param("24.11", marks=pytest.mark.full), "26.05"])
 def slurm(request: pytest.FixtureRequest, mariadb: MariadbHost) -> Iterator[AccountingHost]:
     """Nodes that are idle, drained, down, reserved or have GPUs; accounts, licenses, reservations; no jobs."""
     database = mariadb.database(f"numbers_{request.param.replace('.', '_')}")

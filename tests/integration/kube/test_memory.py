@@ -129,6 +129,7 @@ async def condition(client: KubeClient, resource: Resource, name: str, namespace
         await asyncio.sleep(0.1)
 
 
+@pytest.mark.full
 async def test_labelled_objects_of_strangers_cost_no_memory(
     client: KubeClient, control_plane: ControlPlane, namespaces: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -143,6 +144,7 @@ async def test_labelled_objects_of_strangers_cost_no_memory(
     assert within < SLACK * without, f"{without:.0f} MiB without, {within:.0f} MiB with"
 
 
+@pytest.mark.full
 async def test_long_scripts_cost_no_memory(
     client: KubeClient, control_plane: ControlPlane, namespaces: tuple[str, str], tmp_path: Path
 ) -> None:

@@ -16,6 +16,8 @@ from tests.support.control_plane import ControlPlane
 from tests.support.oci_images import Image, registry
 from tests.support.served import wait_until_kinds_are_served
 
+pytestmark = pytest.mark.full
+
 VERSION = version.current()
 CHARTS = (
     "slurm",

@@ -11,6 +11,8 @@ import yaml
 from hack.packaging.render import OPERATOR_CHART, render
 from hack.release import version
 
+pytestmark = pytest.mark.full
+
 VERSION = version.current()
 
 

@@ -14,6 +14,8 @@ from tests.support.control_plane import ControlPlane
 from tests.support.operator_process import OperatorProcess, operator
 from tests.support.served import wait_until_kinds_are_served
 
+pytestmark = pytest.mark.full
+
 CLUSTERS = "clusters.slinky.slurm.net"
 
 

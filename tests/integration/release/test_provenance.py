@@ -7,9 +7,13 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from hack.release import parameters
 from hack.release.__main__ import make
 from hack.release.contents.provenance import CHECKSUMS, STATEMENT
+
+pytestmark = pytest.mark.full
 
 
 def test_checksums_are_those_of_all_files(folder: Path) -> None:

@@ -13,6 +13,8 @@ import pytest
 
 from hack.release import version
 
+pytestmark = pytest.mark.full
+
 VERSION = version.current()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
@@ -20,9 +20,19 @@ if TYPE_CHECKING:
 PARSERS = {series: PARSERS_OF_RELEASE[series] for series in SLURM_SUITES}
 """Data parsers that each Slurm in the test images serves."""
 
-CASES = [
-    (kind, series, version) for kind in ("real", "fake") for series, versions in PARSERS.items() for version in versions
-]
+
+def cases(*kinds: str) -> list[Any]:
+    """Return kind, release and data parser of each case; parsers between two others are left to `make test-full`."""
+    return [
+        pytest.param(
+            (kind, series, version),
+            id=f"{kind}-{series}-{version}",
+            marks=() if version in {versions[0], versions[-1]} else pytest.mark.full,
+        )
+        for kind in kinds
+        for series, versions in PARSERS.items()
+        for version in versions
+    ]
 
 
 def _cluster(series: str) -> Iterator[SlurmHost]:
@@ -45,7 +55,7 @@ def slurm_26_05() -> Iterator[SlurmHost]:
     yield from _cluster("26.05")
 
 
-@pytest.fixture(params=CASES, ids=["-".join(case) for case in CASES])
+@pytest.fixture(params=cases("real", "fake"))
 def case(request: pytest.FixtureRequest) -> tuple[str, str, str]:
     """Kind of target, release and data parser."""
     chosen: tuple[str, str, str] = request.param

@@ -198,7 +198,7 @@ class Load:
                 self.failed.append(str(error))
 
 
-@pytest.fixture(params=["24.11", "26.05"])
+@pytest.fixture(params=[pytest.param("24.11", marks=pytest.mark.full), "26.05"])
 def slurm(request: pytest.FixtureRequest) -> Iterator[AccountingHost]:
     with MariadbHost(ensure_mariadb()) as mariadb:
         host = AccountingHost(ensure(request.param), database=mariadb.database("orders"))

@@ -158,6 +158,7 @@ def left(site: VirtualSite) -> list[dict[str, Any]]:
     return [one for one in items if labels.ANNOTATION_VIRTUAL_POD_LEFT in one["metadata"].get("annotations", {})]
 
 
+@pytest.mark.full
 def test_no_job_is_lost_while_the_operator_is_away(site: VirtualSite) -> None:
     """Of one Node the Lease ends, the other is deleted; one job ends meanwhile.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.slurm_client.conftest import PARSERS
+from tests.integration.slurm_client.conftest import cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long(160)
 
-SERIES = [("real", series, version) for series, versions in PARSERS.items() for version in versions]
-
 _serial = itertools.count(1)
 
 NO_LIMIT = {"set": False, "infinite": True, "number": 0}
 
 
-@pytest.fixture(params=SERIES, ids=["-".join(case[1:]) for case in SERIES])
+@pytest.fixture(params=cases("real"))
 def case(request: pytest.FixtureRequest) -> tuple[str, str, str]:
     chosen: tuple[str, str, str] = request.param
     return chosen

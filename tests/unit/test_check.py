@@ -41,9 +41,11 @@ case $3 in lost-*) number=${3#lost-} module=;; esac
 
 MARKED_FULL = {
     "e2e": (
-        "accounting", "api_away", "closed_partitions", "configuration_faults", "converted_sites", "daemon_settings",
-        "faults", "interruptions", "labels", "left_out", "limits", "mended", "neighbours", "nonsense", "older_slurm",
-        "options", "registration", "slurmjobs", "unresolvable",
+        "accounting", "api_away", "bridge", "closed_partitions", "configuration_faults", "configuration_files",
+        "converted_sites", "daemon_settings", "faults", "identity", "interruptions", "keys", "labels", "left_out",
+        "limits", "mended", "metal", "neighbours", "nonsense", "old_job_kinds", "older_slurm", "options",
+        "prometheus", "registration", "samples", "slinky_manifests", "slurmctld_elsewhere", "slurmjobs",
+        "succession", "tokens", "unresolvable", "what_a_cluster_shows",
     ),
     "integration": (
         "cluster/test_succession", "exporter/test_numbers", "kube/test_memory", "release/test_charts_and_manifests",

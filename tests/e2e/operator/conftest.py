@@ -19,6 +19,9 @@ from tests.support.slurm_in_kubernetes import NEWEST, VERSIONS, NewSlurm
 MADE = pytest.StashKey[NewSlurm]()
 """The Clusters of a module."""
 
+STUCK, MOST_STUCK = pytest.StashKey[int](), 2
+"""Tests of a module whose setup has failed: what does not come to rest costs each test after it minutes."""
+
 SHOWN = 20_000
 """Characters of the operator's log, the last ones."""
 
@@ -57,10 +60,18 @@ def new_slurm(request: pytest.FixtureRequest, operator: Installation, slurm_vers
         one.abandon()
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    module = item.getparent(pytest.Module)
+    if module is not None and module.stash.get(STUCK, 0) >= MOST_STUCK:
+        pytest.fail(f"not tried: the setup of {MOST_STUCK} tests of this file has failed before it", pytrace=False)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     module = item.getparent(pytest.Module)
+    if report.when == "setup" and report.failed and module is not None:
+        module.stash[STUCK] = module.stash.get(STUCK, 0) + 1
     made = module.stash[MADE].made if module is not None and MADE in module.stash else []
     if report.when == "setup":
         for one in made:

@@ -196,6 +196,7 @@ def wait_message(slurm: SlurmInKubernetes, cluster: str, reason: str, words: str
     wait_for(f"AccountingReady of {cluster} is {reason}: {words}", shown, PATIENCE)
 
 
+@pytest.mark.full
 def test_another_key_of_tokens_reaches_slurmctld_and_slurmdbd_and_ends_neither_job_nor_database(
     slurm: SlurmInKubernetes,
 ) -> None:
@@ -294,6 +295,7 @@ def test_a_tree_of_accounts_is_applied_edited_and_pruned(slurm: SlurmInKubernete
     wait_recorded(slurm, "COMPLETED", first, second)
 
 
+@pytest.mark.full
 def test_each_fault_of_a_database_is_told_in_its_own_words_and_affects_nobody_else(
     slurm: SlurmInKubernetes, faulty: tuple[str, ...]
 ) -> None:
@@ -348,6 +350,7 @@ def test_a_backup_is_made_and_restored_as_the_documentation_says(slurm: SlurmInK
     wait_recorded(slurm, "COMPLETED", *before, since, meanwhile)
 
 
+@pytest.mark.full
 def test_two_clusters_of_one_name_on_one_database_are_told(slurm: SlurmInKubernetes) -> None:
     wait_accounting(slurm)
     taken = re.search(r"^ClusterName\s+= (\S+)", slurm.control("scontrol", "show", "config"), re.MULTILINE)

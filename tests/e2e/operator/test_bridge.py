@@ -405,6 +405,7 @@ def test_an_operator_that_is_killed_places_each_pod_once(free: Pods, operator: I
     wait_for("the end of its job", lambda: queued(slurm, "once") == ["CANCELLED"], PATIENCE)
 
 
+@pytest.mark.full
 def test_the_gate_is_the_operators(free: Pods) -> None:
     free.slurm.control("scontrol", "update", "partitionname=pods", "state=down")
     free.create("waiting", "true")

@@ -34,7 +34,7 @@ from tests.support.slurm_in_kubernetes import (
     SlurmInKubernetes,
 )
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(160)]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(160), pytest.mark.full]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,6 @@ STEPS = {"is-written": is_written, "is-touched": is_touched, "is-loaded": is_loa
 
 
 @pytest.mark.alone
-@pytest.mark.full
 def test_killed_between_any_two_steps_it_comes_to_the_same_end(
     slurm: SlurmInKubernetes, operator: Installation, kubectl: Kubectl, cluster: Cluster
 ) -> None:

@@ -25,7 +25,6 @@ from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKuberne
 
 pytestmark = [
     pytest.mark.timeout(900),
-    pytest.mark.both_slurms,
     pytest.mark.usefixtures("operator"),
     pytest.mark.long(230),
 ]

@@ -394,6 +394,7 @@ def test_a_new_line_makes_a_user_and_a_bad_one_changes_nothing(from_files: Slurm
     assert identities(from_files) == before
 
 
+@pytest.mark.full
 def test_removing_the_homes_replaces_the_pods_of_nodes_and_nothing_else(from_files: SlurmInKubernetes) -> None:
     before = identities(from_files)
     patch = json.dumps({"spec": {"identity": {"homes": None}}})
@@ -406,6 +407,7 @@ def test_removing_the_homes_replaces_the_pods_of_nodes_and_nothing_else(from_fil
     assert {name for name, one in after.items() if before.get(name) == one} == before.keys() - set(CAMPUS)
 
 
+@pytest.mark.full
 def test_another_source_replaces_slurmctld_after_a_trial_and_nodes_without_ending_jobs(
     from_files: SlurmInKubernetes,
 ) -> None:

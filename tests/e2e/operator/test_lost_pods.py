@@ -15,7 +15,7 @@ from tests.support import processes
 from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 NODESETS = ["kept", "open", "killed", "eaten"]
 """One for each test, with one node; the second is not protected."""

@@ -17,7 +17,7 @@ from hack.machine.progress import say
 from tests.support.metal import Metal, network
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.full]
 
 NODE = "metal-1"
 OUTSIDE = "slurm-controller-outside"

@@ -16,7 +16,7 @@ from tests.support import image_registry
 from tests.support.job_namespace import JobNamespace
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 FOLDER = "/var/spool/job-output"
 """What the nodes share, and the server of each node reads and writes."""

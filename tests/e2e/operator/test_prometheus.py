@@ -18,7 +18,7 @@ from hack.localkube.kubectl import wait_for
 from tests.support.prometheus import Prometheus, running
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.full]
 
 DOCS = Path(__file__).parents[3] / "docs"
 OPERATOR = "slurm_operator_"

@@ -93,6 +93,7 @@ def test_the_first_samples_become_a_cluster_that_runs_jobs(apply: Apply) -> None
     said(slurm, "token", "portal", "Ready", "AsExpected", "token of nobody")
 
 
+@pytest.mark.full
 def test_login_pods_ask_for_the_keys_of_their_users(apply: Apply) -> None:
     slurm = apply("slurm", "cluster.yaml", "loginset.yaml")
     said(slurm, "loginset", "front", "Degraded", "SecretNotFound", "login-keys")
@@ -100,6 +101,7 @@ def test_login_pods_ask_for_the_keys_of_their_users(apply: Apply) -> None:
     said(slurm, "loginset", "front", "Ready", "AsExpected")
 
 
+@pytest.mark.full
 def test_a_cluster_that_says_more_about_itself_is_ready_with_the_configmaps_it_names(apply: Apply) -> None:
     slurm = apply("lab", "more/cluster-full.yaml")
     said(slurm, "cluster", "lab", "ConfigApplied", "ConfigSourceNotFound", "lab-topology")
@@ -110,11 +112,13 @@ def test_a_cluster_that_says_more_about_itself_is_ready_with_the_configmaps_it_n
     assert slurm.condition("cluster", "lab", "Degraded")["status"] == "False"
 
 
+@pytest.mark.full
 def test_a_cluster_elsewhere_asks_for_its_token(apply: Apply) -> None:
     slurm = apply("elsewhere", "more/cluster-external.yaml")
     said(slurm, "cluster", "elsewhere", "TokenValid", "SecretNotFound", "elsewhere-token")
 
 
+@pytest.mark.full
 def test_a_cluster_with_users_of_a_directory_serves_without_its_secret_and_asks_for_it(apply: Apply) -> None:
     slurm = apply("site", "more/cluster-sssd.yaml")
     said(slurm, "cluster", "site", "Degraded", "SecretNotFound", "directory")
@@ -123,6 +127,7 @@ def test_a_cluster_with_users_of_a_directory_serves_without_its_secret_and_asks_
     assert sorted(slurm.run("srun", "-N2", "hostname", pod="site-0").split()) == ["site-0", "site-1"]
 
 
+@pytest.mark.full
 def test_manifests_of_slinky_say_what_they_lack_here(apply: Apply) -> None:
     slurm = apply("legacy", "slinky/0.1.yaml", "slinky/0.3.yaml")
     said(slurm, "cluster", "legacy", "TokenValid", "SecretNotFound", "legacy-token-slurm")
@@ -152,6 +157,7 @@ def site(kubectl: Kubectl, operator: Installation, tmp_path_factory: pytest.Temp
         slurm.abandon()
 
 
+@pytest.mark.full
 def test_a_whole_site_is_one_page(site: Site) -> None:
     """After the output of a first job: what else the site has."""
     slurm, folder = site.slurm, site.reader.folder
@@ -174,5 +180,6 @@ def test_a_whole_site_is_one_page(site: Site) -> None:
     wait_for("the record of the job", lambda: "alice|COMPLETED" in alice.say(recorded), PATIENCE)
 
 
+@pytest.mark.full
 def test_a_user_is_added_to_the_site_and_taken_out_again(site: Site) -> None:
     site.reader.follow("docs/add-a-user.md")

@@ -17,7 +17,7 @@ from hack.installing.plain.deploy import NODES, PlainSlurm
 from hack.localkube.kubectl import wait_for
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(130)]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long(130), pytest.mark.full]
 
 MANIFESTS = Path(__file__).parents[2] / "integration" / "nodeset" / "manifests"
 MACHINES = ["node-1", "node-2"]

@@ -15,7 +15,7 @@ from tests.support.job_namespace import JobNamespace
 from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 SAMPLE = Path(__file__).parents[3] / "config" / "samples" / "more" / "cluster-external.yaml"
 TOKEN, KEY = "elsewhere-token", "elsewhere-slurm-key"

@@ -11,7 +11,7 @@ from hack.localkube.kubectl import KubectlFailed, wait_for
 from slinky_api.labels import ANNOTATION_SECRET_SERVER
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 UID = "cluster.slinky.slurm.net/uid"
 EXTERNAL = "there"

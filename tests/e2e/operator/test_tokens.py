@@ -165,12 +165,14 @@ def test_both_keys_of_tokens_are_replaced_under_a_running_job_and_no_call_fails(
     slurm.wait_job(job, "COMPLETED")
 
 
+@pytest.mark.full
 def test_over_renewals_no_call_fails(program: Program) -> None:
     # Each of the two keys that were replaced may have brought a token, too.
     wait_for(f"{RENEWALS} renewals", lambda: program.tokens > RENEWALS + 2, PATIENCE * 2)
     assert [one for one in program.answers if one[1] != 200] == []
 
 
+@pytest.mark.full
 def test_users_of_another_issuer_are_let_in_and_a_bad_key_set_locks_nobody_out(
     slurm: SlurmInKubernetes, program: Program
 ) -> None:
@@ -197,6 +199,7 @@ def test_users_of_another_issuer_are_let_in_and_a_bad_key_set_locks_nobody_out(
     )
 
 
+@pytest.mark.full
 def test_a_signing_key_that_is_deleted_is_reported_and_tokens_go_on(slurm: SlurmInKubernetes, program: Program) -> None:
     began = len(program.answers)
     slurm.kube("delete", "secret", "signing")
@@ -286,6 +289,7 @@ def test_the_key_of_slurm_is_rotated_under_a_running_job(slurm: SlurmInKubernete
     assert {pod: uid(slurm, pod) for pod in uids} == uids
 
 
+@pytest.mark.full
 def test_pods_that_start_beside_a_refused_key_set_have_the_accepted_one(slurm: SlurmInKubernetes) -> None:
     before = slurm.get("secret", "site")["data"]["slurm.jwks"]
     refused = json.dumps({"keys": [auth_key("third")]}).encode()

@@ -22,7 +22,7 @@ from tests.support.configuring import edit, wait_live, wait_reason
 from tests.support.plugin import Editor
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ FEW_HISTORIES = {"NODESET_HISTORIES": "200"}
 NOT_FULL = ("-m", "not full")
 """What takes minutes, and whose rules other tests decide too, is left to ``make test-full``."""
 
-ONE_IN_FOUR = ("--one-in=4",)
+SOME_THOROUGH = ("--one-in=4",)
 """Of the cases of a test marked thorough, such as mutants and hostile texts for each field."""
 
 
@@ -103,7 +103,7 @@ SUITES: dict[str, Suite] = {
         "unit",
         ((Call("unit-quick", ("tests/unit", "-m", "not thorough", *IN_TWO, "--dist=worksteal"), FEW_HISTORIES),),),
     ),
-    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal", *ONE_IN_FOUR)),),)),
+    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal", *SOME_THOROUGH)),),)),
     "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal"), FULL_HISTORIES),),)),
     "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *IN_THREE)),),)),
     "integration": Suite("integration", ((daemons("integration", "tests/integration", *NOT_FULL, *IN_SIX),),)),

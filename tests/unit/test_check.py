@@ -48,9 +48,10 @@ MARKED_FULL = {
         "succession", "tokens", "unresolvable", "what_a_cluster_shows",
     ),
     "integration": (
-        "cluster/test_succession", "exporter/test_numbers", "kube/test_memory", "release/test_charts_and_manifests",
-        "release/test_olm", "release/test_orders", "release/test_provenance", "release/test_wheels",
-        "slurm_client/conftest", "slurm_conf/test_key_orders", "virtual_nodes/test_outages",
+        "bridge/test_crashes", "bridge/test_devices", "cluster/test_cluster", "cluster/test_succession",
+        "exporter/test_dashboards_of_others", "images/test_image_rules", "kube/test_memory", "kube/test_two_releases",
+        "release/test_charts_and_manifests", "release/test_olm", "release/test_orders", "release/test_provenance",
+        "release/test_wheels", "slurm_client/conftest", "virtual_nodes/test_outages",
     ),
 }  # fmt: skip
 """Files with tests that are left to `make test-full`, all or some."""
@@ -292,7 +293,7 @@ def test_what_is_left_for_make_test_full_is_decided_elsewhere() -> None:
     """CONTRIBUTING.md says where."""
     tests = check.ROOT / "tests"
     marked = {str(one.relative_to(tests)) for one in tests.rglob("*.py") if "pytest.mark.full" in one.read_text()}
-    assert marked - {"unit/test_check.py"} == {
+    assert marked - {"unit/test_check.py", "support/slurm_series.py"} == {
         *(f"e2e/operator/test_{name}.py" for name in MARKED_FULL["e2e"]),
         "e2e/ground/test_plain_slurm.py",
         *(f"integration/{name}.py" for name in MARKED_FULL["integration"]),

@@ -311,6 +311,7 @@ async def saved_with(site: Site, name: str) -> bytes:
     return site.slurm.saved("job_state")
 
 
+@pytest.mark.full
 async def test_slurmctld_and_the_operator_that_are_killed_together_place_each_pod_once(site: Site) -> None:
     for number, point in enumerate((*STARTS, *ENDS)):
         name = f"both-{number}"

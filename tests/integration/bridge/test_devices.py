@@ -263,6 +263,7 @@ def hold(plane: ControlPlane) -> None:
     )
 
 
+@pytest.mark.full
 async def test_pods_have_the_devices_whose_indices_slurm_has_given(
     plane: ControlPlane, site: Site, tmp_path: Path
 ) -> None:

@@ -157,6 +157,7 @@ async def test_what_slurmctld_does_not_take_is_put_back(bench: Bench) -> None:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.full
 async def test_an_operator_that_dies_between_any_two_writes_leaves_what_the_next_one_completes(bench: Bench) -> None:
     await bench.create()
     async with bench.operator():

@@ -145,6 +145,7 @@ def unanswered(prometheus: Prometheus) -> list[str]:
     return empty
 
 
+@pytest.mark.full
 def test_every_query_is_answered_with_data(page: int, tmp_path: Path) -> None:
     with scraping(tmp_path, page) as prometheus:
         wait_for("an answer to everything", lambda: not unanswered(prometheus), PATIENCE)

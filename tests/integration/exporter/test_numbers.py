@@ -24,6 +24,7 @@ from tests.support import slurm_commands as commands
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_commands import Labels, Values
+from tests.support.slurm_series import OLDER_IN_FULL
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.long(140)]
 
@@ -72,7 +73,7 @@ def mariadb() -> Iterator[MariadbHost]:
         yield host
 
 
-@pytest.fixture(params=[pytest.param("24.11", marks=pytest.mark.full), "26.05"])
+@pytest.fixture(params=OLDER_IN_FULL)
 def slurm(request: pytest.FixtureRequest, mariadb: MariadbHost) -> Iterator[AccountingHost]:
     """Nodes that are idle, drained, down, reserved or have GPUs; accounts, licenses, reservations; no jobs."""
     database = mariadb.database(f"numbers_{request.param.replace('.', '_')}")

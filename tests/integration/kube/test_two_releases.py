@@ -130,6 +130,7 @@ async def test_a_second_release_for_all_namespaces_refuses_until_the_first_has_e
             assert await two.end() == 0
 
 
+@pytest.mark.full
 async def test_a_release_for_a_namespace_sees_the_one_for_all_by_its_lease(
     control_plane: ControlPlane, tmp_path: Path, team: str
 ) -> None:
@@ -144,6 +145,7 @@ async def test_a_release_for_a_namespace_sees_the_one_for_all_by_its_lease(
             assert await second.end() == 0
 
 
+@pytest.mark.full
 async def test_a_release_for_all_namespaces_leaves_that_of_another_alone(
     control_plane: ControlPlane, tmp_path: Path, team: str
 ) -> None:

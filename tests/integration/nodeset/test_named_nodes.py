@@ -15,6 +15,7 @@ from tests.integration.nodeset.conftest import Site, up
 from tests.integration.nodeset.real_slurm import Host, real_site
 from tests.support.control_plane import ControlPlane
 from tests.support.slurm_host import SlurmHost
+from tests.support.slurm_series import OLDER_IN_FULL
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -22,7 +23,7 @@ LATER = "--begin=now+1hour"
 NAMES = ("a-0", "a-1", "a-2", "a-3")
 
 
-@pytest.fixture(params=["24.11", "26.05"])
+@pytest.fixture(params=OLDER_IN_FULL)
 async def host(request: pytest.FixtureRequest) -> AsyncIterator[Host]:
     with Host(ensure(request.param)) as host:
         yield host

@@ -21,13 +21,17 @@ PARSERS = {series: PARSERS_OF_RELEASE[series] for series in SLURM_SUITES}
 """Data parsers that each Slurm in the test images serves."""
 
 
-def cases(*kinds: str) -> list[Any]:
-    """Return kind, release and data parser of each case; parsers between two others are left to `make test-full`."""
+def cases(*kinds: str, oldest: bool = True) -> list[Any]:
+    """
+    Return kind, release and data parser of each case.
+
+    Each run has the newest parser of a release, and the oldest if wanted; others are left to `make test-full`.
+    """
     return [
         pytest.param(
             (kind, series, version),
             id=f"{kind}-{series}-{version}",
-            marks=() if version in {versions[0], versions[-1]} else pytest.mark.full,
+            marks=() if version == versions[-1] or (oldest and version == versions[0]) else pytest.mark.full,
         )
         for kind in kinds
         for series, versions in PARSERS.items()

@@ -16,16 +16,14 @@ from slurm_client.connection.circuit import Circuit
 from slurm_client.models import JobSpec
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.watch import Pace
-from tests.integration.slurm_client.conftest import PARSERS
 from tests.integration.slurm_client.targets import until
 from tests.support.slurm_host import SlurmHost
+from tests.support.slurm_series import OLDER_IN_FULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.long(125)
-
-SERIES = sorted(PARSERS)
 
 
 def client(host: SlurmHost, **options: Any) -> SlurmClient:
@@ -35,7 +33,7 @@ def client(host: SlurmHost, **options: Any) -> SlurmClient:
     return SlurmClient(host.url, MintedToken(host.jwt_key, "root"), **options)
 
 
-@pytest.fixture(params=SERIES)
+@pytest.fixture(params=OLDER_IN_FULL)
 def host(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
     with SlurmHost(ensure(request.param), extra_conf="Licenses=matlab:3") as cluster:
         cluster.add_node("w-0")

@@ -20,6 +20,7 @@ from slurm_client.notation.compress import compress
 from slurm_client.notation.hostlist import expand
 from slurm_client.notation.sbatch.table import LETTERS, OPTIONS
 from tests.support.slurm_host import SlurmHost
+from tests.support.slurm_series import OLDER_IN_FULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,7 +200,7 @@ NOISE = frozenset({
 """What differs between two submissions of the same; slurmrestd says 0 for a step that is not killed, sbatch nothing."""
 
 
-@pytest.fixture(scope="module", params=["24.11", "26.05"])
+@pytest.fixture(scope="module", params=OLDER_IN_FULL)
 def host(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
     """A cluster with GPUs in its configuration, and licenses."""
     series: str = request.param

@@ -19,6 +19,7 @@ from slurm_client.errors import SlurmError
 from slurm_client.models import JobSpec
 from tests.support.daemons import DaemonError
 from tests.support.slurm_host import SlurmHost
+from tests.support.slurm_series import OLDER_IN_FULL
 
 T = TypeVar("T")
 
@@ -67,7 +68,7 @@ async def answered(ask: Callable[[], Awaitable[T]]) -> T:
                 await asyncio.sleep(0.5)
 
 
-@pytest.mark.parametrize("series", ["24.11", "26.05"])
+@pytest.mark.parametrize("series", OLDER_IN_FULL)
 async def test_a_user_who_ends_the_job_of_somebody_else_stops_the_others_for_a_moment_only(series: str) -> None:
     with Followed(ensure(series), extra_conf="SlurmctldLogFile=/var/spool/slurmctld/log\n") as host:
         host.add_node("w-0")

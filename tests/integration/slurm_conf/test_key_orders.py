@@ -36,6 +36,7 @@ from tests.support.exporter_process import scraped
 from tests.support.key_proof_program import beside_sackd
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_host import SLURM_UID
+from tests.support.slurm_series import OLDER_IN_FULL
 from tests.unit.cluster.parts.keys.key_model import OURS, SLURMDS, Model, key_set, pod
 from tests.unit.cluster.parts.keys.test_key_steps import until_done
 
@@ -198,7 +199,7 @@ class Load:
                 self.failed.append(str(error))
 
 
-@pytest.fixture(params=[pytest.param("24.11", marks=pytest.mark.full), "26.05"])
+@pytest.fixture(params=OLDER_IN_FULL)
 def slurm(request: pytest.FixtureRequest) -> Iterator[AccountingHost]:
     with MariadbHost(ensure_mariadb()) as mariadb:
         host = AccountingHost(ensure(request.param), database=mariadb.database("orders"))

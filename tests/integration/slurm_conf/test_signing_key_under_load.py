@@ -22,11 +22,12 @@ from tests.integration.slurm_conf.test_token_keys import A, B, name_set, of, put
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_host import SLURM_UID
+from tests.support.slurm_series import OLDER_IN_FULL
 
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.fixture(params=["24.11", "26.05"])
+@pytest.fixture(params=OLDER_IN_FULL)
 def slurm(request: pytest.FixtureRequest) -> Iterator[AccountingHost]:
     with MariadbHost(ensure_mariadb()) as mariadb:
         host = AccountingHost(ensure(request.param), database=mariadb.database("load"))

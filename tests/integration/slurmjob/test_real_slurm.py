@@ -27,6 +27,7 @@ from tests.support.accounting_host import AccountingHost
 from tests.support.cut import Cut
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_jobs import JobWorld, Killed, until
+from tests.support.slurm_series import OLDER_IN_FULL
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.long(190)]
 
@@ -47,7 +48,7 @@ def mariadb() -> Iterator[MariadbHost]:
         yield host
 
 
-@pytest.fixture(scope="module", params=["24.11", "26.05"])
+@pytest.fixture(scope="module", params=OLDER_IN_FULL)
 def slurm(request: pytest.FixtureRequest, mariadb: MariadbHost) -> Iterator[AccountingHost]:
     series: str = request.param
     database = mariadb.database(f"jobs{series.replace('.', '')}")

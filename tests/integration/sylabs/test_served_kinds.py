@@ -26,6 +26,7 @@ from tests.support.control_plane import ControlPlane
 from tests.support.daemons import short_host_name
 from tests.support.operator_process import operator
 from tests.support.slurm_host import SlurmHost
+from tests.support.slurm_series import OLDER_IN_FULL
 
 FOLDERS = (ROOT / "config/crd/jobs", ROOT / "config/crd/jobs/sylabs")
 SPECS: dict[str, dict[str, Any]] = {
@@ -193,7 +194,7 @@ async def test_every_kind_becomes_slurmjobs_that_the_api_server_takes(
         assert not any("Traceback" in line or "orbidden" in line for line in running.said())
 
 
-@pytest.fixture(params=["24.11", "26.05"])
+@pytest.fixture(params=OLDER_IN_FULL)
 def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
     """Two nodes, and the partitions that the examples name."""
     names = ("cpu", "10", "singularity")

@@ -235,6 +235,7 @@ def taints(site: VirtualSite) -> dict[str, str]:
     return {one["key"]: one["effect"] for one in site.find("node", NODE).get("spec", {}).get("taints", ())}
 
 
+@pytest.mark.full
 def test_a_slurm_that_is_away_fails_no_pod(site: VirtualSite) -> None:
     """The operator is started again meanwhile: it knows of the job by the SlurmJob alone."""
     create_job(site, "patient", NODE)

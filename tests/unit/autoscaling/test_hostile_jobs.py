@@ -19,6 +19,8 @@ from slinky_operator.autoscaling.rules.view import MOST_REASONS, NodeDemand, Sca
 from slurm_client.models import Job
 from tests.unit.autoscaling.worlds import START, node, pending
 
+pytestmark = pytest.mark.thorough
+
 JOBS = 20_000
 NODES = 100
 STEPS = 20_000

@@ -21,7 +21,7 @@ _serial = itertools.count(1)
 NO_LIMIT = {"set": False, "infinite": True, "number": 0}
 
 
-@pytest.fixture(params=cases("real"))
+@pytest.fixture(params=cases("real", oldest=False))
 def case(request: pytest.FixtureRequest) -> tuple[str, str, str]:
     chosen: tuple[str, str, str] = request.param
     return chosen

@@ -22,6 +22,8 @@ from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import LEASES, Resource
 from tests.unit.runtime.virtual_time import now, run_virtually
 
+pytestmark = pytest.mark.thorough
+
 TARGET = Target("update", "leases", "ns", "lease")
 NAMESPACES = ("a", "b", "c")
 

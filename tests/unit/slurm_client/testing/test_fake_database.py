@@ -17,6 +17,8 @@ from tests.unit.slurm_client.spec import complaints_about_answer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+pytestmark = pytest.mark.thorough
+
 KEY = b"k" * 32
 CASES = [(release, version) for release, versions in PARSERS_OF_RELEASE.items() for version in versions]
 TIMES = {"start_time": "now-1day", "end_time": "now+1day"}

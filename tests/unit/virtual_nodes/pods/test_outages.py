@@ -16,6 +16,8 @@ from slinky_operator.virtual_nodes.pods.pod_owners import INDEX
 from tests.support.slurm_jobs import Killed
 from tests.unit.virtual_nodes.pods.worlds import JOB, NODE, PodWorld, pod_world
 
+pytestmark = pytest.mark.thorough
+
 OUTAGES = ("DeletionByTaintManager", "DeletionByPodGC")
 BY_OUTAGE = pytest.mark.parametrize("reason", OUTAGES)
 

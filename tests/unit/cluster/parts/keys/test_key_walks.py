@@ -11,6 +11,8 @@ import pytest
 from tests.unit.cluster.parts.keys.key_model import CONTROLLER, MINE, OURS, SLURMDS, STAGED, Model, key_set
 from tests.unit.cluster.parts.keys.test_key_steps import AB, BA, until_done
 
+pytestmark = pytest.mark.thorough
+
 EVENTS: dict[str, Callable[[Model], None]] = {
     "add": lambda one: one.write(*AB),
     "switch": lambda one: one.write(*BA),

@@ -44,8 +44,8 @@ MARKED_FULL = {
         "accounting", "api_away", "bridge", "closed_partitions", "configuration_faults", "configuration_files",
         "converted_sites", "daemon_settings", "faults", "identity", "interruptions", "keys", "labels", "left_out",
         "limits", "mended", "metal", "neighbours", "nonsense", "old_job_kinds", "older_slurm", "options",
-        "prometheus", "registration", "samples", "slinky_manifests", "slurmctld_elsewhere", "slurmjobs",
-        "succession", "tokens", "unresolvable", "what_a_cluster_shows",
+        "prometheus", "registration", "replacement", "samples", "skip_drain", "slinky_manifests",
+        "slurmctld_elsewhere", "slurmjobs", "succession", "tokens", "unresolvable", "what_a_cluster_shows",
     ),
     "integration": (
         "bridge/test_crashes", "bridge/test_devices", "cluster/test_cluster", "cluster/test_succession",
@@ -295,6 +295,7 @@ def test_what_is_left_for_make_test_full_is_decided_elsewhere() -> None:
     marked = {str(one.relative_to(tests)) for one in tests.rglob("*.py") if "pytest.mark.full" in one.read_text()}
     assert marked - {"unit/test_check.py", "support/slurm_series.py"} == {
         *(f"e2e/operator/test_{name}.py" for name in MARKED_FULL["e2e"]),
+        "e2e/ground/test_kubernetes.py",
         "e2e/ground/test_plain_slurm.py",
         *(f"integration/{name}.py" for name in MARKED_FULL["integration"]),
     }

@@ -13,7 +13,7 @@ from tests.support.port_forward import port_forward
 from tests.support.web import fetch
 
 # The first test pays for the images and the cluster.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.full]
 IMAGE = "localhost/slinky/busybox:1"
 PATIENCE = 180.0
 """Seconds that anything may take on a machine that is busy with other things."""

@@ -75,6 +75,7 @@ def test_a_user_who_logs_in_is_the_same_on_each_node(alice: Visitor) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.full
 def test_a_cordoned_node_has_its_slurm_node_drained_under_a_job_and_given_back(
     slurm: SlurmInKubernetes,
 ) -> None:
@@ -115,6 +116,7 @@ def test_an_update_waits_for_a_job_while_slurmctld_is_replaced(slurm: SlurmInKub
     assert {name for name in before if after[name] != before[name]} == set(ROLLED)
 
 
+@pytest.mark.full
 def test_a_nodeset_deleted_in_the_foreground_goes_after_its_job(slurm: SlurmInKubernetes) -> None:
     before, job = uids(slurm)["doomed-0"], slurm.hold("doomed-0")
     slurm.kube("delete", "nodeset", "doomed", "--cascade=foreground", "--wait=false")
@@ -135,6 +137,7 @@ def test_a_nodeset_deleted_in_the_foreground_goes_after_its_job(slurm: SlurmInKu
     slurm.wait_idle([*MACHINES, *ROLLED])
 
 
+@pytest.mark.full
 def test_a_nodeset_on_each_node_is_updated_and_deleted_after_its_job(slurm: SlurmInKubernetes) -> None:
     before, job = uids(slurm), slurm.hold("node-1", pod="machine-node-1", partition="machine")
     slurm.wait_view("machine", "node-2", pod="machine-node-2")
@@ -233,6 +236,7 @@ def test_slurm_is_upgraded_under_a_job_and_never_taken_back(alice: Visitor) -> N
     assert slurm.get("pod", f"{slurm.name}-controller-0")["metadata"]["uid"] == controller
 
 
+@pytest.mark.full
 def test_a_slurmrestd_that_does_not_come_up_loses_nothing_and_stops_what_follows(alice: Visitor) -> None:
     slurm, deployment = alice.slurm, f"{alice.slurm.name}-restapi"
     before, jobs = uids(slurm), {name: slurm.hold(name) for name in ROLLED}

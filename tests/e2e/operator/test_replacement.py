@@ -11,7 +11,7 @@ from hack.localkube.kubectl import Kubectl, wait_for
 from tests.support.configuring import edit, shows, wait_live
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long, pytest.mark.full]
 
 CLAIM = {"spec": {"volumes": [{"name": "more", "persistentVolumeClaim": {"claimName": "unbound"}}]}}
 NOWHERE = "localhost/slinky/nowhere:1"

@@ -7,7 +7,7 @@ import pytest
 from hack.localkube.kubectl import wait_for
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.full]
 
 NODE = "given-0"
 UNTIL_SLURM_MISSES_IT = 3600

@@ -19,7 +19,7 @@ from slinky_operator.bridge.pods.model.next_job import make_next
 from slinky_operator.bridge.pods.model.placing import place
 from slinky_operator.bridge.pods.model.snapshot import GroupJob, Snapshot
 from slinky_operator.bridge.pods.model.steps import QUICK_S, Announce, DeleteJob, Draft, Evict, Plan, Tell, cut_short
-from slinky_operator.jobs.phases import Phase
+from slinky_operator.jobs.phases import Phase, Reason
 from slinky_operator.reconcile.text import moment
 
 
@@ -100,6 +100,9 @@ def _with_job(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
         draft.again(QUICK_S - age)
     elif waiting:
         reason = job.status.reason or "Submitting"
+        if reason == Reason.QUEUED and not job.status.slurm_reason:
+            # Slurm has just taken it, and has not said yet what it waits for: those words will be news.
+            reason = "Submitted"
         words = job.status.summary or "the operator submits it"
         if job.status.slurm_reason and job.status.slurm_reason not in words:
             words = f"{words} ({job.status.slurm_reason})"

@@ -35,7 +35,7 @@ async def test_a_pod_becomes_a_job_of_its_own_and_is_placed_once_that_runs(world
     assert (spec["external"], spec["tasks"], spec["cpusPerTask"], spec["features"]) == ({}, 1, 1, "bridge")
     assert (spec["clusterName"], spec["clusterNamespace"]) == ("slurm", "ns")
     assert spec["parameters"] == {"memory_per_cpu": 1024, "name": "p"}
-    _ = world.slurm(job, "Pending", reason="Queued", summary="the job waits: Resources")
+    _ = world.slurm(job, "Pending", reason="Queued", summary="the job waits: Resources", slurmReason="Resources")
     await world.settle(QUICK_S)
     assert (world.condition("p")["reason"], world.condition("p")["status"]) == ("Queued", "False")
     assert "Resources" in world.condition("p")["message"]
@@ -93,6 +93,26 @@ async def test_terms_of_the_pod_each_get_the_pin_and_other_gates_are_waited_for(
     assert pins(world.find("p")) == ["k1", "k1", "k1"]
     placed = world.find("p")["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
     assert [one["matchExpressions"] for one in placed] == [one["matchExpressions"] for one in terms]
+
+
+async def test_an_event_has_slurms_words_also_where_slurm_has_them_later(world: World) -> None:
+    """`kubectl describe` shows no messages of conditions, so Events are what a user reads."""
+    world.pod()
+    await world.settle()
+    _ = world.slurm(world.slurmjob, "Pending", reason="Queued", summary="the job is in the queue")
+    await world.settle(QUICK_S)
+    summary = "the job is in the queue, waiting for: Resources"
+    _ = world.slurm(world.slurmjob, "Pending", reason="Queued", summary=summary, slurmReason="Resources")
+    await world.settle(REWRITE_S)
+    summary = "the job is in the queue, waiting for: Priority"
+    _ = world.slurm(world.slurmjob, "Pending", reason="Queued", summary=summary, slurmReason="Priority")
+    await world.settle(REWRITE_S)
+    assert world.condition("p")["message"] == f"Slurm job 7 waits: {summary}"
+    # Which words these are may change with each look of slurmctld: they are an Event once.
+    assert world.events.all == [
+        ("p", "Submitted", "Slurm job 7 waits: the job is in the queue"),
+        ("p", "Queued", "Slurm job 7 waits: the job is in the queue, waiting for: Resources"),
+    ]
 
 
 async def test_a_job_that_the_cache_does_not_show_yet_is_not_made_once_more_under_an_earlier_name(world: World) -> None:

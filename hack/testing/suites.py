@@ -23,7 +23,7 @@ FEW_HISTORIES = {"NODESET_HISTORIES": "200"}
 NOT_FULL = ("-m", "not full")
 """What takes minutes, and whose rules other tests decide too, is left to ``make test-full``."""
 
-SOME_THOROUGH = ("--one-in=4",)
+SOME_THOROUGH = ("--one-in=8",)
 """Of the cases of a test marked thorough, such as mutants and hostile texts for each field."""
 
 

@@ -43,15 +43,17 @@ MARKED_FULL = {
     "e2e": (
         "accounting", "api_away", "bridge", "closed_partitions", "configuration_faults", "configuration_files",
         "converted_sites", "daemon_settings", "faults", "identity", "interruptions", "keys", "labels", "left_out",
-        "limits", "mended", "metal", "neighbours", "nonsense", "old_job_kinds", "older_slurm", "options",
-        "prometheus", "registration", "replacement", "samples", "skip_drain", "slinky_manifests",
-        "slurmctld_elsewhere", "slurmjobs", "succession", "tokens", "unresolvable", "what_a_cluster_shows",
+        "limits", "login", "mended", "metal", "neighbours", "nonsense", "old_job_kinds", "older_slurm", "options",
+        "places", "prometheus", "registration", "replacement", "samples", "skip_drain", "slinky_manifests",
+        "slurmctld_elsewhere", "slurmjobs", "succession", "tokens", "unresolvable", "updates", "virtual_nodes",
+        "what_a_cluster_shows",
     ),
     "integration": (
-        "bridge/test_crashes", "bridge/test_devices", "cluster/test_cluster", "cluster/test_succession",
+        "bridge/test_crashes", "bridge/test_devices", "cluster/test_cluster", "cluster/test_hostile_servers",
+        "cluster/test_keys", "cluster/test_succession",
         "exporter/test_dashboards_of_others", "images/test_image_rules", "kube/test_memory", "kube/test_two_releases",
         "release/test_charts_and_manifests", "release/test_olm", "release/test_orders", "release/test_provenance",
-        "release/test_wheels", "slurm_client/conftest", "virtual_nodes/test_outages",
+        "release/test_wheels", "slurm_client/conftest", "slurm_conf/test_key_orders", "virtual_nodes/test_outages",
     ),
 }  # fmt: skip
 """Files with tests that are left to `make test-full`, all or some."""
@@ -285,7 +287,7 @@ def test_no_test_is_left_out_by_the_suites_of_make_test_but_those_for_make_test_
     ]
     assert {path.parent.name for path in (check.ROOT / "tests" / "e2e").glob("*/test_*.py")} == {"ground", "operator"}
     full = [one.arguments for name in PREPARED for step in SUITES[f"{name}-full"].steps for one in step]
-    assert not [one for one in full if "not full" in one or "--one-in=4" in one]
+    assert not [one for one in full if "not full" in one or "--one-in=8" in one]
     assert sorted(one[one.index("-m") + 1] for one in full if "-m" in one) == ["alone", "not alone", "not alone"]
 
 

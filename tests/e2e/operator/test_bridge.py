@@ -670,6 +670,7 @@ def test_a_node_that_is_lost_is_left_and_its_pods_go_on_elsewhere(free: Pods, cl
     wait_for("the end of the pod", lambda: free.gone("holds"), PATIENCE)
 
 
+@pytest.mark.full
 def test_a_slurmctld_that_is_killed_under_pods_that_have_just_begun_leaves_them_and_no_job(free: Pods) -> None:
     """It has forgotten, or does not know to have started, what it has not written down yet."""
     slurm = free.slurm

@@ -312,6 +312,7 @@ def test_a_token_of_somebody_the_directory_does_not_know_is_refused(from_ldap: S
     assert "Rejecting authentication of user nobody" in refusal(from_ldap, "nobodyknows")
 
 
+@pytest.mark.full
 def test_a_token_of_somebody_the_files_do_not_have_is_refused(from_files: SlurmInKubernetes) -> None:
     assert "Rejecting authentication of user nobody" in refusal(from_files, "nobodyknows")
 
@@ -364,6 +365,7 @@ def test_sssd_has_no_capability_and_the_daemons_stay_unprivileged(from_ldap: Slu
     assert "CapEff:\t0000000000000000" in status
 
 
+@pytest.mark.full
 def test_a_user_of_the_files_runs_a_job_on_two_nodes_in_a_home_of_the_claim(from_files: SlurmInKubernetes) -> None:
     make = "mkdir -p /home/alice && chown 1000:2001 /home/alice"
     from_files.kube("exec", "campus-0", "--container=slurmd", "--", "sh", "-c", make)
@@ -373,6 +375,7 @@ def test_a_user_of_the_files_runs_a_job_on_two_nodes_in_a_home_of_the_claim(from
     assert from_files.kube("exec", "campus-1", "--container=slurmd", "--", "ls", "/home").split() == ["alice"]
 
 
+@pytest.mark.full
 def test_a_new_line_makes_a_user_and_a_bad_one_changes_nothing(from_files: SlurmInKubernetes) -> None:
     before = identities(from_files)
     from_files.kubectl.apply([people(from_files, f"{PASSWD}mallory:x:0:0::/root:/bin/sh\n")])

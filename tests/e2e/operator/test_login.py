@@ -98,6 +98,7 @@ def test_a_refused_line_is_named_and_changes_no_pod(site: Visitor) -> None:
     assert site.pods().keys() == before
 
 
+@pytest.mark.full
 def test_a_session_outlives_changes_of_sshds_and_slurms_configuration(site: Visitor) -> None:
     slurm, before, looks = site.slurm, site.pods().keys(), itertools.count()
 
@@ -116,6 +117,7 @@ def test_a_session_outlives_changes_of_sshds_and_slurms_configuration(site: Visi
     assert site.pods().keys() == before
 
 
+@pytest.mark.full
 def test_another_pod_has_the_same_host_key(site: Visitor) -> None:
     slurm, before = site.slurm, site.pods().keys()
     slurm.kube("delete", "pods", PODS, "--wait=false")

@@ -142,6 +142,7 @@ def switch_nodes(slurm: SlurmInKubernetes, switch: str) -> str:
     return slurm.control("scontrol", "show", "topology", f"switch={switch}")
 
 
+@pytest.mark.full
 def test_an_older_slurm_takes_no_topology_and_that_is_told(new_slurm: NewSlurm) -> None:
     older = new_slurm("places", slurm="24.11")
     older.create()
@@ -207,6 +208,7 @@ def test_the_lightest_node_is_taken_under_the_name_it_gives(slurm: SlurmInKubern
     slurm.wait_idle(["desk-0", "light"])
 
 
+@pytest.mark.full
 def test_the_domain_of_a_node_is_no_part_of_the_slurm_nodes_name(slurm: SlurmInKubernetes, places: Places) -> None:
     name = "rack-9.example.com"
     register(slurm, name)

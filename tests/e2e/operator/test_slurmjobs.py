@@ -168,6 +168,7 @@ def test_a_job_is_suspended_before_it_starts_and_resumed(slurm: SlurmInKubernete
     alice.wait("later", state="Succeeded")
 
 
+@pytest.mark.full
 def test_the_operator_is_killed_while_jobs_are_submitted(
     slurm: SlurmInKubernetes, alice: JobNamespace, operator: Installation
 ) -> None:

@@ -106,6 +106,7 @@ def stuck(slurm: SlurmInKubernetes) -> str:
     return ""
 
 
+@pytest.mark.full
 def test_the_partition_holds_an_update_back(three: SlurmInKubernetes) -> None:
     slurm, before = three, uids(three)
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
@@ -118,6 +119,7 @@ def test_the_partition_holds_an_update_back(three: SlurmInKubernetes) -> None:
     assert uids(slurm)["compute-1"] == before["compute-1"]
 
 
+@pytest.mark.full
 def test_on_delete_waits_for_a_hand(three: SlurmInKubernetes) -> None:
     slurm, before = three, uids(three)
     slurm.nodeset("compute", 3, partition=DEFAULT, features=["fourth"], updateStrategy={"type": "OnDelete"})
@@ -177,6 +179,7 @@ def claims(slurm: SlurmInKubernetes) -> set[str]:
     return {item["metadata"]["name"] for item in items}
 
 
+@pytest.mark.full
 def test_an_autoscaler_scales_a_nodeset(slurm: SlurmInKubernetes) -> None:
     slurm.nodeset("auto", 1)
     slurm.wait_idle_nodes("auto-0")

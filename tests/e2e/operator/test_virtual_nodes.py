@@ -330,6 +330,7 @@ def test_an_indexed_job_has_a_slurm_job_for_each_index(physics: Physics) -> None
         wait_logs(physics, pod["metadata"]["name"], f"part {index}\n")
 
 
+@pytest.mark.full
 def test_a_job_outlives_its_node_and_the_operator(physics: Physics, operator: Installation) -> None:
     slurm = physics.slurm
     physics.run("kept", "sh", "-c", HELD)

@@ -30,6 +30,7 @@ def asked(hostile: HostileServer, way: str, times: int) -> bool:
 
 @pytest.mark.slow_start
 @pytest.mark.timeout(600)
+@pytest.mark.full
 async def test_hostile_servers_neither_hold_up_a_healthy_cluster_nor_show_what_they_say(bench: Bench) -> None:
     ways = [*WAYS, "ssh"]
     intake = Intake(LIMIT)

@@ -63,6 +63,7 @@ async def test_lost_keys_are_back_before_any_configuration_is_loaded(bench: Benc
         assert all(one.startswith("Warning: key of auth/") and "it is back" in one for one in words)
 
 
+@pytest.mark.full
 async def test_the_key_of_slurm_cannot_be_changed_in_place_and_one_in_its_place_is_told(bench: Bench) -> None:
     await bench.create()
     async with bench.operator():

@@ -36,11 +36,10 @@ from tests.support.exporter_process import scraped
 from tests.support.key_proof_program import beside_sackd
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_host import SLURM_UID
-from tests.support.slurm_series import OLDER_IN_FULL
 from tests.unit.cluster.parts.keys.key_model import OURS, SLURMDS, Model, key_set, pod
 from tests.unit.cluster.parts.keys.test_key_steps import until_done
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.long(170)]
+pytestmark = [pytest.mark.timeout(400), pytest.mark.long(170), pytest.mark.full]
 
 SLURMDBD = "slurmdbd"
 
@@ -199,7 +198,7 @@ class Load:
                 self.failed.append(str(error))
 
 
-@pytest.fixture(params=OLDER_IN_FULL)
+@pytest.fixture(params=["24.11", "26.05"])
 def slurm(request: pytest.FixtureRequest) -> Iterator[AccountingHost]:
     with MariadbHost(ensure_mariadb()) as mariadb:
         host = AccountingHost(ensure(request.param), database=mariadb.database("orders"))

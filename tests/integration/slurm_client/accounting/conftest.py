@@ -15,6 +15,7 @@ from tests.integration.slurm_client.accounting.clusters import (
     RealCluster,
     start_jobs,
 )
+from tests.integration.slurm_client.conftest import cases
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
 
@@ -46,6 +47,13 @@ def accounting_24_11(mariadb: MariadbHost) -> Iterator[RealCluster]:
 def accounting_26_05(mariadb: MariadbHost) -> Iterator[RealCluster]:
     """A cluster of Slurm 26.05."""
     yield from _cluster("26.05", mariadb)
+
+
+@pytest.fixture(params=cases("real", "fake", oldest=False))
+def case(request: pytest.FixtureRequest) -> tuple[str, str, str]:
+    """Kind of target, release and data parser."""
+    chosen: tuple[str, str, str] = request.param
+    return chosen
 
 
 @pytest_asyncio.fixture

@@ -15,7 +15,7 @@ from tests.unit.nodeset.simulation.steps import (
     Step,
 )
 
-HISTORIES = int(os.environ.get("NODESET_HISTORIES", "400"))
+HISTORIES = int(os.environ.get("NODESET_HISTORIES", "240"))
 """How many are lived through from seeds. `make test-full` asks for 20,000; another number is set for a short run."""
 
 

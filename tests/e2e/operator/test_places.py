@@ -208,7 +208,6 @@ def test_the_lightest_node_is_taken_under_the_name_it_gives(slurm: SlurmInKubern
     slurm.wait_idle(["desk-0", "light"])
 
 
-@pytest.mark.full
 def test_the_domain_of_a_node_is_no_part_of_the_slurm_nodes_name(slurm: SlurmInKubernetes, places: Places) -> None:
     name = "rack-9.example.com"
     register(slurm, name)

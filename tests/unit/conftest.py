@@ -1,4 +1,4 @@
-"""Of thorough unit tests, `make test` runs some cases of each: all of them take as long as all other unit tests."""
+"""Of thorough unit tests, `make test` runs some cases of each: all of them take minutes."""
 
 from __future__ import annotations
 

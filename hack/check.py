@@ -8,9 +8,10 @@ something could not be built, counts as one failure there.
 Three sizes of the same: ``make check`` takes the quick suites, for each save; ``make test`` all that protects a
 promise; ``make test-full`` whatever there is.
 
-Tests of real daemons meet faults of those daemons too. Where few tests of such a suite fail, their files are run a
-second time, with nothing beside them. The closing lines name each test that failed, with the reason, and whether it was
-passed then: such a test is looked into like one that failed twice, but does not hide what all the others have shown.
+Tests of real daemons meet faults of those daemons too, and all tests what a busy machine does to them. Where few tests
+of a suite fail, their files are run a second time, with nothing beside them. The closing lines name each test that
+failed, with the reason, and whether it was passed then: such a test is looked into like one that failed twice, but does
+not hide what all the others have shown.
 
 What a suite needs built (programs, images) is there before it starts: minutes on a fresh machine, which no test's time
 limit allows for. It is built beside the checks that come first (`hack.testing.preparing`).
@@ -236,10 +237,7 @@ def main(names: Sequence[str]) -> int:
     needs = [SUITES[name].needs for name in names if name in SUITES]
     with Preparation([programs(needs), image_sets(needs)], PREPARED) as preparation:
         run_checks(names, tally, preparation, run)
-    if tally.failures:
-        print("\n=== failed")
-    for failure, known in tally.failures:
-        print(f"{failure}{f' ({known})' if known else ''}")
+    print_failures(tally)
     print("\n=== time")
     for name, seconds in tally.seconds.items():
         print(f"{name:12} {seconds:7.1f} s")
@@ -250,6 +248,18 @@ def main(names: Sequence[str]) -> int:
         mended = f", {tally.mended} {SECOND_TIME} only" if tally.mended else ""
         print(f"{tally.passed} passed, {tally.failed} failed{mended}", flush=True)
     return first_bad(tally.statuses.values())
+
+
+def print_failures(tally: Tally) -> None:
+    """Name all tests that failed; what is left of them comes last, where the end of a long output still shows it."""
+    passed = [failure for failure, known in tally.failures if known == SECOND_TIME]
+    if passed:
+        print(f"\n=== {SECOND_TIME}", *passed, sep="\n")
+    left = [(failure, known) for failure, known in tally.failures if known != SECOND_TIME]
+    if left:
+        print("\n=== failed")
+    for failure, known in left:
+        print(f"{failure}{f' ({known})' if known else ''}")
 
 
 def run_profiled(name: str, tally: Tally, preparation: Preparation) -> int:

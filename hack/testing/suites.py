@@ -69,8 +69,8 @@ class Suite:
     steps: tuple[tuple[Call, ...], ...]
 
 
-def daemons(report: str, *arguments: str) -> Call:
-    """Return a call of tests of real daemons."""
+def twice(report: str, *arguments: str) -> Call:
+    """Return a call whose files with a few failed tests are run again."""
     return Call(report, arguments, has_second_time=True)
 
 
@@ -91,8 +91,8 @@ def end_to_end(*options: str, less: str = "") -> Suite:
             (Call("e2e-ground", ("tests/e2e/ground", "-m", "not alone")),),
             # All of one call share a cluster; those of the other disturb theirs, and so have it to themselves.
             (
-                daemons("e2e", "tests/e2e/operator", "-m", f"not alone{less}", "--numprocesses=4", *options),
-                daemons("e2e-alone", "tests/e2e", "-m", f"alone{less}", "--apart", "--numprocesses=2", *options),
+                twice("e2e", "tests/e2e/operator", "-m", f"not alone{less}", "--numprocesses=4", *options),
+                twice("e2e-alone", "tests/e2e", "-m", f"alone{less}", "--apart", "--numprocesses=2", *options),
             ),
         ),
     )
@@ -103,11 +103,11 @@ SUITES: dict[str, Suite] = {
         "unit",
         ((Call("unit-quick", ("tests/unit", "-m", "not thorough", *IN_TWO, "--dist=worksteal"), FEW_HISTORIES),),),
     ),
-    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal", *SOME_THOROUGH)),),)),
+    "unit": Suite("unit", ((twice("unit", "tests/unit", *IN_THREE, "--dist=worksteal", *SOME_THOROUGH),),)),
     "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_THREE, "--dist=worksteal"), FULL_HISTORIES),),)),
     "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *IN_THREE)),),)),
-    "integration": Suite("integration", ((daemons("integration", "tests/integration", *NOT_FULL, *IN_SIX),),)),
-    "integration-full": Suite("integration", ((daemons("integration", "tests/integration", *IN_SIX),),)),
+    "integration": Suite("integration", ((twice("integration", "tests/integration", *NOT_FULL, *IN_SIX),),)),
+    "integration-full": Suite("integration", ((twice("integration", "tests/integration", *IN_SIX),),)),
     "e2e": end_to_end(less=" and not full"),
     "e2e-full": end_to_end("--slurm=all"),
 }

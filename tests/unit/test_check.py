@@ -15,7 +15,7 @@ from hack import check
 from hack.check import PREPARED, Tally
 from hack.localkube.errors import LocalKubeError
 from hack.testing.preparing import Preparation
-from hack.testing.suites import SUITES, Call, Suite, daemons
+from hack.testing.suites import SUITES, Call, Suite, twice
 
 PYTEST = """\
 #!/bin/sh
@@ -123,21 +123,22 @@ def test_a_call_without_a_report_counts_by_its_status(monkeypatch: pytest.Monkey
 def second(arguments: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
     """Run one call of tests of daemons: exit status and lines."""
     monkeypatch.setattr(check, "Preparation", lambda *_: nullcontext(Built()))
-    monkeypatch.setattr(check, "SUITES", suite((daemons("daemons", arguments, "-x"),)))
+    monkeypatch.setattr(check, "SUITES", suite((twice("daemons", arguments, "-x"),)))
     return check.main(["suite"]), capfd.readouterr().out.splitlines()
 
 
-def test_a_few_failed_tests_of_daemons_are_run_again_and_named(
+def test_a_few_failed_tests_are_run_again_and_named(
     failing: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     status, lines = second("fails-2", monkeypatch, capfd)
     assert status == 0
     assert "ran suite/test_daemon.py with many" in lines
-    named = lines.index("=== failed")
+    named = lines.index("=== passed the second time")
     assert lines[named + 1 : named + 3] == [
-        "suite.test_daemon.Class::test_1 - gone 1 (passed the second time)",
-        "suite.test_daemon.Class::test_2 - gone 2 (passed the second time)",
+        "suite.test_daemon.Class::test_1 - gone 1",
+        "suite.test_daemon.Class::test_2 - gone 2",
     ]
+    assert "=== failed" not in lines
     assert lines[-1] == "3 passed, 0 failed, 2 passed the second time only"
 
 
@@ -161,14 +162,15 @@ def test_many_failures_and_lost_workers_are_not_run_again(
     assert lines[-1].endswith(f" {arguments.rpartition('-')[2]} failed")
 
 
-def test_tests_that_need_nothing_have_one_time_only(
+def test_the_quick_suites_have_one_time_only(
     failing: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(check, "SUITES", suite((call(1, "one"),)))
     tally = Tally()
     assert check.run_suite("suite", tally) == 1
     assert "suite/" not in capfd.readouterr().out
-    assert not any(one.has_second_time for step in SUITES["unit"].steps for one in step)
+    with_second = {name for name in SUITES for step in SUITES[name].steps for one in step if one.has_second_time}
+    assert with_second == {*SUITES} - {"unit-quick", "smoke", "unit-full"}
 
 
 class Built:

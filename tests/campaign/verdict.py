@@ -14,7 +14,7 @@ from typing import Final
 from typing_extensions import override
 
 from tests.campaign.faults.claims import DATABASE_FULL, STATE_FULL
-from tests.campaign.faults.machines import LOSSES, NODE_GONE, lost_with
+from tests.campaign.faults.machines import LOSSES, NODE_GONE, lost_after, lost_with
 from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.jobs import KINDS, RESERVATION
@@ -29,9 +29,6 @@ GRACE: Final = 30.0
 
 AROUND: Final = 5.0
 """Seconds after it in which what was on its way arrives."""
-
-ENDING: Final = 15.0
-"""Seconds from the loss of a Node until the last process there was killed, on a busy machine."""
 
 AWAY: Final = 120.0
 """Seconds after a lost Node is back in which what was there may still be away."""
@@ -170,7 +167,7 @@ def _forgetful(happened: tuple[Happened, ...]) -> Times:
         last = one.at + GRACE if deleted else one.at
         since = [span for span in full if span[0] <= last and one.at <= span[1] + AROUND] if ended else []
         if killed or since:
-            until = one.at if one.what in LOSSES else one.until
+            until = _killed(one) if one.what in LOSSES else one.until
             unsaved = [min(last, end) for _, end in since]
             found.append((min([one.at, *(begun for begun, _ in since)]), max([until, *unsaved])))
     return tuple(found)
@@ -178,7 +175,7 @@ def _forgetful(happened: tuple[Happened, ...]) -> Times:
 
 def _unrecorded(happened: tuple[Happened, ...]) -> Times:
     """When MariaDB may have lost, or not taken, a record."""
-    lost = ((one.at, one.at) for one in happened if one.what in LOSSES and "mariadbd" in lost_with(one.said))
+    lost = ((one.at, _killed(one)) for one in happened if one.what in LOSSES and "mariadbd" in lost_with(one.said))
     return (*_times(happened, MARIADB_KILLED), *_times(happened, DATABASE_FULL), *lost)
 
 
@@ -188,13 +185,19 @@ def _ended_with_node(lines: tuple[Line, ...], records: list[Record], happened: t
         gone = lost_with(one.said) if one.what in LOSSES else ()
         for line in lines:
             after = [end.at for end in lines if end.what == "end" and end.task == line.task and end.at >= line.at]
-            was_there = line.at - ENDING <= one.at <= min(after, default=ENDLESS)
+            was_there = line.at - AROUND <= _killed(one) and one.at <= min(after, default=ENDLESS)
             if line.what == "start" and line.node in gone and was_there:
                 return True
         for record in records:
-            if nodes_of(record.nodes) & {*gone} and record.start - AROUND <= one.at <= (record.end or ENDLESS):
+            was_there = record.start - AROUND <= _killed(one) and one.at <= (record.end or ENDLESS)
+            if nodes_of(record.nodes) & {*gone} and was_there:
                 return True
     return False
+
+
+def _killed(loss: Happened) -> float:
+    """When the last process of a lost Node was killed."""
+    return loss.at + lost_after(loss.said)
 
 
 def _ended_with_reservation(asked: Asked, records: list[Record], happened: tuple[Happened, ...]) -> list[Record]:

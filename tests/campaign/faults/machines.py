@@ -7,9 +7,11 @@ of the API server, as an administrator or a cloud provider does. What follows a 
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +32,7 @@ NODE_GONE: Final = "Node lost for good"
 LOSSES: Final = (NODE_LOST, NODE_REPLACED, NODE_GONE)
 """The Node returns under its name; another one comes; nobody comes before the end of the round."""
 
-LOST: Final = re.compile(r"is lost, with ([\w, -]+)$")
+LOST: Final = re.compile(r"is lost after (\d+) s, with ([\w, -]+)$")
 
 DAEMONS: Final = ("slurmctld", "mariadbd")
 """What a lost Node may take with it."""
@@ -39,7 +41,13 @@ DAEMONS: Final = ("slurmctld", "mariadbd")
 def lost_with(said: str) -> tuple[str, ...]:
     """What was lost with a Node, from what its fault has said: nodes of Slurm, and daemons by their programs."""
     found = LOST.search(said)
-    return tuple(found[1].split(", ")) if found else ()
+    return tuple(found[2].split(", ")) if found else ()
+
+
+def lost_after(said: str) -> float:
+    """Seconds from the beginning of the fault until the last process there was killed: many on a busy machine."""
+    found = LOST.search(said)
+    return float(found[1]) if found else 0.0
 
 
 def _machine_signal(service: str, number: signal.Signals) -> Doing:
@@ -101,36 +109,38 @@ def _thaw_machine(service: str) -> Ending:
 
 def _lose(place: Place, values: Mapping[str, Any]) -> str:
     """The machine is gone: its kubelet and all processes of its pods; and then its Node."""
-    return _lost(place.cluster, _host(place.cluster, "kubelet", values))
+    began = time.monotonic()
+    return _lost(place.cluster, _host(place.cluster, "kubelet", values), began)
 
 
 def _lose_for_good(place: Place, values: Mapping[str, Any]) -> str:
     """The same, and the Node never returns; another that went so before has its successor first."""
-    cluster = place.cluster
+    cluster, began = place.cluster, time.monotonic()
     nodes.replace(cluster)
     host = _host(cluster, "kubelet", values)
     kubelet = [pid for pid in of_service(cluster, "kubelet") if nodes.is_on(cluster, host, pid)]
     if not kubelet:
         raise MetNothing(f"no kubelet of {host} is there")
     command = nodes.command_of(kubelet[0])
-    said = _lost(cluster, host)
+    said = _lost(cluster, host, began)
     nodes.put_away(cluster, host, command)
     return said
 
 
-def _lost(cluster: Cluster, host: str) -> str:
+def _lost(cluster: Cluster, host: str, began: float) -> str:
     _stop(cluster, host, "kubelet")
     node = nodes.name_of(cluster, host)
     gone = [node, *sorted(_nodes_of_slurm(cluster, host))]
     gone += [name for name in DAEMONS if processes(cluster, name, below=host)]
     if not soon(lambda: _has_none_left(cluster, host), OBEYED):
         raise MetNothing(f"processes of pods of {host} go on")
+    lost = f"{node} is lost after {math.ceil(time.monotonic() - began)} s, with {', '.join(gone)}"
     try:
         cluster.kubectl("delete", "node", node, "--wait=false", timeout=15)
     except LocalKubeError as error:
         # Kubernetes takes it for lost all the same, only later.
-        return f"its Node stays ({error}); {node} is lost, with {', '.join(gone)}"
-    return f"{node} is lost, with {', '.join(gone)}"
+        return f"its Node stays ({error}); {lost}"
+    return lost
 
 
 def _has_none_left(cluster: Cluster, host: str) -> bool:

@@ -32,7 +32,7 @@ from slinky_operator.slurm.connection.clients import ClientMap, OwnTokens
 from slinky_operator.slurm.connection.contact import Endpoint
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slurm_client import MintedToken
-from tests.integration.slurm_conf.test_key_orders import completed
+from tests.integration.slurm_conf.test_key_orders import all_ended_well
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_host import SLURM_UID
@@ -217,5 +217,5 @@ def test_a_key_is_replaced_under_jobs_whichever_daemon_has_it_first(slurm: Accou
             told[first] = f"tokens {renewed - began:.1f} s, all {ended - began:.1f} s, {len(failed)} calls failed"
     finally:
         load.end()
-    slurm.wait_for(lambda: {*load.jobs} <= completed(slurm), "all jobs have ended well")
+    all_ended_well(slurm, load.jobs)
     say(f"{len(load.jobs)} jobs, 0 lost, {len(load.calls)} calls; {told}")

@@ -16,7 +16,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -312,18 +312,18 @@ def test_no_order_of_steps_and_faults_loses_a_job(slurm: AccountingHost) -> None
             ends_well(slurm, held)
         finally:
             load.end()
-        all_ended_well(slurm, load)
+        all_ended_well(slurm, load.jobs)
         slurm.wait_for(lambda: scrapes.answers[-1:] == [True], "the exporter knows everything")
     blind = f"exporter down in {scrapes.answers.count(False)} of {len(scrapes.answers)} scrapes; {scrapes.missed}"
     print("\n".join(lines), {*load.refused}, {*load.failed}, f"{slurm.crashes} crashes", blind)  # noqa: T201 - the figures of a table
 
 
-def all_ended_well(slurm: AccountingHost, load: Load) -> None:
+def all_ended_well(slurm: AccountingHost, jobs: Iterable[int]) -> None:
     """Wait until all jobs have, or show what slurmdbd and slurmctld say of the others."""
     try:
-        slurm.wait_for(lambda: {*load.jobs} <= completed(slurm), "all jobs have ended well")
+        slurm.wait_for(lambda: {*jobs} <= completed(slurm), "all jobs have ended well")
     except DaemonError as error:
-        others = ",".join(str(job) for job in sorted({*load.jobs} - completed(slurm)))
+        others = ",".join(str(job) for job in sorted({*jobs} - completed(slurm)))
         looks = (
             ("sacct", "-D", "-P", "-j", others, "-o", "JobID,State,ExitCode,Submit,Start,End,NodeList"),
             ("squeue", "--all", "--states=all", f"--jobs={others}", "--format=%i %T %r %S %e %N"),

@@ -15,7 +15,7 @@ from hack.images.rootfs import ensure, ensure_mariadb
 from hack.machine import ports
 from hack.machine.progress import say
 from slinky_operator.cluster.actions import Remove, Write
-from tests.integration.slurm_conf.test_key_orders import SLURMDBD, Load, completed, put
+from tests.integration.slurm_conf.test_key_orders import SLURMDBD, Load, all_ended_well, put
 from tests.integration.slurm_conf.test_key_sets import ends_well, running
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
@@ -108,7 +108,7 @@ def test_a_single_key_gives_way_to_a_set_in_a_window_and_queued_jobs_stay(slurm:
         ended = time.monotonic()
     finally:
         load.end()
-    slurm.wait_for(lambda: {*load.jobs} <= completed(slurm), "all jobs have ended well")
+    all_ended_well(slurm, load.jobs)
     say(
         f"window: {ended - began:.1f} s, slurmctld away {back - empty:.1f} s; {len(load.failed)} of "
         f"{load.calls - calls} calls failed, {len(load.refused) - refused} submissions refused, {len(load.jobs)} jobs, "

@@ -17,7 +17,7 @@ from hack.machine.progress import say
 from slinky_operator.slurm.tokens import key_set as token_keys
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from tests.integration.slurm_conf import test_jwt_rotation as jwt_rotation
-from tests.integration.slurm_conf.test_key_orders import SLURMDBD, completed
+from tests.integration.slurm_conf.test_key_orders import SLURMDBD, all_ended_well
 from tests.integration.slurm_conf.test_token_keys import A, B, name_set, of, put, token, until
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
@@ -75,7 +75,7 @@ def test_a_signing_key_is_replaced_with_accounting_and_no_call_to_slurmctld_fail
     failed = [one for one in load.calls if one.status != 200]
     assert {one.path for one in failed} <= {*jwt_rotation.OF_SLURMDBD}
     assert not [one for one in failed if one.began > ended]
-    slurm.wait_for(lambda: {*load.jobs} <= completed(slurm), "all jobs have ended well")
+    all_ended_well(slurm, load.jobs)
     say(
         f"signing key: tokens {switched - began:.1f} s, all {ended - began:.1f} s; {len(failed)} of {len(load.calls)} "
         f"calls failed, {len(load.jobs)} jobs, 0 lost"

@@ -159,8 +159,8 @@ def test_the_volume_of_each_claim_is_bound_to_it_beforehand() -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ("node-2 is lost, with node-2, a-0, b-1, slurmctld", ("node-2", "a-0", "b-1", "slurmctld")),
-        ("its Node stays (no answer in 15 s); node-1 is lost, with node-1", ("node-1",)),
+        ("node-2 is lost after 3 s, with node-2, a-0, b-1, slurmctld", ("node-2", "a-0", "b-1", "slurmctld")),
+        ("its Node stays (no answer in 15 s); node-1 is lost after 3 s, with node-1", ("node-1",)),
         ("no process of slurmd is there", ()),
     ],
 )

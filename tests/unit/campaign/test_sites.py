@@ -34,7 +34,7 @@ def _note(folder: Path, site: str, seeds: Iterator[int]) -> int:
     for seed in seeds:
         (folder / f"{seed}-{site}").touch()
         # Until the other has one, too.
-        wait_for("the other", lambda: len({one.name[-1] for one in folder.iterdir()}) == 2, 30)
+        wait_for("the other", lambda: len({one.name[-1] for one in folder.iterdir()}) == 2, 120)
     return 2
 
 
@@ -73,7 +73,7 @@ side_by_side(["a", "b"], [1], play)
 
 def test_whoever_ends_it_ends_every_site_with_what_it_has_to_take_down(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ENDED, str(tmp_path)]) as process:
-        wait_for("both sites", lambda: len([*tmp_path.iterdir()]) == 2, 60)
+        wait_for("both sites", lambda: len([*tmp_path.iterdir()]) == 2, 120)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 143
     assert [*tmp_path.iterdir()] == []
@@ -85,6 +85,6 @@ def test_a_service_is_not_that_of_a_site_whose_name_begins_alike(site: str, foun
     command = ["kube-apiserver", "-c", "read _", f"--file={folder}/pki"]
     with subprocess.Popen(command, executable="/bin/sh", stdin=subprocess.PIPE) as process:
         argv = Path(f"/proc/{process.pid}/cmdline")
-        wait_for("its command line", lambda: argv.read_bytes().startswith(b"kube-apiserver"), 30)
+        wait_for("its command line", lambda: argv.read_bytes().startswith(b"kube-apiserver"), 120)
         assert (process.pid in machines.of_service(Cluster("x"), "kube-apiserver")) is found
         process.kill()

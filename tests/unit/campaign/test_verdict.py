@@ -222,14 +222,14 @@ def test_a_job_of_a_reservation_that_ended_runs_once_and_ends_in_no_other_way() 
     assert kinds(world(kind=kind, state="PENDING", happened=ended)) == ["lost", "recorded otherwise"]
 
 
-def lost(at: float, what: str) -> Happened:
-    return Happened(at, at + 40, NODE_LOST, f"node-1 is lost, with {what}")
+def lost(at: float, what: str, after: int = 3) -> Happened:
+    return Happened(at, at + 40, NODE_LOST, f"node-1 is lost after {after} s, with {what}")
 
 
 @pytest.mark.parametrize("what", LOSSES)
 def test_what_ran_on_a_node_that_was_lost_is_no_finding_and_all_else_is(what: str) -> None:
     on_it, beside = (
-        Happened(START + 5, START + 70, what, f"node-1 is lost, with node-1, {one}") for one in ("a-0", "a-1")
+        Happened(START + 5, START + 70, what, f"node-1 is lost after 3 s, with node-1, {one}") for one in ("a-0", "a-1")
     )
     wrong = (line("start", START), line("start", START + 70, restarts=1), line("end", START + 90))
     assert judge(world(*wrong, state="NODE_FAIL", happened=(on_it,))) == []
@@ -240,7 +240,7 @@ def test_what_ran_on_a_node_that_was_lost_is_no_finding_and_all_else_is(what: st
     ("what", "expected"), [(NODE_LOST, ["met nothing"]), (NODE_REPLACED, ["met nothing"]), (NODE_GONE, [])]
 )
 def test_what_was_on_a_node_for_which_none_comes_is_away_until_the_end(what: str, expected: list[str]) -> None:
-    gone = Happened(START, START + 60, what, "node-1 is lost, with node-1, slurmctld")
+    gone = Happened(START, START + 60, what, "node-1 is lost after 3 s, with node-1, slurmctld")
     missed = Happened(START + 900, START + 915, SLURMCTLD_KILLED, "met nothing: no process is there", 7, has_met=False)
     assert kinds(dataclasses.replace(RIGHT, lines={"m": ()}, asked=(), happened=(gone, missed))) == expected
 
@@ -249,8 +249,10 @@ def test_what_ran_on_a_node_that_was_lost_is_no_finding() -> None:
     wrong = (line("start", START), line("start", START + 70, restarts=1), line("end", START + 90))
     assert judge(world(*wrong, state="NODE_FAIL", happened=(lost(START + 5, "node-1, a-0"),))) == []
     assert judge(world(line("start", START), state="", happened=(lost(START + 5, "node-1, a-0"),))) == []
-    # Its slurmd was killed a moment later.
-    assert judge(world(*wrong, state="NODE_FAIL", happened=(lost(START - 7, "node-1, a-0"),))) == []
+    # Its slurmd was killed a moment later, or much later on a busy machine.
+    for before, after in ((7, 3), (25, 26)):
+        late = lost(START - before, "node-1, a-0", after)
+        assert judge(world(*wrong, state="NODE_FAIL", happened=(late,))) == []
 
 
 @pytest.mark.parametrize(

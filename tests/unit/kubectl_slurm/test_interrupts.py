@@ -21,6 +21,7 @@ from tests.unit.kubectl_slurm.conftest import Run
 from tests.unit.kubectl_slurm.kubernetes_world import KubernetesWorld
 
 ROOT = Path(__file__).parents[3]
+PATIENCE = 120
 
 
 def interrupted(
@@ -44,9 +45,9 @@ def interrupted(
     )
     with process:
         try:
-            assert reached.wait(20)
+            assert reached.wait(PATIENCE)
             os.killpg(process.pid, number)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     return process.returncode, said.decode()

@@ -11,6 +11,8 @@ import pytest
 
 from tests.unit.slurm.health_checks.nodes import FakeNode, own
 
+PATIENCE = 120
+
 
 @pytest.fixture
 def node(tmp_path: Path) -> FakeNode:
@@ -82,12 +84,10 @@ def test_a_check_cannot_write_a_report_of_others(node: FakeNode) -> None:
 
 
 def test_a_check_that_takes_too_long_is_ended(node: FakeNode) -> None:
-    node.gives("approved", own("slow", "sleep 60", timeoutSeconds=1), own("good", "exit 0"))
+    node.gives("approved", own("slow", "sleep 3000", timeoutSeconds=1), own("good", "exit 0"))
 
-    begun = time.monotonic()
     node.runs()
 
-    assert time.monotonic() - begun < 20
     assert node.report().unknown == {"slow": "did not end within 1 s"}
 
 
@@ -147,7 +147,7 @@ def test_a_slurmctld_that_is_away_is_told_later(node: FakeNode) -> None:
     node.runs()
     assert node.told == []
     away.unlink()
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while not node.told and time.monotonic() < until:
         time.sleep(0.05)
 

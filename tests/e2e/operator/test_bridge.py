@@ -138,6 +138,18 @@ class Pods(JobNamespace):
         """Whether there is no such pod."""
         return not self.kube("get", "pod", name, "--ignore-not-found", "--output=name")
 
+    def clear(self, *options: str) -> None:
+        """Delete what runs, and wait for its end; who waits in vain hears what keeps it."""
+        kinds = "jobs.batch,deployments,statefulsets,pods"
+        try:
+            self.kube("delete", kinds, "--all", *options, timeout=PATIENCE)
+        except KubectlFailed as error:
+            shown = ("kind", "metadata.name", "metadata.deletionTimestamp", "metadata.finalizers", "spec.nodeName")
+            columns = ",".join(f"C{place}:.{field}" for place, field in enumerate((*shown, "status.phase")))
+            left = self.kube("get", kinds, "--no-headers", f"--output=custom-columns={columns}")
+            words = "; ".join(" ".join(line.split()) for line in left.splitlines())
+            raise AssertionError(f"still there: {words}") from error
+
     def events(self, name: str) -> str:
         """Events of an object, one a line."""
         found = self.kubectl.get(
@@ -173,9 +185,7 @@ def physics(new_slurm: NewSlurm, operator: Installation) -> Iterator[Pods]:
     account = ("get", "serviceaccounts", "--output=name")
     wait_for("the account", lambda: "serviceaccount/default" in team.kube(*account), PATIENCE)
     yield team
-    team.kube(
-        "delete", "jobs.batch,deployments,statefulsets,pods", "--all", "--grace-period=0", "--force", timeout=PATIENCE
-    )
+    team.clear("--grace-period=0", "--force")
     slurm.kubectl("delete", "namespace", namespace, "--wait", timeout=2 * PATIENCE)
     slurm.kube("patch", "cluster", slurm.name, "--type=merge", '--patch={"spec":{"jobs":{"bridge":null}}}')
     wait_for("the end of its nodes", lambda: set(slurm.states()) == {SLURMD}, PATIENCE)
@@ -239,7 +249,7 @@ def set_values(operator: Installation, bridge: dict[str, Any], cpu: str) -> None
 @pytest.fixture
 def free(physics: Pods) -> Pods:
     """The namespace without a pod, and all nodes idle."""
-    physics.kube("delete", "jobs.batch,deployments,statefulsets,pods", "--all", "--wait", timeout=PATIENCE)
+    physics.clear("--wait")
     physics.slurm.wait_idle_nodes(*NODES)
     return physics
 

@@ -93,8 +93,8 @@ def test_a_cordon_that_drains_nothing_fails_and_is_taken_back(
     results: Callable[..., dict[str, Any]], world: KubernetesWorld, tmp_path: Path
 ) -> None:
     world.acts(f'echo "$*" >> {tmp_path}/acted')
-    found = results("--cordon-node=host-7", code=1, timeout=1)
-    assert found[verify_kubernetes.CORDON]["detail"] == "w-0: not drained after 1 s"
+    found = results("--cordon-node=host-7", code=1, timeout=5)
+    assert found[verify_kubernetes.CORDON]["detail"] == "w-0: not drained after 5 s"
     assert found[verify_kubernetes.NODE_CORDON]["verdict"] == "FAILED"
     acted = (tmp_path / "acted").read_text()
     assert f'{{"{labels.ANNOTATION_POD_CORDON}": null}}' in acted
@@ -107,7 +107,7 @@ def test_a_right_that_is_missing_skips_the_check_and_is_named(
     world.acts(
         'case "$1" in cordon | exec) echo "Error: nodes is forbidden: User dev cannot $1" >&2; exit 1 ;; esac; echo {}'
     )
-    found = results("--cordon-node=host-7", code=1, timeout=1)
+    found = results("--cordon-node=host-7", code=1, timeout=5)
     for title, verb in ((verify_kubernetes.NODE_CORDON, "cordon"), (verify_kubernetes.USERS, "exec")):
         assert found[title]["verdict"] == "skipped"
         assert f"User dev cannot {verb}" in found[title]["detail"]

@@ -61,7 +61,7 @@ class PassContext:
     clients: ClientMap
     recorder: Recorder
     http: PodReader
-    """For queries to agents."""
+    """Reads JSON objects from pods of Clusters."""
 
     changes: Changes = field(default_factory=Changes)
     """Counts what is done, for metrics."""

@@ -39,7 +39,11 @@ class Question(Generic[A]):
         raise NotImplementedError
 
     def is_news(self, before: A | None, answer: A | None) -> bool:
-        """Whether an answer makes another round worthwhile at once."""
+        """Whether an answer makes another round worthwhile at once.
+
+        The pass is then repeated, at most eight times, and its status is not written: an answer that differs in its
+        time alone is no news.
+        """
         _ = before, answer
         return True
 

@@ -1,14 +1,16 @@
 """A daemon with a condition and a question is what its folder has, and one entry in each list of `registered`.
 
-The Recorder pretends to be one: it shows what docs/architecture.md says such a daemon costs, and fails if another list
-has to name it. What the lists here do not show are the types of its fields and the policies of the charts.
+The Recorder pretends to be one, and is the model to begin with: a Deployment of one pod that the operator asks by HTTP.
+It shows what docs/architecture.md says such a daemon costs, and fails if another list has to name it. What cannot be
+shown here are the types of its fields, its own condition and reasons, and the policies of the charts.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -25,7 +27,8 @@ from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster import plan
 from slinky_operator.cluster.actions import Action, Ask
 from slinky_operator.cluster.context import PassContext
-from slinky_operator.cluster.daemons import image_of, metadata
+from slinky_operator.cluster.daemons import default_images, image_of, locked_down, metadata, pod_security
+from slinky_operator.cluster.daemons.availability import priority
 from slinky_operator.cluster.daemons.component import Component, Materials
 from slinky_operator.cluster.part import Part, Shown
 from slinky_operator.cluster.parts import daemons
@@ -37,13 +40,18 @@ from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.question import Answers, Question
 from slinky_operator.cluster.spec import images_of
 from slinky_operator.kube import resources
+from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.settings import Settings
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.connection.pod_reader import NoAnswer
+from slinky_operator.slurm.pod_templates.template_rules import fitted
 from tests.unit.cluster.stories import site as sites
 from tests.unit.cluster.stories.site import NAME, NAMESPACE, Site
 
-# The folder of the part
+# The folder of the part: manifests.py
+
+PORT: Final = 6890
 
 
 class Recorder(Component):
@@ -56,6 +64,7 @@ class Recorder(Component):
 
     @override
     def spec(self, cluster: Cluster) -> ComponentSpec:
+        # A field of the spec cannot be added here: `cluster.spec.recorder`.
         return ComponentSpec()
 
     @override
@@ -65,22 +74,88 @@ class Recorder(Component):
     @override
     def workload(self, materials: Materials) -> Child:
         cluster, images = materials.snapshot.cluster, materials.images
-        about = metadata(cluster, naming.daemon(cluster.name, self.component), self.component)
-        container = {"name": self.daemon, **image_of(None, images.of(self.daemon), images.pull_policy)}
-        pod = {"metadata": {"labels": about["labels"]}, "spec": {"containers": [container]}}
-        return Child(self.resource, {"metadata": about, "spec": {"replicas": 1, "template": pod}})
+        own, name = self.spec(cluster), naming.daemon(cluster.name, self.component)
+        container: dict[str, Any] = {
+            "name": self.daemon,
+            **image_of(own.image, images.of(self.daemon), images.pull_policy),
+            "ports": [{"name": "records", "containerPort": PORT, "protocol": "TCP"}],
+            "readinessProbe": {"tcpSocket": {"port": PORT}},
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "securityContext": locked_down(),
+        }
+        if own.resources is not None:
+            container["resources"] = own.resources.to_dict()
+        generated = {
+            "metadata": {"labels": naming.pod_labels(cluster, self.component)},
+            "spec": {
+                "automountServiceAccountToken": False,
+                "enableServiceLinks": False,
+                **priority(images),
+                "securityContext": pod_security(naming.NOBODY),
+                "containers": [container],
+            },
+        }
+        body = {
+            "metadata": metadata(cluster, name, self.component, default_images.note(own, self.daemon)),
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": naming.selector_labels(cluster, self.component)},
+                "template": fitted(generated, own.template or {}, self.daemon),
+            },
+        }
+        return Child(self.resource, body)
 
 
 RECORDER: Final = Recorder()
 
 
-@dataclass(frozen=True)
-class RecordsQuestion(Question[str]):
-    """Its question: what the daemon has recorded."""
+# question.py
+
+LONGEST: Final = 4096
+"""Bytes of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What its pod has answered."""
+
+    pod_uid: str
+    asked_at: float
+    count: int = 0
+    why: str = ""
+    """Why nothing is known of it; empty if something is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsQuestion(Question[Records]):
+    """How many records it has."""
+
+    pod: Object
 
     @override
-    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> str:
-        return f"records of {cluster.name}"
+    async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Records:
+        address, uid = self.pod["status"]["podIP"], self.pod["metadata"]["uid"]
+        url = f"http://{f'[{address}]' if ':' in address else address}:{PORT}/records"
+        try:
+            said = await context.http.read(url, owner=cluster.namespace, limit=LONGEST)
+        except NoAnswer as error:
+            return Records(uid, context.clock(), why=str(error))
+        count = said.get("count")
+        # A user's template may put any program in its place.
+        if not isinstance(count, int):
+            return Records(uid, context.clock(), why="it says no number")
+        return Records(uid, context.clock(), count)
+
+    @override
+    def is_news(self, before: Records | None, answer: Records | None) -> bool:
+        # News repeats the round and keeps the status from being written: the time alone is none.
+        return before is None or answer is None or replace(answer, asked_at=before.asked_at) != before
+
+
+# part.py
+
+ASK_EVERY: Final = 30.0
+"""Seconds between two questions."""
 
 
 class RecorderPart(Part):
@@ -88,19 +163,30 @@ class RecorderPart(Part):
 
     name = "recorder"
     condition = ClusterCondition.BRIDGE_READY
+    degrades = True
 
     @override
     def shown(self, state: PassState) -> Shown | None:
         if not RECORDER.is_wanted(state.snapshot.cluster):
             return None
         answer = state.snapshot.memory.answers.of(RecordsQuestion)
-        return ("True", Reason.AS_EXPECTED, answer) if answer else ("Unknown", Reason.CONNECTING, "not asked yet")
+        if answer is None or answer.pod_uid not in {pod["metadata"]["uid"] for pod in RECORDER.pods(state.snapshot)}:
+            return "Unknown", Reason.CONNECTING, "the recorder has not been asked yet"
+        if answer.why:
+            return "False", Reason.SLURM_UNREACHABLE, f"the recorder does not answer: {answer.why}"
+        return "True", Reason.AS_EXPECTED, f"{answer.count} records"
 
 
 def ask_records(state: PassState) -> Iterator[Action]:
-    """Its step."""
-    if RECORDER.is_wanted(state.snapshot.cluster) and state.snapshot.memory.answers.of(RecordsQuestion) is None:
-        yield Ask(RecordsQuestion())
+    """Its step: asks a pod that has an address, again after a while."""
+    answer = state.snapshot.memory.answers.of(RecordsQuestion)
+    for pod in RECORDER.pods(state.snapshot):
+        due = 0.0
+        if answer is not None and answer.pod_uid == pod["metadata"]["uid"]:
+            due = answer.asked_at + ASK_EVERY - state.now
+        if due <= 0 and (pod.get("status") or {}).get("podIP"):
+            yield Ask(RecordsQuestion(pod))
+        state.wake_up(due if due > 0 else ASK_EVERY)
 
 
 # The lists that name it
@@ -120,11 +206,21 @@ def found(site: Site, kind: resources.Resource, name: str) -> dict[str, Any] | N
     return site.kube.find(kind, name, NAMESPACE)
 
 
-def shown(site: Site) -> dict[str, Any] | None:
-    """Its condition in the status."""
+def shown(site: Site) -> tuple[str, str] | None:
+    """Status and message of its condition."""
     cluster = found(site, resources.CLUSTERS, NAME)
     assert cluster is not None
-    return next((one for one in cluster["status"]["conditions"] if one["type"] == "BridgeReady"), None)
+    conditions = {one["type"]: (one["status"], one["message"]) for one in cluster["status"]["conditions"]}
+    return conditions.get("BridgeReady")
+
+
+def answered(site: Site, agent: Callable[[str], Mapping[str, Any]], url: str) -> Mapping[str, Any]:
+    """Its pod answers where all agents do."""
+    if not url.endswith(f":{PORT}/records"):
+        return agent(url)
+    if "records" in site.slurm.silent:
+        raise NoAnswer("All connection attempts failed")
+    return {"count": 3}
 
 
 async def life(site: Site) -> None:
@@ -134,9 +230,11 @@ async def life(site: Site) -> None:
     deployment = found(site, resources.DEPLOYMENTS, "slurm-recorder")
     assert deployment is not None
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "slinky/recorder:26.05"
-    condition = shown(site)
-    assert condition is not None
-    assert (condition["status"], condition["message"]) == ("True", "records of slurm")
+    assert shown(site) == ("True", "3 records")
+    site.slurm.silent = frozenset({"records"})
+    site.wait(ASK_EVERY)
+    await site.settle()
+    assert shown(site) == ("False", "the recorder does not answer: All connection attempts failed")
     site.edit({})
     await site.settle()
     assert found(site, resources.DEPLOYMENTS, "slurm-recorder") is None
@@ -144,10 +242,13 @@ async def life(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("registered")
-def test_a_new_daemon_is_written_asked_shown_and_removed() -> None:
+def test_a_new_daemon_is_written_asked_shown_and_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site({})
+    monkeypatch.setattr(site.slurm, "agent", partial(answered, site, site.slurm.agent))
     asyncio.run(life(site))
-    assert "event Normal BridgeReady of Cluster slurm: records of slurm" in site.telling.text()
+    text = site.telling.text()
+    assert "event Normal BridgeReady of Cluster slurm: 3 records" in text
+    assert "the recorder does not answer: All connection attempts failed" in text
 
 
 @pytest.mark.usefixtures("registered")

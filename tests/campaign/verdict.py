@@ -7,7 +7,7 @@ a job is launched again, fails, waits held, or stays RUNNING in the records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -116,7 +116,7 @@ def _of_job(asked: Asked, seen: Seen) -> Iterator[Finding]:
     if not lost and not any(_is_near(at, near) for at in moments):
         # Slurm lets nobody complete a job without a script: that of a pod that has ended is cancelled.
         is_held = asked.kind in POD_KINDS and POD_KINDS[asked.kind].is_bridged
-        kept = [one for one in records if not _was_not_launched(one, starts, records) and one not in ended_by_slurm]
+        kept = [one for one in records if not _was_not_launched(one, lines, records) and one not in ended_by_slurm]
         if kept or not records:
             yield from _of_records(kept, about, cancelled=kind.cancelled or is_held)
 
@@ -212,11 +212,13 @@ def _ended_with_reservation(asked: Asked, records: list[Record], happened: tuple
     return [one for one in records if one.state == "TIMEOUT" and any(one.end >= at - 1 for at in since)]
 
 
-def _was_not_launched(record: Record, starts: list[float], records: list[Record]) -> bool:
+def _was_not_launched(record: Record, lines: Sequence[Line], records: list[Record]) -> bool:
     """Whether Slurm has placed an attempt, not launched it, and requeued the job, which then ran.
 
     The node had just been lost, or slurmctld reconfigured in that moment (docs/promises.md).
     """
+    task = record.job.partition("_")[2]
+    starts = [one.at for one in lines if one.what == "start" and task in {"", one.task}]
     began = any(record.start - 1 <= at <= record.end + 1 for at in starts)
     return record.state == "NODE_FAIL" and not began and any(one.state == "COMPLETED" for one in records)
 

@@ -15,7 +15,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.bridge.pods.clusters import BridgeClusters
 from slinky_operator.bridge.pods.device_reader import DeviceReader
-from slinky_operator.bridge.pods.model import membership, slurmjobs
+from slinky_operator.bridge.pods.model import lift, membership, slurmjobs
 from slinky_operator.bridge.pods.model.group_owners import Owner
 from slinky_operator.bridge.pods.model.membership import GroupKey, GroupKind
 from slinky_operator.bridge.pods.model.plan import needs_owner, needs_place
@@ -31,7 +31,7 @@ from slinky_operator.kube.cache.store import Indexer, Store, key_of
 from slinky_operator.kube.cache.stubs import is_stub
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
-from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.kube.resources import NODES, SLURMJOBS
 from slinky_operator.reconcile.writes.parts import stored_status
 from slurm_client.models import Node
 
@@ -41,6 +41,9 @@ PLACED_BY: Final = "placed by"
 
 MOST_LOST: Final = 4
 """SlurmJobs that a pass asks for which the cache does not show."""
+
+MOST_GONE: Final = 4
+"""Nodes that a pass asks for which the cache does not show."""
 
 MOST_JOBS: Final = 32
 """SlurmJobs of a group that a pass reads, the last ones."""
@@ -146,6 +149,8 @@ class Observer:
         The Slurm of every Cluster, whose nodes say how large a pod may be; None if nobody knows.
     devices
         ResourceClaims and devices; None if the settings let Slurm give none to pods.
+    hosts
+        The cache of Kubernetes Nodes; None if nobody looks whether they still exist.
     """
 
     def __init__(
@@ -160,8 +165,10 @@ class Observer:
         clock: Callable[[], float],
         slurm: SlurmByUid | None = None,
         devices: DeviceReader | None = None,
+        hosts: Store | None = None,
     ) -> None:
         self._kube = kube
+        self._hosts = hosts
         self._devices = devices
         self._pods = pods
         self._jobs = jobs
@@ -207,6 +214,7 @@ class Observer:
             snapshot = replace(snapshot, owner=await self._owners.read(snapshot))
         if needs_place(snapshot):
             snapshot = await self._understood(snapshot)
+        snapshot = replace(snapshot, gone=await self._gone(snapshot))
         return await self._measured(snapshot)
 
     def _group_jobs(self, namespace: str, key: GroupKey) -> list[GroupJob] | None:
@@ -333,6 +341,26 @@ class Observer:
             known = self._clock(), different(entry.nodes.values(), cluster.spec.jobs.bridge.name)
             self._sizes[cluster.uid] = known
         return replace(snapshot, too_large=too_large(job.parts, known[1]))
+
+    async def _gone(self, snapshot: Snapshot) -> frozenset[str]:
+        """Nodes that matter now and do not exist: the API server says so, since the cache may be behind."""
+        if self._hosts is None:
+            return frozenset()
+        job = snapshot.job
+        names = {lift.waits_for(one.obj, snapshot.now) for one in snapshot.living if one.job} - {""}
+        if snapshot.waiting and job is not None and job.is_running:
+            names.update(slurmjobs.slots(job))
+        missing = sorted(name for name in names if self._hosts.get("", name) is None)
+        gone: set[str] = set()
+        for name in missing[:MOST_GONE]:
+            try:
+                _ = await self._kube.get(NODES, name)
+            except errors.NotFound:
+                gone.add(name)
+            except ValueError:
+                # Somebody has written what is no name.
+                continue
+        return frozenset(gone)
 
     def _claims(self, pod: Object) -> Mapping[str, Object]:
         """ResourceClaims of a pod that waits."""

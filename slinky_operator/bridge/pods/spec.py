@@ -14,8 +14,9 @@ from slinky_operator.bridge.pods.device_reader import DeviceReader
 from slinky_operator.bridge.pods.left_out import LeftOut
 from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, INDEXES_OF_PODS, Observer, Singles
 from slinky_operator.bridge.pods.triggers import GroupTriggers
-from slinky_operator.kube.resources import BRIDGE_PODS, CLUSTERS, RESOURCECLAIMS, RESOURCESLICES, SLURMJOBS
+from slinky_operator.kube.resources import BRIDGE_PODS, CLUSTERS, NODES, RESOURCECLAIMS, RESOURCESLICES, SLURMJOBS
 from slinky_operator.reconcile.cached.caches import CacheSpec
+from slinky_operator.reconcile.cached.indexes import node_pruner
 from slinky_operator.reconcile.cached.scripts import prune_job
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
@@ -29,6 +30,7 @@ def _caches(settings: Settings) -> Sequence[CacheSpec]:
         CacheSpec(CLUSTERS, mirrored=True),
         CacheSpec(SLURMJOBS, INDEXES_OF_JOBS, prune=prune_job, mirrored=True),
         PODS_CACHE,
+        CacheSpec(NODES, prune=node_pruner(bridged=bool(settings.bridge_clusters))),
         *device_caches(settings),
     ]
 
@@ -51,6 +53,7 @@ def _build(services: Services) -> Built:
         clock=time.monotonic,
         slurm=services.slurm,
         devices=devices,
+        hosts=store(NODES),
     )
     reconciler = GroupReconciler(services.kube, services.recorder, pods, jobs, observer)
     triggers = GroupTriggers(pods, jobs, singles).table(

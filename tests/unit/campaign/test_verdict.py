@@ -131,6 +131,18 @@ def test_an_attempt_that_slurm_placed_and_never_launched_is_no_finding_once_the_
     assert kinds(dataclasses.replace(world(state=""), records=(missed,))) == ["lost", "recorded otherwise"]
 
 
+def test_a_task_of_an_array_that_was_not_launched_is_told_apart_from_those_that_began_meanwhile() -> None:
+    late = (line("start", END + 60, "2", restarts=1), line("end", END + 70, "2", restarts=1))
+    others = [one for task in ("1", "3") for one in (line("start", START, task), line("end", END, task))]
+    seen = world(*others, *late, kind="array", state="")
+    done = [Record(f"7_{task}", "m", "COMPLETED", "0:0", START, END, "a-0") for task in (1, 3)]
+    done.append(Record("7_2", "m", "COMPLETED", "0:0", END + 60, END + 70, "a-0"))
+    missed = Record("7_2", "m", "NODE_FAIL", "0:0", START, END, "b-1")
+    assert judge(dataclasses.replace(seen, records=(*done, missed))) == []
+    begun = dataclasses.replace(missed, job="7_3")
+    assert kinds(dataclasses.replace(seen, records=(*done, begun))) == ["recorded otherwise"]
+
+
 @pytest.mark.parametrize("at", [START + FORGOTTEN + 2, END + FORGOTTEN + 2])
 def test_a_kill_of_slurmctld_at_another_time_excuses_nothing(at: float) -> None:
     killed = (Happened(at, at, SLURMCTLD_KILLED, ""),)

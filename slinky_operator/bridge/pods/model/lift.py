@@ -22,7 +22,11 @@ CONDITION: Final = labels.BRIDGE_PREFIX + "Placed"
 LONGEST: Final = 500
 """Characters of its message."""
 
+WAITS_S: Final = 60.0
+"""Seconds after which a pod that has no Node yet is looked at: Kubernetes deletes those on a Node that is gone, too."""
+
 _TOLERATION: Final = {"key": labels.TAINT_BRIDGE, "operator": "Exists", "effect": "NoSchedule"}
+_NODE: Final = "metadata.name"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -46,7 +50,7 @@ def lifted(pod: Object, job: GroupJob, slot: int, node: str, devices: str = "") 
     if _TOLERATION not in tolerations:
         tolerations.append(_TOLERATION)
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    field = {"key": _NODE, "operator": "In", "values": [node]}
     own: list[Object] = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
     terms = [{**term, "matchFields": [*(term.get("matchFields") or ()), field]} for term in own]
     return {
@@ -57,6 +61,25 @@ def lifted(pod: Object, job: GroupJob, slot: int, node: str, devices: str = "") 
             "affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}},
         },
     }
+
+
+def pinned_to(pod: Object) -> str:
+    """The Node that a pod was given, for ever; empty if it was given none."""
+    affinity = ((pod.get("spec") or {}).get("affinity") or {}).get("nodeAffinity") or {}
+    for term in ((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ())[:1]:
+        for one in reversed(term.get("matchFields") or ()):
+            if one.get("key") == _NODE and one.get("operator") == "In" and len(one.get("values") or ()) == 1:
+                return str(one["values"][0])
+    return ""
+
+
+def waits_for(pod: Object, now: datetime) -> str:
+    """The Node that a pod was given and for which it has waited for long; empty if it does not."""
+    placed = shown(pod)
+    since = moment(placed.get("lastTransitionTime")) if placed.get("status") == "True" else None
+    if since is None or (pod.get("spec") or {}).get("nodeName") or (now - since).total_seconds() < WAITS_S:
+        return ""
+    return pinned_to(pod)
 
 
 def deadline(job: GroupJob) -> str | None:

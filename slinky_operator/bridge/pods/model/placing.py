@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from slinky_operator.bridge.pods.model import components, devices, slurmjobs
 from slinky_operator.bridge.pods.model.ending import not_owned
 from slinky_operator.bridge.pods.model.group_owners import Owner
+from slinky_operator.bridge.pods.model.lift import LONGEST
 from slinky_operator.bridge.pods.model.snapshot import Away, Gone, GroupJob, Member, Snapshot
 from slinky_operator.bridge.pods.model.steps import AGAIN_S, DEVICES_S, GAP_S, Draft, End, Lift, Tell
 from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending
 from slinky_operator.bridge.pods.model.translation.request import Request
 from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.reconcile.text import cut
 
 
 def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
@@ -34,16 +36,10 @@ def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
         draft.tell(snapshot, waiting, "TooFewCpus", words)
         return
     lifts = list(_lifts(snapshot, job, nodes, draft))
-    if not _is_begun(snapshot, job) and len(lifts) < job.tasks:
-        waited = _waited(snapshot, job)
-        if waited >= GAP_S and not snapshot.devices_unknown:
-            ended = {"exitCode": 1, "comment": f"{len(lifts)} of {job.tasks} pods were there"}
-            draft.steps.append(End(job, ended))
-            return
-        words = f"Slurm runs job {job.status.job_id}, and {len(lifts)} of {job.tasks} pods can be placed: waits for all"
-        for one in lifts:
-            draft.tells.setdefault(one.member.uid, Tell(one.member, "GroupIncomplete", words))
-        draft.again(max(1.0, GAP_S - waited))
+    if any(one.node in snapshot.gone for one in lifts):
+        lifts = _without_gone(snapshot, job, lifts, draft)
+    elif not _is_begun(snapshot, job) and len(lifts) < job.tasks:
+        _wait_for_all(snapshot, job, lifts, draft)
         return
     writes = [step for lift in lifts for step in lift.given.writes]
     if writes:
@@ -55,6 +51,37 @@ def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
     draft.steps += lifts
     for lift in lifts:
         draft.tells.pop(lift.member.uid, None)
+
+
+def _wait_for_all(snapshot: Snapshot, job: GroupJob, lifts: Sequence[Lift], draft: Draft) -> None:
+    """The first pods of a job are placed together: for a while it waits for those that are missing."""
+    waited = _waited(snapshot, job)
+    if waited >= GAP_S and not snapshot.devices_unknown:
+        ended = {"exitCode": 1, "comment": f"{len(lifts)} of {job.tasks} pods were there"}
+        draft.steps.append(End(job, ended))
+        return
+    words = f"Slurm runs job {job.status.job_id}, and {len(lifts)} of {job.tasks} pods can be placed: waits for all"
+    for one in lifts:
+        draft.tells.setdefault(one.member.uid, Tell(one.member, "GroupIncomplete", words))
+    draft.again(max(1.0, GAP_S - waited))
+
+
+def _without_gone(snapshot: Snapshot, job: GroupJob, lifts: Sequence[Lift], draft: Draft) -> list[Lift]:
+    """Pods that can be placed although Nodes of their job do not exist any more, which Slurm does not know yet.
+
+    A job of which no pod was placed ends, and the next one gets other Nodes.
+    """
+    names = ", ".join(sorted({one.node for one in lifts} & snapshot.gone))
+    words = f"Slurm has given job {job.status.job_id} Kubernetes Nodes that do not exist any more: {names}"
+    is_begun = _is_begun(snapshot, job)
+    if not is_begun:
+        draft.steps.append(End(job, {"exitCode": 1, "comment": cut(f"Nodes do not exist any more: {names}", LONGEST)}))
+    for one in lifts:
+        if not is_begun or one.node in snapshot.gone:
+            rest = "waits for another one" if is_begun else "it ends, and another one follows"
+            draft.tells[one.member.uid] = Tell(one.member, "NodeGone", f"{words}; {rest}")
+    draft.again(AGAIN_S)
+    return [one for one in lifts if one.node not in snapshot.gone] if is_begun else []
 
 
 def _may_not(snapshot: Snapshot, job: GroupJob, why: Away, draft: Draft) -> None:

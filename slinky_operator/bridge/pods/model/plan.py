@@ -14,11 +14,21 @@ from collections.abc import Iterator
 from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.bridge.pods.model.devices import taken_back
 from slinky_operator.bridge.pods.model.ending import end_if_over, not_owned
-from slinky_operator.bridge.pods.model.lift import other_deadline
+from slinky_operator.bridge.pods.model.lift import other_deadline, waits_for
 from slinky_operator.bridge.pods.model.next_job import make_next
 from slinky_operator.bridge.pods.model.placing import place
 from slinky_operator.bridge.pods.model.snapshot import GroupJob, Snapshot
-from slinky_operator.bridge.pods.model.steps import QUICK_S, Announce, DeleteJob, Draft, Evict, Plan, Tell, cut_short
+from slinky_operator.bridge.pods.model.steps import (
+    AGAIN_S,
+    QUICK_S,
+    Announce,
+    DeleteJob,
+    Draft,
+    Evict,
+    Plan,
+    Tell,
+    cut_short,
+)
 from slinky_operator.jobs.phases import Phase, Reason
 from slinky_operator.reconcile.text import moment
 
@@ -81,6 +91,8 @@ def _evictions(snapshot: Snapshot) -> Iterator[Evict]:
                 why = f"spec.external.ended of SlurmJob {job.name} says that its work is over"
             words = f"Slurm has ended job {job.status.job_id or job.name}: {job.status.reason}: {why}"
             yield Evict(one, words, slurmjobs.ended_at(job))
+        elif job is not None and (node := waits_for(one.obj, snapshot.now)) in snapshot.gone:
+            yield Evict(one, f"Slurm has placed it on Kubernetes Node {node}, which does not exist any more")
 
 
 def _with_job(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
@@ -132,6 +144,9 @@ def _placed(snapshot: Snapshot, draft: Draft) -> None:
         if job.status.state in {Phase.RUNNING, Phase.ENDING}:
             words = f"Slurm job {job.status.job_id}, task {one.slot}: SlurmJob {job.name}"
             draft.tells[one.uid] = Tell(one, "Placed", words, holds=True)
+            if not one.obj["spec"].get("nodeName"):
+                # No event tells that its Node has gone meanwhile.
+                draft.again(AGAIN_S)
             deadline = other_deadline(one.obj, job)
             if deadline is not None:
                 draft.steps.append(Announce(one, deadline))

@@ -242,6 +242,8 @@ class Snapshot:
     """Why devices of the job are not known now; empty if they are, or are not asked for."""
     empty_s: float = 0.0
     """Seconds for which no pod of the group has lived."""
+    gone: frozenset[str] = frozenset()
+    """Kubernetes Nodes that pods wait for, or are to be placed on, and that certainly do not exist."""
     too_large: str = ""
     """What a pod of the job asks for and no node has; empty if some node has it, or nobody has looked."""
 

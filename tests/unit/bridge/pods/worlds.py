@@ -19,6 +19,7 @@ from slinky_operator.bridge.caches import pods_cache, prune_pod
 from slinky_operator.bridge.pods.clusters import BridgeClusters
 from slinky_operator.bridge.pods.controller import GroupReconciler
 from slinky_operator.bridge.pods.device_reader import DeviceReader
+from slinky_operator.bridge.pods.model.lift import pinned_to
 from slinky_operator.bridge.pods.model.membership import INDEX
 from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, INDEXES_OF_PODS, Observer, Singles
 from slinky_operator.bridge.pods.triggers import GroupTriggers
@@ -28,6 +29,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import BATCH_JOBS, BRIDGE_PODS, CLUSTERS, NAMESPACES, SLURMJOBS, Resource
+from slinky_operator.kube.resources import NODES as KUBERNETES_NODES
 from slinky_operator.reconcile.cached.scripts import prune_job
 from slinky_operator.reconcile.clusters import ClusterReader
 from slinky_operator.reconcile.text import stamp
@@ -175,7 +177,9 @@ class Kube(MemoryKube):
         job = self.find(SLURMJOBS, found["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_SLURMJOB], namespace)
         state = None if job is None else (job.get("status") or {}).get("state")
         is_over = job is None or bool(job["metadata"].get("deletionTimestamp")) or state in {"Succeeded", "Failed"}
-        assert is_over, f"{name} was evicted while its job is {state}"
+        # It cannot begin any more, wherever.
+        is_stranded = not found["spec"].get("nodeName") and self.find(KUBERNETES_NODES, pinned_to(found), None) is None
+        assert is_over or is_stranded, f"{name} was evicted while its job is {state}"
         if name in self.blocked:
             raise errors.TooManyRequests(Target("evict", "pods", namespace, name), "budget", status=429)
         about = {**found["metadata"], "deletionTimestamp": stamp(self.now)}
@@ -257,6 +261,9 @@ class World:
         self.clusters: Store = self.kube.cache(CLUSTERS)
         self.pods: Store = self.kube.cache(BRIDGE_PODS, pods_cache(INDEXES_OF_PODS).indexers, prune_pod)
         self.jobs: Store = self.kube.cache(SLURMJOBS, INDEXES_OF_JOBS, prune_job)
+        self.hosts: Store = self.kube.cache(KUBERNETES_NODES)
+        for number in range(10):
+            self.kube.put(KUBERNETES_NODES, {"metadata": {"name": f"k{number}"}})
         self.events = Events()
         self.nodes: list[Node] = []
         """Of its Slurm."""
@@ -283,6 +290,7 @@ class World:
                 "Any", SimpleNamespace(get=lambda _: SimpleNamespace(nodes={one.name: one for one in self.nodes}))
             ),
             devices=(devices := self.devices()),
+            hosts=self.hosts,
         )
         self.reconciler = GroupReconciler(
             cast("Any", self.kube),
@@ -395,6 +403,10 @@ class World:
         ]
 
     # Players
+
+    def lose(self, host: str) -> None:
+        """Let a Kubernetes Node be gone."""
+        self.kube.drop(KUBERNETES_NODES, {"metadata": {"name": host}})
 
     def set_pod(self, pod: Object | str, **status: Any) -> Object:
         found = self.find(pod if isinstance(pod, str) else pod["metadata"]["name"])

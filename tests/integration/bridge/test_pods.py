@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from slinky_api import labels
 from slinky_operator.bridge.pods.clusters import BridgeClusters
 from slinky_operator.bridge.pods.controller import GroupReconciler
+from slinky_operator.bridge.pods.model import lift, plan
 from slinky_operator.bridge.pods.model.lift import CONDITION
 from slinky_operator.bridge.pods.model.membership import INDEX
 from slinky_operator.bridge.pods.observation import INDEXES_OF_JOBS, Observer, Singles
@@ -117,6 +118,18 @@ class Site:
         with suppress(errors.NotFound):
             _ = await self.kube.delete(PODS, about["name"], TEAM, uid=about["uid"], grace_seconds=0)
 
+    async def pod(self, name: str) -> Callable[[], Awaitable[list[Object]]]:
+        """Create a pod, and return what finds its SlurmJobs, in their order."""
+        body = self.template()
+        body["metadata"] |= {"name": name, "namespace": TEAM}
+        made = await self.kube.create(PODS, {"apiVersion": "v1", "kind": "Pod", **body})
+        first = f"bridge-{made['metadata']['uid']}"
+
+        async def jobs() -> list[Object]:
+            return [one for one in await self.slurmjobs() if str(one["metadata"]["name"]).startswith(first)]
+
+        return jobs
+
     def template(self, **spec: Any) -> Object:
         container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}
         given = {"schedulingGates": [GATE], "tolerations": ALIVE, "restartPolicy": "Never", "containers": [container]}
@@ -134,12 +147,19 @@ async def site(plane: ControlPlane) -> AsyncIterator[Site]:
             kube, BRIDGE_PODS, label_selector=cache.label_selector, indexers=cache.indexers, prune=cache.prune
         )
         jobs = Informer(kube, SLURMJOBS, indexers=INDEXES_OF_JOBS, prune=prune_job)
-        clusters = Informer(kube, CLUSTERS)
-        caches = {BRIDGE_PODS: pods, SLURMJOBS: jobs, CLUSTERS: clusters}
+        clusters, hosts = Informer(kube, CLUSTERS), Informer(kube, NODES)
+        caches = {BRIDGE_PODS: pods, SLURMJOBS: jobs, CLUSTERS: clusters, NODES: hosts}
         singles = Singles()
         chosen = BridgeClusters(kube, ClusterReader(clusters.store), ("*",), time.monotonic)
         observer = Observer(
-            kube, pods.store, jobs.store, chosen, singles, now=lambda: datetime.now(UTC), clock=time.monotonic
+            kube,
+            pods.store,
+            jobs.store,
+            chosen,
+            singles,
+            now=lambda: datetime.now(UTC),
+            clock=time.monotonic,
+            hosts=hosts.store,
         )
         reconciler = GroupReconciler(kube, site, pods.store, jobs.store, observer)
         triggers = GroupTriggers(pods.store, jobs.store, singles)
@@ -264,6 +284,57 @@ async def test_the_pods_of_a_job_run_where_slurm_says_are_evicted_when_it_says_a
     end = await site.until("the end of the job is said", ended)
     assert end["exitCode"] == 0
     _ = await site.kube.delete(BATCH_JOBS, "j", TEAM, uid=None)
+
+
+async def test_a_job_on_a_node_that_is_gone_ends_and_its_pod_gets_another(site: Site) -> None:
+    jobs = await site.pod("moved")
+    (first,) = await site.until("a SlurmJob", jobs)
+    await site.runs(first, lost=1)
+
+    async def ended() -> bool:
+        return "ended" in (await jobs())[0]["spec"]["external"]
+
+    await site.until("its end is said", ended)
+    assert ("moved", "NodeGone") in {(name, reason) for name, reason, _ in site.told}
+    await site.fails(first, "Cancelled")
+
+    async def again() -> list[Object]:
+        return (await jobs())[1:]
+
+    (second,) = await site.until("a second SlurmJob", again)
+    await site.runs(second, k1=1)
+
+    async def bound() -> bool:
+        return (await site.kube.get(PODS, "moved", TEAM))["spec"].get("nodeName") == "k1"
+
+    await site.until("the pod is on the other Node", bound)
+    await site.end(await site.kube.get(PODS, "moved", TEAM))
+    _ = await site.kube.delete(PODS, "moved", TEAM, uid=None, grace_seconds=0)
+
+
+async def test_a_pod_whose_node_goes_before_it_is_bound_is_evicted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lift, "WAITS_S", 1.0)
+    monkeypatch.setattr(plan, "AGAIN_S", 1.0)
+    # It has no room, so the scheduler binds nothing to it.
+    _ = await site.kube.create(NODES, {"metadata": {"name": "full"}})
+    jobs = await site.pod("stranded")
+    (job,) = await site.until("a SlurmJob", jobs)
+    await site.runs(job, full=1)
+
+    async def refused() -> bool:
+        found = (await site.kube.get(PODS, "stranded", TEAM))["status"]["conditions"]
+        shown = {(one["type"], one["status"], one["reason"]) for one in found}
+        return {(CONDITION, "True", "Placed"), ("PodScheduled", "False", "Unschedulable")} <= shown
+
+    await site.until("no Node takes the pod", refused)
+    _ = await site.kube.delete(NODES, "full", uid=None)
+
+    async def is_gone() -> bool:
+        return "stranded" not in {one["metadata"]["name"] for one in await site.pods()}
+
+    await site.until("the pod is evicted", is_gone)
+    words = "Slurm has placed it on Kubernetes Node full, which does not exist any more"
+    assert ("stranded", "EvictedBySlurm", words) in site.told
 
 
 async def test_a_pod_that_is_deleted_takes_its_slurmjob_along(site: Site) -> None:

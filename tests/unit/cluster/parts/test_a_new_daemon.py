@@ -30,6 +30,7 @@ from slinky_operator.cluster.context import PassContext
 from slinky_operator.cluster.daemons import default_images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.daemons.availability import priority
 from slinky_operator.cluster.daemons.component import Component, Materials
+from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.part import Part, Shown
 from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.parts.accounting.slurmdbd import SLURMDBD
@@ -61,10 +62,11 @@ class Recorder(Component):
     component = "recorder"
     resource = resources.DEPLOYMENTS
     template_field = "spec.recorder.template"
+    has_releases = False
 
     @override
     def spec(self, cluster: Cluster) -> ComponentSpec:
-        # A field of the spec cannot be added here: `cluster.spec.recorder`.
+        # A field of the spec cannot be added here: `cluster.spec.recorder or ComponentSpec()`, and `is not None` below.
         return ComponentSpec()
 
     @override
@@ -132,6 +134,12 @@ class RecordsQuestion(Question[Records]):
 
     pod: Object
 
+    @property
+    @override
+    def about(self) -> str:
+        # While a new pod takes the place of another one, there are two.
+        return str(self.pod["metadata"]["name"])
+
     @override
     async def ask(self, cluster: Cluster, answers: Answers, context: PassContext) -> Records:
         address, uid = self.pod["status"]["podIP"], self.pod["metadata"]["uid"]
@@ -169,22 +177,32 @@ class RecorderPart(Part):
     def shown(self, state: PassState) -> Shown | None:
         if not RECORDER.is_wanted(state.snapshot.cluster):
             return None
-        answer = state.snapshot.memory.answers.of(RecordsQuestion)
-        if answer is None or answer.pod_uid not in {pod["metadata"]["uid"] for pod in RECORDER.pods(state.snapshot)}:
-            return "Unknown", Reason.CONNECTING, "the recorder has not been asked yet"
-        if answer.why:
-            return "False", Reason.SLURM_UNREACHABLE, f"the recorder does not answer: {answer.why}"
-        return "True", Reason.AS_EXPECTED, f"{answer.count} records"
+        answers = [one for _, one in asked(state.snapshot) if one is not None]
+        good = [one.count for one in answers if not one.why]
+        if good:
+            return "True", Reason.AS_EXPECTED, f"{max(good)} records"
+        if answers:
+            # A reason of its own: of two conditions with one reason, the first alone is told in an Event.
+            return "False", Reason.SLURM_UNREACHABLE, f"the recorder does not answer: {answers[0].why}"
+        # A reason that needs nobody (`part.ON_ITS_WAY`): it starts.
+        return "Unknown", Reason.CONNECTING, "the recorder has not been asked yet"
+
+
+def asked(snapshot: Snapshot) -> Iterator[tuple[Object, Records | None]]:
+    """Its pods that are ready, with the last answer of each: one that starts refuses connections."""
+    for pod in RECORDER.pods(snapshot):
+        containers = (pod.get("status") or {}).get("containerStatuses") or ()
+        if any(one.get("ready") for one in containers if one.get("name") == RECORDER.daemon):
+            answer = snapshot.memory.answers.of(RecordsQuestion, pod["metadata"]["name"])
+            is_its_own = answer is not None and answer.pod_uid == pod["metadata"]["uid"]
+            yield pod, answer if is_its_own else None
 
 
 def ask_records(state: PassState) -> Iterator[Action]:
-    """Its step: asks a pod that has an address, again after a while."""
-    answer = state.snapshot.memory.answers.of(RecordsQuestion)
-    for pod in RECORDER.pods(state.snapshot):
-        due = 0.0
-        if answer is not None and answer.pod_uid == pod["metadata"]["uid"]:
-            due = answer.asked_at + ASK_EVERY - state.now
-        if due <= 0 and (pod.get("status") or {}).get("podIP"):
+    """Its step: asks each pod, again after a while."""
+    for pod, answer in asked(state.snapshot):
+        due = answer.asked_at + ASK_EVERY - state.now if answer is not None else 0.0
+        if due <= 0:
             yield Ask(RecordsQuestion(pod))
         state.wake_up(due if due > 0 else ASK_EVERY)
 
@@ -252,10 +270,10 @@ def test_a_new_daemon_is_written_asked_shown_and_removed(monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("registered")
-def test_its_objects_are_the_clusters_and_its_image_waits_for_those_before_it() -> None:
+def test_its_objects_are_the_clusters_and_an_upgrade_of_slurm_leaves_it_out() -> None:
     assert naming.is_child(NAME, "slurm-recorder")
     cluster = Cluster.parse({"metadata": {"name": NAME}, "spec": {"restapi": {"replicas": 2}, "accounting": {}}})
-    assert list(daemons.with_releases(cluster)) == [SLURMDBD, SLURMCTLD, SLURMRESTD, RECORDER]
+    assert list(daemons.with_releases(cluster)) == [SLURMDBD, SLURMCTLD, SLURMRESTD]
 
 
 @pytest.mark.usefixtures("registered")

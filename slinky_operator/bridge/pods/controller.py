@@ -73,7 +73,9 @@ MANAGER: Final = "slurm-operator-bridge"
 class BridgeKube(Kube, Protocol):
     """The calls that passes over groups of pods make."""
 
-    async def evict(self, resource: Resource, name: str, namespace: str, *, uid: str) -> Object:
+    async def evict(
+        self, resource: Resource, name: str, namespace: str, *, uid: str, resource_version: str | None = None
+    ) -> Object:
         """Evict a pod."""
         ...
 
@@ -297,11 +299,13 @@ class GroupReconciler(Reconciler):
 
     async def _let_go(self, step: Evict) -> str:
         """Evict a pod, or delete one that a disruption budget has kept for long enough; what is said of it."""
-        where = BRIDGE_PODS, step.member.name, str(step.member.obj["metadata"]["namespace"])
+        about = step.member.obj["metadata"]
+        where = BRIDGE_PODS, step.member.name, str(about["namespace"])
+        version = str(about["resourceVersion"]) if step.is_unbound else None
         try:
-            _ = await self._kube.evict(*where, uid=step.member.uid)
+            _ = await self._kube.evict(*where, uid=step.member.uid, resource_version=version)
         except errors.TooManyRequests:
-            if step.since is not None and self._now() - step.since < BUDGET:
+            if step.is_unbound or (step.since is not None and self._now() - step.since < BUDGET):
                 raise
             _ = await self._kube.delete(*where, uid=step.member.uid)
             return f"{step.why}; a PodDisruptionBudget forbids its eviction, so it is deleted"

@@ -224,19 +224,22 @@ class Writing(Transport):
             repeatable=uid is not None,
         )
 
-    async def evict(self, resource: Resource, name: str, namespace: str, *, uid: str) -> Object:
+    async def evict(
+        self, resource: Resource, name: str, namespace: str, *, uid: str, resource_version: str | None = None
+    ) -> Object:
         """Evict a pod, which then ends within its grace period; `TooManyRequests` if a disruption budget forbids it.
 
         Parameters
         ----------
-        uid
-            The pod must have this uid, or `Conflict` is raised.
+        uid, resource_version
+            The pod must have this uid, and not have changed if a version is given, or `Conflict` is raised.
         """
+        version = {} if resource_version is None else {"resourceVersion": resource_version}
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": name, "namespace": namespace},
-            "deleteOptions": {"preconditions": {"uid": uid}},
+            "deleteOptions": {"preconditions": {"uid": uid, **version}},
         }
         return await self._send(
             Target("evict", str(resource), namespace, name),

@@ -117,7 +117,7 @@ class Kube(slurm_jobs.Kube):
         self.death.wrote()
         return found
 
-    async def evict(self, resource: Resource, name: str, namespace: str, *, uid: str) -> Object:
+    async def evict(self, resource: Resource, name: str, namespace: str, **_: Any) -> Object:
         self.death.write("evict")
         found = self.find(resource, name, namespace)
         assert found is not None

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from slinky_operator.bridge.pods.model import components, devices, slurmjobs
 from slinky_operator.bridge.pods.model.ending import not_owned
 from slinky_operator.bridge.pods.model.group_owners import Owner
-from slinky_operator.bridge.pods.model.lift import LONGEST
+from slinky_operator.bridge.pods.model.lift import LONGEST, shown
 from slinky_operator.bridge.pods.model.snapshot import Away, Gone, GroupJob, Member, Snapshot
 from slinky_operator.bridge.pods.model.steps import AGAIN_S, DEVICES_S, GAP_S, Draft, End, Lift, Tell
 from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending
 from slinky_operator.bridge.pods.model.translation.request import Request
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.reconcile.text import cut
+
+GONE: Final = "NodeGone"
+"""Reason of pods whose job has Kubernetes Nodes that do not exist any more."""
 
 
 def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
@@ -69,17 +73,18 @@ def _wait_for_all(snapshot: Snapshot, job: GroupJob, lifts: Sequence[Lift], draf
 def _without_gone(snapshot: Snapshot, job: GroupJob, lifts: Sequence[Lift], draft: Draft) -> list[Lift]:
     """Pods that can be placed although Nodes of their job do not exist any more, which Slurm does not know yet.
 
-    A job of which no pod was placed ends, and the next one gets other Nodes.
+    A job of which no pod was placed ends, and the next one gets other Nodes. The pods say so before: a cache that shows
+    that is not behind a pod that was placed just now.
     """
     names = ", ".join(sorted({one.node for one in lifts} & snapshot.gone))
     words = f"Slurm has given job {job.status.job_id} Kubernetes Nodes that do not exist any more: {names}"
     is_begun = _is_begun(snapshot, job)
-    if not is_begun:
+    if not is_begun and all(shown(one.member.obj).get("reason") == GONE for one in lifts):
         draft.steps.append(End(job, {"exitCode": 1, "comment": cut(f"Nodes do not exist any more: {names}", LONGEST)}))
     for one in lifts:
         if not is_begun or one.node in snapshot.gone:
             rest = "waits for another one" if is_begun else "it ends, and another one follows"
-            draft.tells[one.member.uid] = Tell(one.member, "NodeGone", f"{words}; {rest}")
+            draft.tells[one.member.uid] = Tell(one.member, GONE, f"{words}; {rest}")
     draft.again(AGAIN_S)
     return [one for one in lifts if one.node not in snapshot.gone] if is_begun else []
 

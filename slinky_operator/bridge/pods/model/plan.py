@@ -92,7 +92,8 @@ def _evictions(snapshot: Snapshot) -> Iterator[Evict]:
             words = f"Slurm has ended job {job.status.job_id or job.name}: {job.status.reason}: {why}"
             yield Evict(one, words, slurmjobs.ended_at(job))
         elif job is not None and (node := waits_for(one.obj, snapshot.now)) in snapshot.gone:
-            yield Evict(one, f"Slurm has placed it on Kubernetes Node {node}, which does not exist any more")
+            words = f"Slurm has placed it on Kubernetes Node {node}, which does not exist any more"
+            yield Evict(one, words, is_unbound=True)
 
 
 def _with_job(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:

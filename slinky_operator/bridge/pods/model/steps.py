@@ -52,8 +52,10 @@ MOST_TOLD: Final = 16
 CHUNK: Final = 100
 """Pods that a pass writes to: other groups have their turn in between."""
 
-_WARNINGS: Final = frozenset({"Refused", "GroupIncomplete", "JobNotOurs", "NotPlacedBySlurm", "JobLost", "JobEnded"})
-"""Reasons that need somebody."""
+_WARNINGS: Final = frozenset(
+    {"Refused", "GroupIncomplete", "JobNotOurs", "NotPlacedBySlurm", "JobLost", "JobEnded", "NodeGone"}
+)
+"""Reasons that need somebody, or that somebody should know."""
 
 
 _NO_DEVICES: Final = Given()
@@ -108,11 +110,14 @@ class Evict:
     ----------
     since
         When Slurm's job has ended; None if that is not known.
+    is_unbound
+        Whether it goes because it has no Node, and never will: then it must still have none.
     """
 
     member: Member
     why: str
     since: datetime | None = None
+    is_unbound: bool = False
 
 
 @dataclass(frozen=True, slots=True)

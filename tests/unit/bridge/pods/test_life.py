@@ -156,6 +156,27 @@ async def test_a_node_that_only_the_cache_lacks_and_one_of_a_pod_that_runs_chang
     assert not any(verb.startswith(("evict", "delete")) for verb in world.kube.writes)
 
 
+async def test_a_cache_that_is_behind_ends_no_job_whose_pods_were_placed_just_now(world: World) -> None:
+    _ = world.job(pods=2)
+    await world.settle()
+    _ = world.runs(world.slurmjob, ("k1", "k2"))
+    world.kube.show_all()
+    world.kube.is_late = True
+    for key in world.every_key():
+        _ = await world.look(key)
+    assert len(world.lifted()) == 2
+    world.lose("k2")
+    world.kube.show("nodes")
+    for _ in range(3):
+        for key in world.every_key():
+            _ = await world.look(key)
+    assert "NodeGone" in {reason for _, reason, _ in world.events.all}
+    world.kube.is_late = False
+    await world.settle()
+    assert "ended" not in world.slurmjob["spec"]["external"]
+    assert not any(verb.startswith("evict") for verb in world.kube.writes)
+
+
 async def test_of_a_group_that_runs_no_pod_comes_to_a_node_that_is_gone(world: World) -> None:
     job = world.job(pods=2)
     await world.settle()

@@ -172,8 +172,8 @@ class Kube(MemoryKube):
         self.wrote("delete", name)
         return found
 
-    async def evict(self, resource: Resource, name: str, namespace: str, *, uid: str) -> Object:
-        found = self.check(resource, name, namespace, {"uid": uid})
+    async def evict(self, resource: Resource, name: str, namespace: str, **options: Any) -> Object:
+        found = self.check(resource, name, namespace, options)
         job = self.find(SLURMJOBS, found["metadata"]["annotations"][labels.ANNOTATION_BRIDGE_SLURMJOB], namespace)
         state = None if job is None else (job.get("status") or {}).get("state")
         is_over = job is None or bool(job["metadata"].get("deletionTimestamp")) or state in {"Succeeded", "Failed"}

@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 import pytest
 
+from slinky_operator.bridge.pods.model.lift import pinned_to
 from slinky_operator.bridge.pods.model.membership import INDEX
 from slinky_operator.jobs.task_sets import TaskSet
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import BATCH_JOBS, BRIDGE_PODS, SLURMJOBS
+from slinky_operator.kube.resources import BATCH_JOBS, BRIDGE_PODS, NODES, SLURMJOBS
 from tests.support.slurm_jobs import Killed
 from tests.unit.bridge.pods.worlds import GATE, World
 
@@ -52,6 +53,8 @@ class Story:
         self.rng = random.Random(seed)  # noqa: S311 - no secret
         self.world = World()
         self.world.kube.is_late = True
+        # The scheduler of Kubernetes is at once in half of the stories.
+        self.world.kube.binds = bool(seed % 2)
         self.count = 0
 
     def pick(self, found: list[Object]) -> Object | None:
@@ -113,10 +116,30 @@ class Story:
             return
         if deleting(pod):
             self.gone(pod)
-        elif not gated(pod) and phase(pod) == "Pending":
+        elif not gated(pod) and phase(pod) == "Pending" and self.is_bound(pod):
             _ = self.world.set_pod(pod, phase="Running")
         elif phase(pod) == "Running":
             self.world.ends(pod, self.rng.choice([0, 0, 1]))
+
+    def is_bound(self, pod: Object) -> bool:
+        """Whether a pod has a Node; if not, it gets the one that it was given, if that exists."""
+        node = pinned_to(pod)
+        if pod["spec"].get("nodeName") or not node:
+            return True
+        if self.world.kube.find(NODES, node, None) is not None:
+            self.world.kube.put(BRIDGE_PODS, {**pod, "spec": {**pod["spec"], "nodeName": node}})
+        return False
+
+    def node(self) -> None:
+        """A Node goes, and Kubernetes deletes its pods; or it comes back."""
+        name = self.rng.choice(["k1", "k2"])
+        if self.world.kube.find(NODES, name, None) is None:
+            self.world.kube.put(NODES, {"metadata": {"name": name}})
+            return
+        self.world.lose(name)
+        for pod in self.world.kube.pods():
+            if pod["spec"].get("nodeName") == name and phase(pod) not in OVER and not deleting(pod):
+                mark(self.world, pod)
 
     def gone(self, pod: Object) -> None:
         self.world.gone(pod)
@@ -174,12 +197,17 @@ class Story:
     async def step(self) -> None:
         players: list[Callable[[], None]] = [self.controller, self.kubelet, self.kubelet, self.slurm, self.slurm]
         rare: list[Callable[[], None]] = [self.new_job, self.delete_pod, self.delete_slurmjob, self.lift_pod, self.time]
+        rare += [self.node]
         self.rng.choice([*players, *players, *rare, self.caches, self.caches, self.caches])()
         await self.passes()
 
     async def come_to_an_end(self) -> None:
         """Nobody interferes any more."""
         world = self.world
+        world.kube.binds = True
+        for name in ("k1", "k2"):
+            if world.kube.find(NODES, name, None) is None:
+                world.kube.put(NODES, {"metadata": {"name": name}})
         for _ in range(60):
             self.controller()
             for job in world.slurmjobs():

@@ -147,8 +147,11 @@ class Kube(MemoryKube):
             assert GATE not in (found["spec"].get("schedulingGates") or [])
         elif resource is BRIDGE_PODS:
             self.check_lift(found, merged)
-            if self.binds:
-                merged["spec"]["nodeName"] = pins_of(merged)[0]
+            node = pins_of(merged)[0]
+            if self.binds and self.find(KUBERNETES_NODES, node, None) is not None:
+                merged["spec"]["nodeName"] = node
+        elif "Nodes do not exist" in str(((patch.get("spec") or {}).get("external") or {}).get("ended")):
+            assert not self.placed_by(name), "a job ends whose pods were placed"
         stored = self.put(resource, merged)
         self.wrote("lift" if resource is BRIDGE_PODS else "patch", name)
         return stored
@@ -222,6 +225,16 @@ class Kube(MemoryKube):
             is_living = (one.get("status") or {}).get("phase") not in {"Succeeded", "Failed"} and not is_void
             if is_same and is_living and GATE not in (one["spec"].get("schedulingGates") or []):
                 assert where[labels.ANNOTATION_BRIDGE_SLOT] != str(slot), "a task has two pods"
+
+    def placed_by(self, job: str) -> list[Object]:
+        """Pods that a SlurmJob has placed, and that have not ended."""
+        return [
+            one
+            for one in self.pods()
+            if (one["metadata"].get("annotations") or {}).get(labels.ANNOTATION_BRIDGE_SLURMJOB) == job
+            and GATE not in (one["spec"].get("schedulingGates") or [])
+            and (one.get("status") or {}).get("phase") not in {"Succeeded", "Failed"}
+        ]
 
     def all(self, resource: Resource) -> list[Object]:
         return [obj for (plural, _, _), obj in list(self.objects.items()) if plural == name_of(resource)]

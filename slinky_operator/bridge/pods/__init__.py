@@ -4,6 +4,7 @@
 module             concern
 =================  ==================================================================
 `model`            rules: from what a pass knows to what it does
+`absent_hosts`     Kubernetes Nodes that pods wait for and that do not exist
 `owners`           the objects that hold groups together, read one by one
 `device_reader`    ResourceClaims of pods, and devices of the nodes of their jobs
 `claim_writes`     writes devices into ResourceClaims
@@ -16,6 +17,6 @@ module             concern
 `spec`             what the controller exports to the process
 =================  ==================================================================
 
-Nothing is remembered but in the objects themselves: the name of a SlurmJob follows from its group, and a placed pod
+Nothing that decides is remembered but in the objects themselves, except since when a Node is missing: the name of a SlurmJob follows from its group, and a placed pod
 names its SlurmJob and its task. What an operator that ends leaves half done, the next one finishes.
 """

@@ -13,6 +13,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.jobs import Bridge
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
+from slinky_operator.bridge.pods.absent_hosts import AbsentHosts
 from slinky_operator.bridge.pods.clusters import BridgeClusters
 from slinky_operator.bridge.pods.device_reader import DeviceReader
 from slinky_operator.bridge.pods.model import lift, membership, slurmjobs
@@ -20,7 +21,7 @@ from slinky_operator.bridge.pods.model.group_owners import Owner
 from slinky_operator.bridge.pods.model.membership import GroupKey, GroupKind
 from slinky_operator.bridge.pods.model.plan import needs_owner, needs_place
 from slinky_operator.bridge.pods.model.slurmjobs import OF_GROUP
-from slinky_operator.bridge.pods.model.snapshot import Away, GroupJob, Member, Snapshot
+from slinky_operator.bridge.pods.model.snapshot import Absent, Away, GroupJob, Member, Snapshot
 from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending, DeviceRequest
 from slinky_operator.bridge.pods.model.translation.largest import different, too_large
 from slinky_operator.bridge.pods.model.translation.request import Request, request_of
@@ -31,7 +32,7 @@ from slinky_operator.kube.cache.store import Indexer, Store, key_of
 from slinky_operator.kube.cache.stubs import is_stub
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Getter
-from slinky_operator.kube.resources import NODES, SLURMJOBS
+from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.reconcile.writes.parts import stored_status
 from slurm_client.models import Node
 
@@ -41,9 +42,6 @@ PLACED_BY: Final = "placed by"
 
 MOST_LOST: Final = 4
 """SlurmJobs that a pass asks for which the cache does not show."""
-
-MOST_GONE: Final = 4
-"""Nodes that a pass asks for which the cache does not show."""
 
 MOST_JOBS: Final = 32
 """SlurmJobs of a group that a pass reads, the last ones."""
@@ -168,7 +166,7 @@ class Observer:
         hosts: Store | None = None,
     ) -> None:
         self._kube = kube
-        self._hosts = hosts
+        self._hosts = None if hosts is None else AbsentHosts(kube, hosts, clock)
         self._devices = devices
         self._pods = pods
         self._jobs = jobs
@@ -214,7 +212,7 @@ class Observer:
             snapshot = replace(snapshot, owner=await self._owners.read(snapshot))
         if needs_place(snapshot):
             snapshot = await self._understood(snapshot)
-        snapshot = replace(snapshot, gone=await self._gone(snapshot))
+        snapshot = replace(snapshot, absent=await self._absent(snapshot))
         return await self._measured(snapshot)
 
     def _group_jobs(self, namespace: str, key: GroupKey) -> list[GroupJob] | None:
@@ -342,25 +340,16 @@ class Observer:
             self._sizes[cluster.uid] = known
         return replace(snapshot, too_large=too_large(job.parts, known[1]))
 
-    async def _gone(self, snapshot: Snapshot) -> frozenset[str]:
-        """Nodes that matter now and do not exist: the API server says so, since the cache may be behind."""
+    async def _absent(self, snapshot: Snapshot) -> Absent:
+        """Nodes that pods wait for, or are to be placed on, and that do not exist."""
         if self._hosts is None:
-            return frozenset()
+            return Absent()
         job = snapshot.job
         names = {lift.waits_for(one.obj, snapshot.now) for one in snapshot.living if one.job} - {""}
         if snapshot.waiting and job is not None and job.is_running:
-            names.update(slurmjobs.slots(job))
-        missing = sorted(name for name in names if self._hosts.get("", name) is None)
-        gone: set[str] = set()
-        for name in missing[:MOST_GONE]:
-            try:
-                _ = await self._kube.get(NODES, name)
-            except errors.NotFound:
-                gone.add(name)
-            except ValueError:
-                # Somebody has written what is no name.
-                continue
-        return frozenset(gone)
+            taken = {one.slot for one in snapshot.living if one.job == job.name}
+            names.update(node for number, node in enumerate(slurmjobs.slots(job)) if number not in taken)
+        return await self._hosts.find(names)
 
     def _claims(self, pod: Object) -> Mapping[str, Object]:
         """ResourceClaims of a pod that waits."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
+from slinky_operator.bridge.pods import absent_hosts
 from slinky_operator.bridge.pods.clusters import BridgeClusters
 from slinky_operator.bridge.pods.controller import GroupReconciler
 from slinky_operator.bridge.pods.model import lift, plan
@@ -286,7 +287,10 @@ async def test_the_pods_of_a_job_run_where_slurm_says_are_evicted_when_it_says_a
     _ = await site.kube.delete(BATCH_JOBS, "j", TEAM, uid=None)
 
 
-async def test_a_job_on_a_node_that_is_gone_ends_and_its_pod_gets_another(site: Site) -> None:
+async def test_a_job_on_a_node_that_is_gone_ends_and_its_pod_gets_another(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absent_hosts, "GONE_S", 1.0)
     jobs = await site.pod("moved")
     (first,) = await site.until("a SlurmJob", jobs)
     await site.runs(first, lost=1)
@@ -305,7 +309,7 @@ async def test_a_job_on_a_node_that_is_gone_ends_and_its_pod_gets_another(site: 
     await site.runs(second, k1=1)
 
     async def bound() -> bool:
-        return (await site.kube.get(PODS, "moved", TEAM))["spec"].get("nodeName") == "k1"
+        return bool((await site.kube.get(PODS, "moved", TEAM))["spec"].get("nodeName") == "k1")
 
     await site.until("the pod is on the other Node", bound)
     await site.end(await site.kube.get(PODS, "moved", TEAM))
@@ -315,6 +319,7 @@ async def test_a_job_on_a_node_that_is_gone_ends_and_its_pod_gets_another(site: 
 async def test_a_pod_whose_node_goes_before_it_is_bound_is_evicted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lift, "WAITS_S", 1.0)
     monkeypatch.setattr(plan, "AGAIN_S", 1.0)
+    monkeypatch.setattr(absent_hosts, "GONE_S", 1.0)
     # It has no room, so the scheduler binds nothing to it.
     _ = await site.kube.create(NODES, {"metadata": {"name": "full"}})
     jobs = await site.pod("stranded")

@@ -129,7 +129,9 @@ class PodKube(Kube):
             raise NotFound(Target("delete", str(resource), namespace, name), "not found", status=404)
         return self.mark(resource, found)
 
-    async def evict(self, resource: Resource, name: str, namespace: str, *, uid: str) -> Object:
+    async def evict(
+        self, resource: Resource, name: str, namespace: str, *, uid: str, resource_version: str | None = None
+    ) -> Object:
         """Evict a pod: it goes in its grace period."""
         self.calls.append(("evict", resource.plural))
-        return await self.delete(resource, name, namespace, uid=uid)
+        return await self.delete(resource, name, namespace, uid=uid, resource_version=resource_version)

@@ -111,7 +111,14 @@ class BridgedSite(JobWorld):
         singles = Singles()
         chosen = BridgeClusters(self.kube, ClusterReader(self.clusters), ("*",), time.monotonic)
         observer = GroupObserver(
-            self.kube, self.groups, self.jobs, chosen, singles, now=lambda: datetime.now(UTC), clock=time.monotonic
+            self.kube,
+            self.groups,
+            self.jobs,
+            chosen,
+            singles,
+            now=lambda: datetime.now(UTC),
+            clock=time.monotonic,
+            hosts=self.hosts,
         )
         reconciler = GroupReconciler(self.kube, self.events, self.groups, self.jobs, observer)
         table = GroupTriggers(self.groups, self.jobs, singles).table(

@@ -9,16 +9,19 @@ from typing import Final
 from slinky_operator.bridge.pods.model import components, devices, slurmjobs
 from slinky_operator.bridge.pods.model.ending import not_owned
 from slinky_operator.bridge.pods.model.group_owners import Owner
-from slinky_operator.bridge.pods.model.lift import LONGEST, shown
+from slinky_operator.bridge.pods.model.lift import shown
 from slinky_operator.bridge.pods.model.snapshot import Away, Gone, GroupJob, Member, Snapshot
-from slinky_operator.bridge.pods.model.steps import AGAIN_S, DEVICES_S, GAP_S, Draft, End, Lift, Tell
+from slinky_operator.bridge.pods.model.steps import AGAIN_S, ASK_S, DEVICES_S, GAP_S, Draft, End, Lift, Tell
 from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending
 from slinky_operator.bridge.pods.model.translation.request import Request
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.reconcile.text import cut
 
 GONE: Final = "NodeGone"
-"""Reason of pods whose job has Kubernetes Nodes that do not exist any more."""
+"""Reason of pods whose job has Kubernetes Nodes that do not exist."""
+
+_NAMES: Final = 200
+"""Characters of the names of such Nodes."""
 
 
 def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
@@ -40,8 +43,8 @@ def place(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
         draft.tell(snapshot, waiting, "TooFewCpus", words)
         return
     lifts = list(_lifts(snapshot, job, nodes, draft))
-    if any(one.node in snapshot.gone for one in lifts):
-        lifts = _without_gone(snapshot, job, lifts, draft)
+    if any(one.node in snapshot.absent.all for one in lifts):
+        lifts = _without_absent(snapshot, job, lifts, draft)
     elif not _is_begun(snapshot, job) and len(lifts) < job.tasks:
         _wait_for_all(snapshot, job, lifts, draft)
         return
@@ -70,23 +73,31 @@ def _wait_for_all(snapshot: Snapshot, job: GroupJob, lifts: Sequence[Lift], draf
     draft.again(max(1.0, GAP_S - waited))
 
 
-def _without_gone(snapshot: Snapshot, job: GroupJob, lifts: Sequence[Lift], draft: Draft) -> list[Lift]:
-    """Pods that can be placed although Nodes of their job do not exist any more, which Slurm does not know yet.
+def _without_absent(snapshot: Snapshot, job: GroupJob, lifts: Sequence[Lift], draft: Draft) -> list[Lift]:
+    """Pods that can be placed although Kubernetes Nodes of their job do not exist, which Slurm does not know yet.
 
-    A job of which no pod was placed ends, and the next one gets other Nodes. The pods say so before: a cache that shows
-    that is not behind a pod that was placed just now.
+    A job of which no pod lives ends once they are gone, and the next one gets other Nodes. Its pods say so before: a
+    cache that shows that is not behind a pod that this job has placed just now.
     """
-    names = ", ".join(sorted({one.node for one in lifts} & snapshot.gone))
-    words = f"Slurm has given job {job.status.job_id} Kubernetes Nodes that do not exist any more: {names}"
-    is_begun = _is_begun(snapshot, job)
-    if not is_begun and all(shown(one.member.obj).get("reason") == GONE for one in lifts):
-        draft.steps.append(End(job, {"exitCode": 1, "comment": cut(f"Nodes do not exist any more: {names}", LONGEST)}))
+    absent = snapshot.absent
+    names = ", ".join(sorted({one.node for one in lifts} & absent.missing))
+    words = f"Slurm has given job {job.status.job_id} Kubernetes Nodes that do not exist: {cut(names, _NAMES)}"
+    has_pods = any(one.job == job.name for one in snapshot.living)
+    is_gone = any(one.node in absent.gone for one in lifts)
+    rest = "the pod waits until that job ends" if has_pods else "the job ends unless they return, and another follows"
+    if is_gone and not has_pods and all(_says_gone(one.member, words) for one in lifts):
+        draft.steps.append(End(job, {"exitCode": 1, "comment": f"Nodes do not exist: {cut(names, _NAMES)}"}))
     for one in lifts:
-        if not is_begun or one.node in snapshot.gone:
-            rest = "waits for another one" if is_begun else "it ends, and another one follows"
+        if names and (not has_pods or one.node in absent.missing):
             draft.tells[one.member.uid] = Tell(one.member, GONE, f"{words}; {rest}")
-    draft.again(AGAIN_S)
-    return [one for one in lifts if one.node not in snapshot.gone] if is_begun else []
+    draft.again(ASK_S)
+    return [one for one in lifts if one.node not in absent.all] if has_pods else []
+
+
+def _says_gone(member: Member, words: str) -> bool:
+    """Whether a pod shows that its job, and no earlier one, has Nodes that do not exist."""
+    stored = shown(member.obj)
+    return stored.get("reason") == GONE and str(stored.get("message")).partition(":")[0] == words.partition(":")[0]
 
 
 def _may_not(snapshot: Snapshot, job: GroupJob, why: Away, draft: Draft) -> None:
@@ -110,15 +121,22 @@ def _waited(snapshot: Snapshot, job: GroupJob) -> float:
 
 
 class _Tasks:
-    """The tasks of a job: which of them pods have, and which are free."""
+    """The tasks of a job: which of them pods have, and which are free.
 
-    def __init__(self, job: GroupJob, living: Iterable[Member]) -> None:
+    Parameters
+    ----------
+    last
+        Tasks that are given away last.
+    """
+
+    def __init__(self, job: GroupJob, living: Iterable[Member], last: frozenset[int]) -> None:
         self._job = job
         self._taken = {one.slot: one for one in living if one.job == job.name}
         self._ranks = slurmjobs.slots_by_rank(job)
         self._component_of = [number for number, tasks in enumerate(job.sizes) for _ in range(tasks)]
         self._free: dict[int, deque[int]] = {number: deque() for number in range(len(job.sizes))}
-        for number, component in enumerate(self._component_of):
+        numbered = enumerate(self._component_of)
+        for number, component in sorted(numbered, key=lambda pair: (pair[0] in last, pair[0])):
             if number not in self._taken:
                 self._free[component].append(number)
 
@@ -140,13 +158,17 @@ class _Tasks:
 
 
 def _lifts(snapshot: Snapshot, job: GroupJob, nodes: list[str], draft: Draft) -> Iterator[Lift]:
-    tasks = _Tasks(job, snapshot.living)
+    absent = frozenset(number for number, node in enumerate(nodes) if node in snapshot.absent.all)
+    tasks = _Tasks(job, snapshot.living, absent)
     known: dict[Request, tuple[int, ...]] = {}
     for one in snapshot.waiting:
         words, fitting = _unfit(one, job, known)
         slot = words or tasks.take(one, fitting)
         if isinstance(slot, str):
             draft.tells[one.uid] = Tell(one, "NoTask", slot)
+            continue
+        if slot in absent:
+            yield Lift(one, job, slot, nodes[slot])
             continue
         found = devices.given(snapshot, job, one, slot, nodes)
         if isinstance(found, str):

@@ -20,6 +20,7 @@ from slinky_operator.bridge.pods.model.placing import place
 from slinky_operator.bridge.pods.model.snapshot import GroupJob, Snapshot
 from slinky_operator.bridge.pods.model.steps import (
     AGAIN_S,
+    ASK_S,
     QUICK_S,
     Announce,
     DeleteJob,
@@ -91,7 +92,7 @@ def _evictions(snapshot: Snapshot) -> Iterator[Evict]:
                 why = f"spec.external.ended of SlurmJob {job.name} says that its work is over"
             words = f"Slurm has ended job {job.status.job_id or job.name}: {job.status.reason}: {why}"
             yield Evict(one, words, slurmjobs.ended_at(job))
-        elif job is not None and (node := waits_for(one.obj, snapshot.now)) in snapshot.gone:
+        elif job is not None and (node := waits_for(one.obj, snapshot.now)) in snapshot.absent.gone:
             words = f"Slurm has placed it on Kubernetes Node {node}, which does not exist any more"
             yield Evict(one, words, is_unbound=True)
 
@@ -138,16 +139,18 @@ def _placed(snapshot: Snapshot, draft: Draft) -> None:
     """What pods show that Slurm has placed."""
     by_name = {job.name: job for job in snapshot.jobs}
     evicted = {step.member.uid for step in draft.steps if isinstance(step, Evict)}
+    if snapshot.absent.unsure:
+        draft.again(ASK_S)
     for one in snapshot.living:
         job = by_name.get(one.job)
         if not one.job or job is None or one.is_deleting or one.uid in evicted or job.is_ended_by_us:
             continue
+        if not one.obj["spec"].get("nodeName"):
+            # No event tells that its Node has gone meanwhile.
+            draft.again(AGAIN_S)
         if job.status.state in {Phase.RUNNING, Phase.ENDING}:
             words = f"Slurm job {job.status.job_id}, task {one.slot}: SlurmJob {job.name}"
             draft.tells[one.uid] = Tell(one, "Placed", words, holds=True)
-            if not one.obj["spec"].get("nodeName"):
-                # No event tells that its Node has gone meanwhile.
-                draft.again(AGAIN_S)
             deadline = other_deadline(one.obj, job)
             if deadline is not None:
                 draft.steps.append(Announce(one, deadline))

@@ -214,6 +214,23 @@ class Numbered:
     """The feature of the node in Slurm that says which devices have numbers there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Kubernetes Nodes that the cache does not show."""
+
+    missing: frozenset[str] = frozenset()
+    """Those that certainly do not exist."""
+    gone: frozenset[str] = frozenset()
+    """Those of them that have been missing for so long that they do not return."""
+    unsure: frozenset[str] = frozenset()
+    """Those that nobody has asked for yet."""
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Those on which no pod is placed now."""
+        return self.missing | self.unsure
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """Everything that the plan reads; a group may have a thousand pods, so they are sorted and counted once."""
@@ -242,8 +259,8 @@ class Snapshot:
     """Why devices of the job are not known now; empty if they are, or are not asked for."""
     empty_s: float = 0.0
     """Seconds for which no pod of the group has lived."""
-    gone: frozenset[str] = frozenset()
-    """Kubernetes Nodes that pods wait for, or are to be placed on, and that certainly do not exist."""
+    absent: Absent = Absent()
+    """Which Kubernetes Nodes do not exist that pods wait for, or are to be placed on."""
     too_large: str = ""
     """What a pod of the job asks for and no node has; empty if some node has it, or nobody has looked."""
 

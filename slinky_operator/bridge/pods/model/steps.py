@@ -15,6 +15,9 @@ from slinky_operator.kube.objects import Object
 AGAIN_S: Final = 30.0
 """Seconds until the next look for what no event tells of."""
 
+ASK_S: Final = 5.0
+"""Seconds until the next look for Kubernetes Nodes of which nothing is known."""
+
 GAP_S: Final = 120.0
 """Seconds for which a job of a group is kept without a pod that lives, and for which one that runs waits for pods."""
 

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_operator.bridge.pods.model.lift import WAITS_S
-from slinky_operator.bridge.pods.model.membership import INDEX
-from slinky_operator.bridge.pods.model.steps import AGAIN_S, LONGEST_PAUSE_S, QUICK_S, REWRITE_S
+from slinky_operator.bridge.pods.model.steps import QUICK_S, REWRITE_S
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import BRIDGE_PODS, SLURMJOBS
 from slurm_client.models import Node
@@ -95,104 +93,6 @@ async def test_terms_of_the_pod_each_get_the_pin_and_other_gates_are_waited_for(
     assert pins(world.find("p")) == ["k1", "k1", "k1"]
     placed = world.find("p")["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
     assert [one["matchExpressions"] for one in placed] == [one["matchExpressions"] for one in terms]
-
-
-async def test_a_job_on_a_node_that_is_gone_ends_and_the_next_one_places_the_pod(world: World) -> None:
-    """Slurm asks no machine whether it is there: it runs jobs on a node until the operator drains it."""
-    world.pod()
-    await world.settle()
-    first = world.slurmjob
-    world.lose("k1")
-    _ = world.runs(first, ("k1",))
-    await world.settle()
-    assert not world.lifted()
-    assert world.condition("p")["reason"] == "NodeGone"
-    assert "job 7 Kubernetes Nodes that do not exist any more: k1" in world.condition("p")["message"]
-    assert world.slurmjob["spec"]["external"]["ended"]["comment"] == "Nodes do not exist any more: k1"
-    _ = world.slurm(first, "Failed")
-    await world.settle()
-    await world.settle(LONGEST_PAUSE_S)
-    (second,) = (one for one in world.slurmjobs() if one["metadata"]["name"] != first["metadata"]["name"])
-    _ = world.runs(second, ("k2",))
-    await world.settle()
-    assert pins(world.find("p")) == ["k2"]
-
-
-async def test_a_pod_whose_node_goes_before_it_is_bound_is_evicted(world: World) -> None:
-    """Its pin is for ever, and Kubernetes deletes only those that a Node had."""
-    world.kube.binds = False
-    world.pod()
-    await world.settle()
-    _ = world.runs(world.slurmjob, ("k1",))
-    await world.settle()
-    assert world.lifted() == ["p"]
-    await world.settle(WAITS_S)
-    assert not world.find("p")["metadata"].get("deletionTimestamp")
-    world.lose("k1")
-    await world.settle(AGAIN_S)
-    assert world.find("p")["metadata"]["deletionTimestamp"]
-    assert world.events.all[-1] == (
-        "p", "EvictedBySlurm", "Slurm has placed it on Kubernetes Node k1, which does not exist any more"
-    )  # fmt: skip
-    world.gone("p")
-    await world.settle(AGAIN_S)
-    assert "ended" in world.slurmjob["spec"]["external"]
-
-
-async def test_a_node_that_only_the_cache_lacks_and_one_of_a_pod_that_runs_change_nothing(world: World) -> None:
-    world.pod("bound")
-    await world.settle()
-    _ = world.runs(world.slurmjob, ("k1",))
-    await world.settle()
-    world.lose("k1")
-    world.pod("waits")
-    await world.settle()
-    (second,) = (one for one in world.slurmjobs() if not one.get("status"))
-    _ = world.hosts.remove({"metadata": {"name": "k2"}})
-    _ = world.runs(second, ("k2",))
-    await world.settle()
-    await world.settle(2 * WAITS_S)
-    assert sorted(world.lifted()) == ["bound", "waits"]
-    assert not any(verb.startswith(("evict", "delete")) for verb in world.kube.writes)
-
-
-async def test_a_cache_that_is_behind_ends_no_job_whose_pods_were_placed_just_now(world: World) -> None:
-    _ = world.job(pods=2)
-    await world.settle()
-    _ = world.runs(world.slurmjob, ("k1", "k2"))
-    world.kube.show_all()
-    world.kube.is_late = True
-    for key in world.every_key():
-        _ = await world.look(key)
-    assert len(world.lifted()) == 2
-    world.lose("k2")
-    world.kube.show("nodes")
-    for _ in range(3):
-        for key in world.every_key():
-            _ = await world.look(key)
-    assert "NodeGone" in {reason for _, reason, _ in world.events.all}
-    world.kube.is_late = False
-    await world.settle()
-    assert "ended" not in world.slurmjob["spec"]["external"]
-    assert not any(verb.startswith("evict") for verb in world.kube.writes)
-
-
-async def test_of_a_group_that_runs_no_pod_comes_to_a_node_that_is_gone(world: World) -> None:
-    job = world.job(pods=2)
-    await world.settle()
-    _ = world.runs(world.slurmjob, ("k1", "k2"))
-    await world.settle()
-    assert len(world.lifted()) == 2
-    (lost,) = (one for one in world.kube.pods() if pins(one) == ["k2"])
-    world.lose("k2")
-    world.gone(lost)
-    index = int(lost["metadata"]["annotations"][INDEX])
-    world.pod_of(job, index, name="again")
-    await world.settle()
-    await world.settle(AGAIN_S)
-    assert world.condition("again")["reason"] == "NodeGone"
-    assert "ended" not in world.slurmjob["spec"]["external"]
-    assert len(world.lifted()) == 1
 
 
 async def test_an_event_has_slurms_words_also_where_slurm_has_them_later(world: World) -> None:

@@ -203,10 +203,14 @@ def node_of(pod: Object) -> str:
 
 
 @pytest.fixture(scope="module")
-def kinds(control_plane: ControlPlane) -> None:
-    """CRDs of the kinds that hold pods together."""
+def kinds(control_plane: ControlPlane) -> Iterator[None]:
+    """CRDs of the kinds that hold pods together, and the Kubernetes Nodes."""
     apply_job_crds(control_plane.kubectl)
     pod_groups.serve_kinds(control_plane.kubectl)
+    names = ("k-0", "k-1")
+    control_plane.kubectl.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in names)
+    yield
+    control_plane.kubectl("delete", "node", *names)
 
 
 @pytest_asyncio.fixture
@@ -242,7 +246,7 @@ async def site(
             one.resource: Informer(
                 kube,
                 one.resource,
-                namespaces=(name,),
+                namespaces=(name,) if one.resource.namespaced else (),
                 label_selector=one.label_selector,
                 indexers=one.indexers,
                 prune=one.prune,

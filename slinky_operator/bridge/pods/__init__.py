@@ -17,6 +17,7 @@ module             concern
 `spec`             what the controller exports to the process
 =================  ==================================================================
 
-Nothing that decides is remembered but in the objects themselves, except since when a Node is missing: the name of a SlurmJob follows from its group, and a placed pod
-names its SlurmJob and its task. What an operator that ends leaves half done, the next one finishes.
+Nothing that decides is remembered but in the objects themselves, except since when a Node is missing: the name of a
+SlurmJob follows from its group, and a placed pod names its SlurmJob and its task. What an operator that ends leaves half
+done, the next one finishes.
 """

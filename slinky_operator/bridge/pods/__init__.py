@@ -18,6 +18,6 @@ module             concern
 =================  ==================================================================
 
 Nothing that decides is remembered but in the objects themselves, except since when a Node is missing: the name of a
-SlurmJob follows from its group, and a placed pod names its SlurmJob and its task. What an operator that ends leaves half
-done, the next one finishes.
+SlurmJob follows from its group, and a placed pod names its SlurmJob and its task. What an operator that ends leaves
+half done, the next one finishes.
 """

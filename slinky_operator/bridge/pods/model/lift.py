@@ -75,11 +75,11 @@ def pinned_to(pod: Object) -> str:
 
 def waits_for(pod: Object, now: datetime) -> str:
     """The Node that a pod was given and for which it has waited for long; empty if it does not."""
+    if (pod.get("spec") or {}).get("nodeName"):
+        return ""
     placed = shown(pod)
     since = moment(placed.get("lastTransitionTime")) if placed.get("status") == "True" else None
-    if since is None or (pod.get("spec") or {}).get("nodeName") or (now - since).total_seconds() < WAITS_S:
-        return ""
-    return pinned_to(pod)
+    return pinned_to(pod) if since is not None and (now - since).total_seconds() >= WAITS_S else ""
 
 
 def deadline(job: GroupJob) -> str | None:

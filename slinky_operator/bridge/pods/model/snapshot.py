@@ -223,7 +223,7 @@ class Absent:
     gone: frozenset[str] = frozenset()
     """Those of them that have been missing for so long that they do not return."""
     unsure: frozenset[str] = frozenset()
-    """Those that nobody has asked for yet."""
+    """Those of which nothing is known now: a pass asks for a few."""
 
     @property
     def all(self) -> frozenset[str]:

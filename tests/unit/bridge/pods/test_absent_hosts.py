@@ -295,7 +295,7 @@ async def test_what_the_cache_lacks_and_the_api_server_has_is_there(kube: Counte
     assert (await absent.find(["k1"])) == Absent(missing=frozenset({"k1"}))
 
 
-async def test_a_node_that_was_back_for_a_moment_is_waited_for_anew(kube: Counted) -> None:
+async def test_a_node_that_was_back_for_a_moment_is_waited_for_again(kube: Counted) -> None:
     clock = Clock()
     store = kube.cache(NODES)
     absent = AbsentHosts(kube, store, clock)

@@ -182,7 +182,7 @@ class RecorderPart(Part):
         if good:
             return "True", Reason.AS_EXPECTED, f"{max(good)} records"
         if answers:
-            # A reason of its own: of two conditions with one reason, the first alone is told in an Event.
+            # A reason of its own: of two conditions with one reason, only the first has an Event.
             return "False", Reason.SLURM_UNREACHABLE, f"the recorder does not answer: {answers[0].why}"
         # A reason that needs nobody (`part.ON_ITS_WAY`): it starts.
         return "Unknown", Reason.CONNECTING, "the recorder has not been asked yet"

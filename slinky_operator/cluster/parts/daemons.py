@@ -1,6 +1,6 @@
 """The daemons of a Cluster, in the order in which they are written and upgraded, and queries over all of them.
 
-A new daemon is a line here, and a module in a part; `tests/unit/cluster/parts/test_a_new_daemon.py` has one.
+A new daemon is a line here, and a module in a part; `tests/unit/cluster/parts/recorder` has one.
 """
 
 from __future__ import annotations

@@ -28,12 +28,12 @@ from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
-from tests.unit.cluster.parts import test_a_new_daemon
+from tests.unit.cluster.parts.recorder.manifests import RecorderDaemon
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World, cluster_object
 
 
-class Recorder(test_a_new_daemon.Recorder):
+class Recorder(RecorderDaemon):
     """The same with a Service, a Secret and a template that is refused for some Clusters."""
 
     @override

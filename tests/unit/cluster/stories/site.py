@@ -86,7 +86,7 @@ class Site:
         self.slurm = Slurm(self.telling.ask, lambda: self.now, self._spend)
         self.trouble = Trouble.NONE
         self.starting: set[str] = set()
-        """Workloads whose pods do not become ready."""
+        """Names of workloads whose pods do not become ready: `slurm-accounting`."""
 
         self.is_stale = False
         """Whether the kubelet of slurmctld's pod mounts nothing new."""
@@ -281,7 +281,9 @@ class Site:
         conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
         if pod is not None:
             if (pod["status"].get("conditions") or [])[:1] != conditions:
-                self.kube.put(resources.PODS, {**pod, "status": {**pod["status"], "conditions": conditions}})
+                containers = [{**one, "ready": ready} for one in pod["status"].get("containerStatuses") or ()]
+                now = {"conditions": conditions, "containerStatuses": containers}
+                self.kube.put(resources.PODS, {**pod, "status": {**pod["status"], **now}})
             return
         self._numbers += 1
         about = template.get("metadata") or {}

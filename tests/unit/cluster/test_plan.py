@@ -256,7 +256,8 @@ def test_lost_contact_is_told_where_it_belongs(trouble: Trouble, condition: str,
     world.trouble(trouble, "in its own words")
     world.step()
     found = world.condition(condition)
-    assert (found["status"], found["reason"], found["message"]) == ("False", reason, "in its own words")
+    assert (found["status"], found["reason"]) == ("False", reason)
+    assert found["message"].partition("; if this lasts, ")[0] == "in its own words"
     assert world.raw["status"]["isReady"] is False
     ready = world.condition("Ready")
     assert ready["reason"] == reason

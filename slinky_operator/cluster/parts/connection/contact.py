@@ -43,7 +43,7 @@ def contact(snapshot: Snapshot, missing: Missing | None) -> Mapping[ClusterCondi
             return known
         words, reason = (("Unknown", "no answer yet"),) * 3, Reason.CONNECTING
     else:
-        words, reason = _troubled(slurm.contact.trouble, slurm.contact.why)
+        words, reason = _troubled(slurm.contact.trouble, slurm.contact.why + _remedy(snapshot, slurm.contact.trouble))
     return {
         kind: (status, Reason.AS_EXPECTED if status == "True" else reason, why)
         for kind, (status, why) in zip(CONTACT, words, strict=True)
@@ -57,6 +57,17 @@ def _known(snapshot: Snapshot) -> Mapping[ClusterCondition, Shown]:
     true = {kind: one for kind, one in stored.items() if one is not None and one.status == "True"}
     same = len(true) == len(CONTACT) and before.server == server and bool(snapshot.server)
     return {kind: ("True", Reason.AS_EXPECTED, one.message) for kind, one in true.items()} if same else {}
+
+
+def _remedy(snapshot: Snapshot, trouble: Trouble) -> str:
+    """What it means that a slurmctld of ours refuses all tokens; it is the only one that knows which key it has."""
+    cluster, source = snapshot.cluster, naming.jwt_key(snapshot.cluster)
+    if trouble is not Trouble.UNAUTHORIZED or cluster.spec.external or source is None:
+        return ""
+    return (
+        f"; if this lasts, clocks differ, or slurmctld has another key than {source.key} of Secret {source.secret}: "
+        "docs/troubleshooting.md says what to do"
+    )
 
 
 def _troubled(trouble: Trouble, why: str) -> tuple[tuple[tuple[Word, str], ...], Reason]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,7 +58,8 @@ def copy_in(snapshot: Snapshot) -> Source | None:
 def known(snapshot: Snapshot, name: str, source: KeySource) -> bytes:
     """The key of the daemons: from the copy, as last seen, or from what pods mount; unless the fingerprint contradicts.
 
-    What pods mount is there too if somebody has deleted the copy while no operator was.
+    What pods mount is there too if somebody has deleted the copy while no operator was. So is a copy that has only lost
+    its label: an answer of slurmctld shows whether it has that key of auth/jwt, or the one in the Secret.
     """
     mark, copy = mark_of(snapshot, source), copy_in(snapshot)
     is_staged = name == naming.SLURM_KEY and source.staged
@@ -65,6 +67,7 @@ def known(snapshot: Snapshot, name: str, source: KeySource) -> bytes:
         copy.data.get(name, b"") if copy is not None else b"",
         snapshot.memory.keys.known.get(name, b""),
         _staged(snapshot) if is_staged else b"",
+        _unassigned(snapshot).get(name, b"") if name == naming.JWT_KEY and value_in(snapshot, source) else b"",
     )
     return next((one for one in found if one and mark in {"", fingerprint(one)}), b"")
 
@@ -74,6 +77,13 @@ def accepted(snapshot: Snapshot) -> bytes:
     copy = copy_in(snapshot)
     held = copy.data.get(naming.SLURM_KEY, b"") if copy is not None else b""
     return held or snapshot.memory.keys.known.get(naming.SLURM_KEY, b"") or _staged(snapshot)
+
+
+def _unassigned(snapshot: Snapshot) -> Mapping[str, bytes]:
+    """What is in a copy from which the label with the Cluster's uid was taken."""
+    found = snapshot.sources.get(naming.key_copy(snapshot.cluster.name))
+    is_bare = found is not None and found.exists and not found.cluster_uid
+    return found.data if found is not None and is_bare and found.cluster_name == snapshot.cluster.name else {}
 
 
 def _staged(snapshot: Snapshot) -> bytes:

@@ -204,7 +204,7 @@ class State:
             exists=name in self.secrets,
             servers=self.meant_for.get(name),
             cluster_uid=self.owners.get(name, "") if name in self.secrets else "",
-            cluster_name="slurm" if self.owners.get(name) else "",
+            cluster_name="slurm" if name in self.owners else "",
             object_uid=f"uid-of-{name}" if name in self.secrets else "",
             version=version,
             written_at=written_at,

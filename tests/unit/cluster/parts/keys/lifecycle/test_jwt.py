@@ -9,8 +9,9 @@ from slinky_operator.cluster.actions import (
     TouchPod,
 )
 from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
+from slinky_operator.slurm.connection.contact import Trouble
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
-from tests.unit.cluster.parts.keys.lifecycle.worlds import COPY, JWT, of, of_users
+from tests.unit.cluster.parts.keys.lifecycle.worlds import COPY, JWT, of, of_users, restarted
 from tests.unit.cluster.rollout_stories import settled
 from tests.unit.cluster.world import World, cluster_object, subject
 
@@ -47,6 +48,55 @@ def test_slurmctld_is_not_told_again_and_again_to_read_a_key_that_it_does_not_ta
     for _ in range(600):
         done += world.step().actions
     assert 3 <= len(of(Reload, done)) <= 10
+
+
+def test_a_new_operator_finds_the_earlier_key_in_a_copy_that_has_lost_its_label() -> None:
+    world = settled()
+    world.secrets[JWT] = {"jwt.key": b"n" * 32}
+    world.accepts = b"k" * 32
+    world.owners[COPY] = ""
+    restarted(world)
+    connected = of(Connect, world.step().actions)
+    assert [one.keys for one in connected] == [(SigningKey(b"k" * 32), SigningKey(b"n" * 32))]
+    del world.secrets[COPY], world.owners[COPY]
+    world.step()
+    world.step()
+    assert world.secrets[COPY]["jwt.key"] == b"k" * 32
+    world.accepts = b"n" * 32
+    for _ in range(40):
+        world.step()
+    assert world.secrets[COPY]["jwt.key"] == b"n" * 32
+    assert world.raw["status"]["isReady"] is True
+
+
+def test_a_bare_copy_is_not_put_in_the_place_of_a_lost_secret() -> None:
+    """Nobody keeps it up: it may be older than the key that slurmctld has."""
+    world = settled()
+    del world.secrets[JWT]
+    world.owners[COPY] = ""
+    restarted(world)
+    world.step()
+    assert JWT not in world.secrets
+    assert world.condition("Degraded")["reason"] == "KeyLost"
+
+
+def test_a_secret_that_is_not_the_copy_gives_no_key() -> None:
+    world = settled()
+    world.secrets[COPY] = {"jwt.key": b"x" * 32}
+    del world.owners[COPY]
+    restarted(world)
+    connected = of(Connect, world.step().actions)
+    assert [one.keys for one in connected] == [(SigningKey(b"k" * 32),)]
+
+
+def test_a_slurmctld_that_refuses_all_tokens_is_told_with_what_to_do() -> None:
+    world = settled()
+    world.trouble(Trouble.UNAUTHORIZED, "in its own words")
+    world.step()
+    said = world.condition("TokenValid")
+    assert (said["status"], said["reason"]) == ("False", "Unauthorized")
+    words = "in its own words; if this lasts, clocks differ, or slurmctld has another key than jwt.key of Secret"
+    assert said["message"].startswith(words)
 
 
 def test_a_jwt_key_that_waits_is_not_loaded_along_with_another_slurm_key() -> None:

@@ -1,8 +1,8 @@
 """Small objects in place of those for which a namespace has no room.
 
 A stub shows that an object exists, who it is and what has become of it. It has no spec that rules could read: to
-parse it is an error (`parse_cache`), as for an object with more values than are read. The names in its spec stay, so
-that indexes find it for the objects that it names.
+parse it is an error (`parse_cache`), as for an object with more values than are read. The names in its spec stay, and
+the operator's own annotations, so that indexes find it for the objects that it names.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from slinky_operator.kube.cache.budget import footprint
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import SLINKY_GROUP
 
 MARK: Final = "leftOut"
 """Key of a stub, beside `metadata`: the bytes that the whole object would take."""
@@ -59,6 +60,7 @@ def stub(obj: Object) -> Object:
         "metadata": {
             **{key: _small(value) for key, value in metadata.items() if key in _IDENTITY},
             "labels": _texts(metadata.get("labels")),
+            "annotations": _texts(_own(metadata.get("annotations"))),
         },
         "spec": _texts(obj.get("spec")),
         "status": status,
@@ -83,6 +85,12 @@ def _small(value: Any) -> Any:
     if isinstance(value, dict):
         return _texts(value)
     return value if not isinstance(value, str) else value[:LONGEST]
+
+
+def _own(annotations: Any) -> Mapping[str, Any]:
+    """The operator's annotations."""
+    given = annotations if isinstance(annotations, Mapping) else {}
+    return {key: value for key, value in given.items() if key.partition("/")[0].endswith(SLINKY_GROUP)}
 
 
 def _texts(value: Any) -> dict[str, Any]:

@@ -307,11 +307,12 @@ def _may_change(snapshot: Snapshot, source: KeySource, known: bytes, value: byte
 
 
 def _nothing_left(snapshot: Snapshot) -> bool:
-    """Whether no slurmd runs, and no job on a machine does."""
+    """Whether no slurmd runs, and no job does: a pod that has lost its labels is not among the pods."""
     jobs = snapshot.memory.answers.of(JobsQuestion)
     counts = jobs.counts if jobs is not None else None
-    idle = counts is not None and not (counts.running or counts.suspended or counts.completing)
-    return not snapshot.pods.slurmd_names and (not snapshot.cluster.spec.nodes or idle)
+    if counts is None:
+        return not snapshot.pods.slurmd_names and not snapshot.cluster.spec.nodes
+    return not snapshot.pods.slurmd_names and not (counts.running or counts.suspended or counts.completing)
 
 
 def _is_extended(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes, wall: datetime) -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_operator.bridge.pods.model import membership
+from slinky_operator.bridge.pods.model import membership, slurmjobs
 from slinky_operator.bridge.pods.model.group_owners import read_owner
 from slinky_operator.bridge.pods.model.membership import STRIDE, GroupKey, GroupKind, group_of, rank_of
+from slinky_operator.kube.cache.stubs import stub
 from slinky_operator.kube.objects import Object
 
 JOB = [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "job-1", "controller": True}]
@@ -105,3 +106,13 @@ def test_jobsets_leader_worker_sets_and_pod_groups() -> None:
 @pytest.mark.parametrize("kind", list(GroupKind))
 def test_objects_of_others_may_hold_anything(kind: GroupKind, spec: Object) -> None:
     assert owner(kind, spec) is not None
+
+
+def test_a_slurmjob_for_which_there_is_no_room_is_found_by_its_group() -> None:
+    """Otherwise its group would get another one."""
+    about = {
+        "labels": {labels.LABEL_BRIDGE_GROUP: "u"},
+        "annotations": {labels.ANNOTATION_BRIDGE_MEMBERS: "PodGroup/g"},
+    }
+    job = {"metadata": {"namespace": "team", "name": "bridge-u", **about}, "spec": {"script": "x" * 1000}}
+    assert slurmjobs.by_group(stub(job)) == slurmjobs.by_group(job) == ["team/PodGroup/g"]

@@ -19,6 +19,8 @@ from slinky_operator.kube.objects import Object
 
 KIB = 2**10
 
+OURS = "cluster.slinky.slurm.net/of-us"
+
 
 def thing(name: str, version: int, size: int = 0, *, namespace: str = "a", **more: Any) -> Object:
     about = {"name": name, "namespace": namespace, "resourceVersion": str(version), "labels": {"app": "x"}}
@@ -100,7 +102,9 @@ def test_of_what_users_write_stubs_are_kept_that_cannot_be_parsed() -> None:
     spec = {"clusterName": "slurm", "template": {"spec": {"containers": [{"name": "x" * 50 * KIB}]}}}
     status = {"scalingMode": "StatefulSet", "conditions": [{"type": "Ready", "status": "True"}], "long": "x" * 50 * KIB}
     body = thing("w", 1, namespace="a", spec=spec, status=status, kind="NodeSet", apiVersion="v1")
-    body["metadata"] |= {"uid": "u", "generation": 3, "finalizers": ["f"], "annotations": {"long": "x" * 50 * KIB}}
+    body["metadata"] |= {"uid": "u", "generation": 3, "finalizers": ["f"]}
+    long = {f"nodeset.slinky.slurm.net/{number}": "x" * 300 for number in range(99)}
+    body["metadata"]["annotations"] = {"long": "x" * 50 * KIB, "slinky.example.com/a": "b", **long, OURS: "here"}
     store.put(body)
     kept = store.get("a", "w")
     assert kept is not None
@@ -110,6 +114,7 @@ def test_of_what_users_write_stubs_are_kept_that_cannot_be_parsed() -> None:
     # Who has it for a Cluster finds it, and its finalizers hold.
     assert kept["spec"] == {"clusterName": "slurm"}
     assert (kept["metadata"]["generation"], kept["metadata"]["finalizers"]) == (3, ["f"])
+    assert kept["metadata"]["annotations"] == {OURS: "here"}
     assert kept["status"] == {key: status[key] for key in ("scalingMode", "conditions")}
     with pytest.raises(InvalidObjectError, match="over their budget"):
         ParseCache(NodeSet).read(kept)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
+from slinky_operator.kube.cache.stubs import stub
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.virtual_nodes.pods import slurmjobs
@@ -103,6 +104,9 @@ async def test_the_scheduler_may_choose_another_node_for_the_next_pod_of_a_job(
     number = await world.runs()
     world.drop(disruption=OUTAGES[0])
     await world.until(lambda: world.find() is None)
+    (job,) = world.slurmjobs()
+    # It is found also where there is no room for all of it: otherwise the same work would run twice.
+    assert slurmjobs.by_place(stub(job)) == slurmjobs.by_place(job) != []
     world.pod(uid="next", owner=owner, nodeName=OTHER_NODE)
     assert (await world.runs() == number) == takes_over
     assert len(world.in_slurm()) == (1 if takes_over else 2)

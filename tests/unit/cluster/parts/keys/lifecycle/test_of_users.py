@@ -68,6 +68,19 @@ def test_a_changed_slurm_key_of_the_users_is_not_loaded_while_slurmds_have_the_e
     assert world.raw["status"]["isReady"] is True
 
 
+def test_a_job_of_a_pod_that_has_lost_its_labels_keeps_the_earlier_key() -> None:
+    """Its slurmd has the earlier key, and is not among the pods that are seen."""
+    world = of_users()
+    world.pods = []
+    world.secrets["mine"]["slurm.key"] = b"n" * 64
+    world.memory.answers.note(JobsQuestion, Jobs(world.now, 0.0, JobCounts(running=1)))
+    assert not of(Remove, world.step().actions)
+    assert world.condition("Degraded")["reason"] == "KeyChanged"
+    world.memory.answers.note(JobsQuestion, Jobs(world.now, 0.0, JobCounts()))
+    world.settle()
+    assert world.secrets[COPY]["slurm.key"] == b"n" * 64
+
+
 def test_static_nodes_may_have_jobs_with_the_earlier_key() -> None:
     world = of_users(nodes=[{"name": "outside"}])
     world.secrets["mine"]["slurm.key"] = b"n" * 64

@@ -179,7 +179,7 @@ class Settings(BaseModel):
         default="",
         description="Namespace of NVSentinel's DrainRequests: the Slurm nodes on the Kubernetes Node of each are "
         "drained, and DrainComplete is written once they are proven to hold no job. Empty: they mean nothing. Needs "
-        "watch_nodes, and the rights to list them and to patch their status.",
+        "watch_nodes, all namespaces, and the rights to list them and to patch their status.",
     )
     machine_namespaces: tuple[Annotated[str, Field(pattern=r"^(\*|[-a-z0-9]{1,63})$")], ...] = Field(
         default=(),
@@ -374,8 +374,8 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _check_drain_requests(self) -> Self:
-        if self.drain_requests_namespace and not self.watch_nodes:
-            raise ValueError("drain_requests_namespace needs watch_nodes")
+        if self.drain_requests_namespace and (self.namespaces or not self.watch_nodes):
+            raise ValueError("drain_requests_namespace needs watch_nodes, and all namespaces")
         return self
 
     @model_validator(mode="after")

@@ -121,7 +121,10 @@ def _bridged(services: Services) -> Bridged:
         node = services.caches.store(NODES).get(None, host)
         return (node["metadata"].get("labels") or {}) if node is not None else {}
 
-    return bridged(services.slurm, with_bridges, labels_of)
+    def is_whole() -> bool:
+        return not allowed or services.clusters.store.is_whole
+
+    return bridged(services.slurm, with_bridges, labels_of, is_whole)
 
 
 SPEC: Final = ControllerSpec(

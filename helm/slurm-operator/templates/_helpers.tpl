@@ -98,8 +98,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- fail "virtualNodes.clusters: needs watchNodes" -}}
 {{- end -}}
 {{- end -}}
-{{- if and .Values.drainRequestsNamespace (ne (include "slurm-operator.watchNodes" .) "true") -}}
+{{- if .Values.drainRequestsNamespace -}}
+{{- if .Values.watchNamespaces -}}
+{{- fail "drainRequestsNamespace: not together with watchNamespaces, since a Node may have slurmd pods of any namespace" -}}
+{{- end -}}
+{{- if ne (include "slurm-operator.watchNodes" .) "true" -}}
 {{- fail "drainRequestsNamespace: needs watchNodes" -}}
+{{- end -}}
 {{- end -}}
 {{- if (.Values.nodeLife).namespaces -}}
 {{- if .Values.watchNamespaces -}}

@@ -13,7 +13,7 @@ from typing import Final
 from slinky_operator.nodeset.disruption import repairs, rolling_update, victims
 from slinky_operator.nodeset.disruption.availability import may_come_up, may_serve, serves
 from slinky_operator.nodeset.drain import pod_condition
-from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model import drain_requests, pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
@@ -92,15 +92,17 @@ def assign_causes(
 def cordons(snapshot: Snapshot, member: Member) -> frozenset[Cause]:
     """Who wants the node kept free: the pod's annotation, its Kubernetes Node, a request to drain that.
 
-    While requests are not known, as after a start, what is drained for one stays so: it may be about to be rebooted.
+    What is drained for a request stays so while requests are not known, as after a start, and while NVSentinel works on
+    the Node, which may delete a request that is complete: the machine may be about to be rebooted.
     """
     pod = member.pod
     host = snapshot.host_of(pod)
-    is_open = not pod.cordoned and (host is None or not host.cordoned)
+    is_in_work = host is not None and drain_requests.STATE_LABEL in host.labels
+    is_open = not pod.cordoned and (host is None or not host.cordoned) and not is_in_work
     if is_open and snapshot.drain_requests is not None and not snapshot.drain_requests:
         return _NOBODY
     found = {Cause.CORDON} if pod.cordoned else set()
-    is_kept = snapshot.drain_requests is None and Cause.DRAIN_REQUEST in member.drained_for
+    is_kept = (snapshot.drain_requests is None or is_in_work) and Cause.DRAIN_REQUEST in member.drained_for
     if is_kept or snapshot.drain_request_of(pod) is not None:
         found.add(Cause.DRAIN_REQUEST)
     return frozenset(found | {Cause.NODE_CORDON} if host is not None and host.cordoned else found)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.health import Replace, ReplacePolicy
 from slinky_api.v1alpha1.nodeset.status import Replacement
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
-from slinky_operator.nodeset.model.machines import MachineRules, Mark
+from slinky_operator.nodeset.model.machines import BY_HAND, MachineRules, Mark
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
@@ -32,9 +31,6 @@ AGAIN: Final = 10.0
 
 MOST: Final = 8
 """Machines that one pass goes on with: each costs some questions to the API server and to Slurm."""
-
-_BY_HAND: Final = f"remove the annotation {labels.ANNOTATION_NODE_MACHINE} and uncordon the Node"
-"""What to do about a Node whose machine will not start again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +145,7 @@ def late(records: Mapping[str, Replacement], snapshot: Snapshot, now: datetime) 
         if host.boot_id == mark.boot_id and (begun is None or now - begun >= TAKES):
             text = (
                 f"Node {host.name} stays cordoned: {_request(mark)}, and it has not started again. If it never will, "
-                f"withdraw the request, {_BY_HAND}"
+                f"withdraw the request, {BY_HAND}"
             )
             yield host.name, text
 
@@ -164,13 +160,13 @@ def left(records: Mapping[str, Replacement], snapshot: Snapshot) -> Iterable[tup
         if snapshot.machine_rules is None:
             text = (
                 f"{told}. The operator no longer acts on machines (nodeLife.namespaces of its chart): once this one "
-                f"has started again, {_BY_HAND}"
+                f"has started again, {BY_HAND}"
             )
             yield host.name, text
         elif host.boot_id == mark.boot_id:
             text = (
                 f"{told}, and may still happen. The operator uncordons the Node once the machine has started again. If "
-                f"it never will, withdraw the request, {_BY_HAND}"
+                f"it never will, withdraw the request, {BY_HAND}"
             )
             yield host.name, text
 

@@ -114,14 +114,15 @@ def choose(
         if machines.is_marked(one, snapshot) or (policy is not None and not _is_over(one, policy, now))
     }
     if policy is None:
-        waits = dict(machines.left(known, snapshot))
-        return ReplacementChoice(_listed(known), machines=_ends(snapshot, live), waits=waits)
+        waits, ends = dict(machines.left(known, snapshot)), _ends(snapshot, live)
+        return ReplacementChoice(_listed(known), machines=ends, waits=waits, wake_up=min(_again(ends), default=None))
     is_machine, nodeset, readable = policy.policy.is_for_machine, snapshot.nodeset, snapshot.slurm.readable
     refused = machine_policy.refusal(policy.policy, snapshot.machine_rules, nodeset.namespace) if is_machine else ""
     if nodeset.deleting or snapshot.cluster.deleting or not readable or refused:
         ends = _ends(snapshot, live) if readable or nodeset.deleting else MachineSteps()
         waits = dict(machines.left(known, snapshot)) if refused else {}
-        return ReplacementChoice(_listed(known), machines=ends, refused=refused, waits=waits)
+        again = min(_again(ends), default=None)
+        return ReplacementChoice(_listed(known), machines=ends, refused=refused, waits=waits, wake_up=again)
     tries = _Tries(snapshot, policy, now, known, _under_way(snapshot, now))
     for member in _candidates(snapshot, live, health, states, causes):
         tries.consider(member.pod)
@@ -202,7 +203,7 @@ class _Tries:
             self._is_full,
             ends,
             waits=dict(machines.left(self._known, self._snapshot)),
-            wake_up=min(self._due, default=None),
+            wake_up=min([*self._due, *_again(ends)], default=None),
         )
 
     def chosen_of_machines(self, live: Sequence[Member], bad: Sequence[Pod]) -> ReplacementChoice:
@@ -214,7 +215,7 @@ class _Tries:
         hosts = snapshot.hosts or {}
         shown = frozenset(name for name, mark in marks if machines.shows(hosts.get(name), mark))
         steps = MachineSteps(tuple(marks), shown, machines.given_back(snapshot, _pods(live), bad))
-        due = [*self._due, *([machines.AGAIN] if marks or steps.given_back else [])]
+        due = [*self._due, *_again(steps)]
         return ReplacementChoice(
             _listed(known),
             given_up=tuple(self._given_up),
@@ -228,6 +229,11 @@ class _Tries:
 def _ends(snapshot: Snapshot, live: Sequence[Member]) -> MachineSteps:
     """What is left to do where no machine is to be replaced."""
     return MachineSteps(given_back=machines.given_back(snapshot, _pods(live), ()))
+
+
+def _again(steps: MachineSteps) -> list[float]:
+    """Seconds after which it is looked again what has come of it; empty if there is nothing to look at."""
+    return [machines.AGAIN] if steps.tries or steps.given_back else []
 
 
 def _pods(members: Sequence[Member]) -> list[Pod]:

@@ -19,6 +19,9 @@ REBOOT_NODE: Final = "RebootNode"
 ANY: Final = "*"
 """In place of namespaces."""
 
+BY_HAND: Final = f"remove the annotation {labels.ANNOTATION_NODE_MACHINE} and uncordon the Node"
+"""What to do about a Node whose machine will not start again."""
+
 _SENT: Final = "sent"
 
 

@@ -26,6 +26,10 @@ REGISTRATION_GRACE: Final = timedelta(seconds=30)
 """How long a slurmd that Slurm does not know may still be registering, once it runs, or once its pod exists; it takes a
 second or two."""
 
+STARTS_WITHIN: Final = timedelta(minutes=10)
+"""The same before all that runs on a Kubernetes Node ends: an image may have to be pulled, and no version of the pod is
+part of the proof. A pod that takes longer keeps no bad machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Starting:
@@ -198,6 +202,28 @@ def _why_awaited(pod: Pod, now: datetime) -> str | None:
     elif pod.bound and not pod.stuck and pod.created_at is not None and now - pod.created_at < REGISTRATION_GRACE:
         return f"slurmd of {pod.name} may be about to start"
     return None
+
+
+def why_awaited(member: Member, since: datetime, now: datetime) -> str | None:
+    """Why the Kubernetes Node of a pod may not be said to hold no job, though the pod may be deleted; None if it may.
+
+    A machine ends, which nothing withdraws: a slurmd that registers after the proof gets jobs at once. One that its
+    kubelet could not start may start the next time.
+
+    Parameters
+    ----------
+    member
+        As for `why_kept`.
+    since
+        Since when slurmctld answers: no slurmd could register before.
+    now
+        The time; timezone-aware.
+    """
+    pod = member.pod
+    if member.record is not None or pod.slurmd is Slurmd.ENDED or pod.registered:
+        return None
+    begun = max(filter(None, (since, pod.bound_at or pod.created_at, pod.slurmd_started_at)))
+    return None if now - begun >= STARTS_WITHIN else f"slurmd of {pod.name} has not registered yet"
 
 
 def why_kept(member: Member, now: datetime) -> str | None:  # noqa: PLR0911 - one for each

@@ -177,14 +177,16 @@ def needs_write(node: Node, causes: Collection[Cause]) -> bool:
 
     Slurm records when a reason was written. A node that was cordoned for a week and is now to be removed is drained
     again, so that its jobs have the time that the spec gives them; so is one that was to be removed and is now only
-    cordoned, unless its update goes on afterwards (`drain.slurm_steps`), and one that a rule of `health` begins or ends
-    to keep drained.
+    cordoned, unless its update goes on afterwards (`drain.slurm_steps`), one that a rule of `health` begins or ends to
+    keep drained, and one for which a request comes, whose drain outlives the request (`drain.drain_causes`).
     """
     if not node.is_drain or registration.is_stale_drain(node):
         return True
     if not is_ours(node):
         return False
     before = causes_in(node)
+    if Cause.DRAIN_REQUEST in causes and Cause.DRAIN_REQUEST not in before:
+        return True
     if TIMED.isdisjoint(causes) and TIMED.isdisjoint(before):
         # The reason is what counts towards the budget of `health`, and no time depends on it here.
         return (Cause.HEALTH in causes) != (Cause.HEALTH in before)

@@ -119,6 +119,7 @@ async def test_it_may_complete_requests_to_drain_of_one_namespace_and_no_more(
             *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names),
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
             *(one for one in chart if one["metadata"]["name"].endswith("drain-requests")),
+            *(one for one in chart if one["kind"] in {"ClusterRole", "ClusterRoleBinding"}),
         ]
     )
     kubectl("wait", "--for=condition=Established", "crd", own)
@@ -129,6 +130,7 @@ async def test_it_may_complete_requests_to_drain_of_one_namespace_and_no_more(
     }
     kubectl.apply([{**asked, "metadata": {"name": "one", "namespace": name}} for name in names[1:]])
     wait_until_allowed(kubectl, service_account.user_of("slurm-operator"), "list", own, "nvsentinel")
+    wait_until_allowed(kubectl, service_account.user_of("slurm-operator"), "list", "pods", "elsewhere")
     file = service_account.kubeconfig_of(kubectl, cluster.kubeconfig, "slurm-operator", tmp_path / "kubeconfig")
 
     async with await Connection.connect(file) as connection:

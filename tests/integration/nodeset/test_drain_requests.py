@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from slinky_api.labels import ANNOTATION_POD_CORDON
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CUSTOMRESOURCEDEFINITIONS, DRAIN_REQUESTS, NODES
+from slinky_operator.kube.resources import CUSTOMRESOURCEDEFINITIONS, DRAIN_REQUESTS, NODES, PODS
 from slinky_operator.nodeset.model.drain_requests import STATE_LABEL
 from tests.integration.nodeset.conftest import Site, reason
 from tests.integration.nodeset.machines import Machines
@@ -39,6 +40,10 @@ async def complete(site: Site, name: str) -> str:
     status = (await site.kube.get(DRAIN_REQUESTS, name, site.namespace)).get("status") or {}
     found = [one for one in status.get("conditions") or () if one["type"] == "DrainComplete"]
     return f"{found[0]['reason']}: {found[0]['message']}" if found and found[0]["status"] == "True" else ""
+
+
+def cordon(value: str | None) -> Object:
+    return {"metadata": {"annotations": {ANNOTATION_POD_CORDON: value}}}
 
 
 async def ask(site: Site, name: str, host: str) -> None:
@@ -90,13 +95,21 @@ async def test_a_request_is_served_under_jobs_and_undone_with_it(site: Site, mac
 
     # Requests are looked at in turn: this one, whose job runs, was looked at before.
     assert await complete(site, "one") == ""
+    await site.kube.merge_patch(NODES, bad, {"metadata": {"labels": {STATE_LABEL: "draining"}}})
     site.slurm.finish_job(job.id)
     await site.until(lambda: complete(site, "one"), "its nodes are proven empty")
     assert await complete(site, "one") == "DrainComplete: All Slinky pods drained successfully"
     assert await site.names() == ["a-0", "a-1", "a-2", "a-3"]
 
-    # While NVSentinel works on the Node it stays drained, and the request goes with that.
-    await site.kube.merge_patch(NODES, bad, {"metadata": {"labels": {STATE_LABEL: "remediating"}}})
+    # While NVSentinel works on the Node it stays drained, whether the request is there or not.
     await site.kube.delete(DRAIN_REQUESTS, "one", site.namespace, uid=None)
+    await ask(site, "another", await site.add_host("new"))
+    await site.until(lambda: complete(site, "another"), "requests have been listed again")
+    await site.kube.merge_patch(PODS, "a-1", cordon("true"), site.namespace)
+    await site.until(lambda: reason(site, "a-1"), "a pass after that: a-1 is drained")
+    await site.kube.merge_patch(PODS, "a-1", cordon(None), site.namespace)
+    await site.until(lambda: not reason(site, "a-1"), "the next one: a-1 is given back")
+    assert reason(site, "a-0") == f"slurm-operator: drain-request ({site.namespace}/a): {words}"
+    await site.kube.merge_patch(NODES, bad, {"metadata": {"labels": {STATE_LABEL: None}}})
     await site.until(lambda: not reason(site, "a-0"), "it is given back")
     assert reason(site, "a-2") == "disk"

@@ -292,6 +292,10 @@ def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
         ({"slinkyNamespaces": ["A"]}, "slinkyNamespaces"),
         ({"watchNodes": "yes"}, "watchNodes"),
         ({"nodeLabels": {"enabled": True}, "watchNamespaces": ["a"], "watchNodes": True}, "not together with watchNam"),
+        (
+            {"drainRequestsNamespace": "nv", "watchNamespaces": ["a"], "watchNodes": True},
+            "drainRequestsNamespace: not together with watchNamespaces",
+        ),
         ({"virtualNodes": {"clusters": ["a/b"]}}, "virtualNodes.clusters: needs jobs.enabled"),
         (
             {"virtualNodes": {"clusters": ["a/b"]}, "jobs": {"enabled": True}, "watchNamespaces": ["a"]},

@@ -44,6 +44,10 @@ def test_flags_win_over_the_environment() -> None:
         (["--node-labels-config-map", "slurm-config"], "--node-labels-config-map"),
         (["--node-labels-config-map", "a/b", "--namespaces", "a"], "node_labels_config_map needs watch_nodes"),
         (["--node-labels-config-map", "a/b", "--no-watch-nodes"], "node_labels_config_map needs watch_nodes"),
+        (
+            ["--drain-requests-namespace", "a", "--namespaces", "a"],
+            "drain_requests_namespace needs watch_nodes, and all",
+        ),
         (["--slurmrestd-override=slurm=http://127.0.0.1:6820"], "--slurmrestd-override"),
         (["--slurmrestd-override=a/b=http://slurm.example.com:6820"], "--slurmrestd-override"),
         (["--slurmrestd-override=a/b=http://127.0.0.1.example.com:6820"], "--slurmrestd-override"),

@@ -2,8 +2,9 @@
 
 The requests of one namespace are listed every few seconds: there are as many as there are bad Nodes, and their CRD may
 be missing, which a cache would wait for. A request is complete when every slurmd pod on its Node may be deleted by the
-proof that permits deletions: a fresh answer from each Slurm concerned. Then the condition `DrainComplete` is written as
-NVSentinel's own plugin writes it. No job is ended, and no pod deleted.
+proof that permits deletions: a fresh answer from each Slurm concerned. Which pods these are the API server itself says,
+after that answer: the cache may lack one, whose jobs would end with the machine. Then the condition `DrainComplete` is
+written as NVSentinel's own plugin writes it. No job is ended, and no pod deleted.
 
 Passes bring the first question about, so it is asked by the leader only.
 """
@@ -15,21 +16,24 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+from slinky_api import labels
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.cache.stubs import is_stub
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.ports import Getter
-from slinky_operator.kube.resources import DRAIN_REQUESTS, Resource
+from slinky_operator.kube.resources import CONFIGMAPS, DRAIN_REQUESTS, NODESETS, PODS, Resource
 from slinky_operator.nodeset.execute.hosts import proof
 from slinky_operator.nodeset.execute.hosts.proof import Bridged, SlurmOf
 from slinky_operator.nodeset.model import drain_requests
 from slinky_operator.nodeset.model.drain_requests import COMPLETE, DrainRequest
+from slinky_operator.nodeset.model.pods import guard, pod_facts
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.reconcile.cached.indexes import HOST_INDEX
-from slinky_operator.reconcile.text import stamp
+from slinky_operator.reconcile.text import joined, named, stamp
 from slurm_client import errors as slurm_errors
 
 logger = logging.getLogger(__name__)
@@ -40,6 +44,12 @@ EVERY_S: Final = 5.0
 AWAY_EVERY_S: Final = 60.0
 """The same while the kind is not there, or may not be read."""
 
+UNSEEN_EVERY_S: Final = 60.0
+"""Seconds after which it is looked again whether pods that the cache does not show are gone: each look is a list."""
+
+PODS_TOLD: Final = 3
+"""Pods named that a request waits for."""
+
 MOST: Final = 1_000
 """Requests that are served at a time; further ones wait until these are complete. All of them drain."""
 
@@ -47,8 +57,10 @@ MOST: Final = 1_000
 class RequestKube(Getter, Protocol):
     """What is used of a client."""
 
-    async def list(self, resource: Resource, namespace: str | None = None) -> Listing:
-        """List a kind in a namespace."""
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None
+    ) -> Listing:
+        """List a kind."""
         ...
 
     async def patch_status(
@@ -97,6 +109,10 @@ class DrainRequests:
         self._told = ""
         """Why they are not served, as last logged."""
         self._by_host: Mapping[str, DrainRequest] | None = None
+        self._waits: Mapping[str, str] = {}
+        """Why requests wait, by uid, as last logged."""
+        self._unseen: Mapping[str, float] = {}
+        """When pods that the cache does not show were found, by the uid of the request."""
 
     def subscribe(self, tell: Callable[[Key], None]) -> None:
         """Call `tell` with the key of each NodeSet that has pods on a Node whose request has changed."""
@@ -147,22 +163,60 @@ class DrainRequests:
         return frozenset(proof.nodeset_of(obj) for host in hosts for obj in self._pods.find(HOST_INDEX, host))
 
     async def _serve(self, requests: Sequence[DrainRequest]) -> None:
-        """Write which requests are complete, of those that are proven to be."""
+        """Write which requests are complete, of those that are proven to be, and log why others wait."""
         pods = {one.host: list(self._pods.find(HOST_INDEX, one.host)) for one in requests}
-        proven = await self._empty([obj for some in pods.values() for obj in some])
+        why = await self._why_kept([obj for some in pods.values() for obj in some])
         held = await proof.held(pods, self._bridged, self._clock)
-        ready = [
-            one
-            for one in requests
-            if one.host not in held and all(obj["metadata"]["uid"] in proven for obj in pods[one.host])
-        ]
-        results = await gather_limited(self._complete(one, has_pods=bool(pods[one.host])) for one in ready)
+        waits: dict[str, str] = {}
+        ready: list[DrainRequest] = []
+        for one in requests:
+            reasons = [why[uid] for obj in pods[one.host] if (uid := obj["metadata"]["uid"]) in why]
+            if one.host in held:
+                reasons.append("Slurm may have a job for the Node as a node of a bridge")
+            if reasons:
+                waits[one.uid] = joined(reasons[:PODS_TOLD])
+            else:
+                ready.append(one)
+        results = await gather_limited(self._finish(one, pods[one.host]) for one in ready)
         # One that cannot be written keeps no other from being.
-        for one, error in zip(ready, results, strict=True):
-            if isinstance(error, kube_errors.Forbidden | kube_errors.Fenced):
-                raise error
-            if error is not None:
-                logger.warning("DrainRequest %s of Node %s was not completed: %s", one.name, one.host, error)
+        for one, result in zip(ready, results, strict=True):
+            if isinstance(result, kube_errors.Forbidden | kube_errors.Fenced):
+                raise result
+            if isinstance(result, BaseException):
+                logger.warning("DrainRequest %s of Node %s was not completed: %s", one.name, one.host, result)
+            elif result:
+                waits[one.uid] = result
+        for one in requests:
+            words = waits.get(one.uid, "")
+            if words and words != self._waits.get(one.uid):
+                logger.info("DrainRequest %s of Node %s waits: %s", one.name, one.host, words)
+        self._waits = waits
+        self._unseen = {uid: at for uid, at in self._unseen.items() if uid in waits}
+
+    async def _finish(self, request: DrainRequest, proven: Sequence[Object]) -> str:
+        """Complete a request, if the API server shows no other slurmd pod on its Node than those proven to be empty.
+
+        Returns why it waits; empty if it is complete.
+        """
+        since = self._unseen.get(request.uid)
+        if since is not None and self._clock() - since < UNSEEN_EVERY_S:
+            return self._waits.get(request.uid, "")
+        uids = {obj["metadata"]["uid"] for obj in proven}
+        try:
+            async with asyncio.timeout(proof.PROOF_HOLDS):
+                listed = (await self._kube.list(PODS, None, field_selector=f"spec.nodeName={request.host}")).items
+                pods = [one for one in listed if _may_be_slurmd(one)]
+                others = [one for one in pods if one["metadata"]["uid"] not in uids and not _has_ended(one)]
+                if not others:
+                    await self._complete(request, has_pods=bool(pods))
+                    return ""
+        except TimeoutError:
+            return "the API server takes too long"
+        self._unseen = {**self._unseen, request.uid: self._clock()}
+        return (
+            f"the operator does not see pods that look like slurmd's: {named(sorted(map(_name, others)), PODS_TOLD)}. "
+            "Give them their labels again, or delete them once they hold no job"
+        )
 
     async def _complete(self, request: DrainRequest, *, has_pods: bool) -> None:
         reason, words = "NoPods", "No Slinky pods found on node"
@@ -184,25 +238,25 @@ class DrainRequests:
             return
         logger.info("DrainRequest %s of Node %s is complete: %s", request.name, request.host, words)
 
-    async def _empty(self, pods: Iterable[Object]) -> frozenset[str]:
-        """Uids of slurmd pods that may be deleted, by a fresh answer of each Slurm concerned."""
+    async def _why_kept(self, pods: Iterable[Object]) -> Mapping[str, str]:
+        """Why slurmd pods keep their Nodes, by uid; the others do not, by a fresh answer of each Slurm concerned."""
         by_cluster = proof.by_cluster(pods)
         calls = (
             proof.reasons(self._kube, self._slurm_of, cluster, some, self._clock, self._now())
             for cluster, some in by_cluster.items()
         )
         answers = await gather_limited(calls)
-        found: set[str] = set()
+        found: dict[str, str] = {}
         for ((namespace, name), some), answer in zip(by_cluster.items(), answers, strict=True):
-            if isinstance(answer, slurm_errors.SlurmError):
-                logger.info("DrainRequests wait for the Slurm of Cluster %s/%s: %s", namespace, name, answer)
-            elif isinstance(answer, kube_errors.KubeError):
-                logger.info("DrainRequests wait for NodeSets of Cluster %s/%s: %s", namespace, name, answer)
-            elif isinstance(answer, BaseException):
+            if not isinstance(answer, BaseException):
+                found |= answer
+                continue
+            what = "NodeSets" if isinstance(answer, kube_errors.KubeError) else "Slurm"
+            if not isinstance(answer, kube_errors.KubeError | slurm_errors.SlurmError):
                 logger.error("nodes of Cluster %s/%s were not proven empty", namespace, name, exc_info=answer)
-            else:
-                found |= {obj["metadata"]["uid"] for obj in some} - answer.keys()
-        return frozenset(found)
+            words = f"{what} of Cluster {namespace}/{name}: {answer}"
+            found |= dict.fromkeys((obj["metadata"]["uid"] for obj in some), words)
+        return found
 
     def _log(self, words: str) -> None:
         if words and words != self._told:
@@ -210,6 +264,31 @@ class DrainRequests:
         elif self._told and not words:
             logger.warning("DrainRequests in %s are served", self._namespace)
         self._told = words
+
+
+def _name(pod: Object) -> str:
+    metadata = pod["metadata"]
+    return f"{metadata.get('namespace')}/{metadata['name']}"
+
+
+def _may_be_slurmd(pod: Object) -> bool:
+    """Whether a pod is a NodeSet's, by its labels or, if somebody has taken these off, by its owners."""
+    metadata = pod["metadata"]
+    return labels.LABEL_NODESET_UID in (metadata.get("labels") or {}) or any(
+        _is_of_nodeset(one) for one in metadata.get("ownerReferences") or ()
+    )
+
+
+def _is_of_nodeset(owner: Mapping[str, Any]) -> bool:
+    kind, group = owner.get("kind"), str(owner.get("apiVersion")).partition("/")[0]
+    if kind == NODESETS.kind:
+        return group == NODESETS.group
+    # The guard stays when the garbage collector has taken the NodeSet off.
+    return kind == CONFIGMAPS.kind and str(owner.get("name")).startswith(guard.PREFIX)
+
+
+def _has_ended(pod: Object) -> bool:
+    return pod_facts.has_ended(pod.get("status") or {}, deleting="deletionTimestamp" in pod["metadata"])
 
 
 def clients(slurm: SlurmByCluster, uid_of: Callable[[Key], str | None]) -> SlurmOf:
@@ -234,6 +313,7 @@ def bridged(
     slurm: SlurmByCluster,
     clusters: Callable[[], Iterable[Object]],
     labels_of: Callable[[str], Mapping[str, str]],
+    is_whole: Callable[[], bool] = lambda: True,
 ) -> Bridged:
     """The Slurms of which Kubernetes Nodes are nodes themselves, or are to be.
 
@@ -246,17 +326,22 @@ def bridged(
         still.
     labels_of
         Labels of a Kubernetes Node by its name.
+    is_whole
+        Whether these are all Clusters: one for which there is no room may have any Node.
     """
 
     def find(hosts: Iterable[str]) -> dict[str, list[Slurm | None]]:
-        known = [(_chosen(obj), slurm.get(obj["metadata"]["uid"])) for obj in clusters()]
+        there = list(clusters())
+        if not is_whole() or any(map(is_stub, there)):
+            return {host: [None] for host in hosts}
+        known = [(_chosen(obj), slurm.get(obj["metadata"]["uid"])) for obj in there]
         found: dict[str, list[Slurm | None]] = {}
         for host in hosts:
             own, names = labels_of(host), found.setdefault(host, [])
-            for chosen, there in known:
-                record = there.nodes.get(host) if there is not None else None
+            for chosen, client in known:
+                record = client.nodes.get(host) if client is not None else None
                 if (chosen and chosen.items() <= own.items()) or (record is not None and record.is_external):
-                    names.append(there)
+                    names.append(client)
         return found
 
     return find

@@ -11,7 +11,6 @@ Nothing here waits: it says what keeps a Node, and a later pass looks again.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -23,18 +22,14 @@ from slinky_api.v1alpha1.nodeset.health import ReplacePolicy
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.ports import Creator, Getter, Patcher
-from slinky_operator.kube.resources import MACHINES, NODES, PODS, REBOOTNODES, Resource
-from slinky_operator.nodeset.execute.hosts import proof
+from slinky_operator.kube.resources import NODES, PODS, REBOOTNODES, Resource
+from slinky_operator.nodeset.execute.hosts import proof, requests
 from slinky_operator.nodeset.execute.hosts.proof import PROOF_HOLDS, Bridged, SlurmOf
 from slinky_operator.nodeset.health.machines import TAKES, why_in_use
 from slinky_operator.nodeset.model import machines
 from slinky_operator.nodeset.model.machines import REBOOT_NODE, MachineRules, Mark
 from slinky_operator.reconcile.text import cut, joined, moment, named
 from slurm_client import errors as slurm_errors
-
-MACHINE: Final = "cluster.x-k8s.io/machine"
-MACHINE_NAMESPACE: Final = "cluster.x-k8s.io/cluster-namespace"
-"""Annotations of a Node by which Cluster API names its Machine."""
 
 PODS_TOLD: Final = 3
 """Pods named that a Node waits for."""
@@ -132,8 +127,9 @@ class Machines:
             mark = _mark(node)
             if mark is None or mark.owner != owner or (mark.is_sent and _boot_id(node) in {"", mark.boot_id}):
                 return "", ""
-            if mark.is_sent and not await self._is_over(mark, name):
-                return "", f"Node {name} stays cordoned until RebootNode {_request(mark, name)} is complete"
+            pending = await self._pending(mark, node)
+            if pending:
+                return "", f"Node {name} stays cordoned: {pending}"
             taken: dict[str, Any] = {labels.ANNOTATION_NODE_MACHINE: None}
             if self.rules.reboot_by not in {"", REBOOT_NODE} and not _asked_by_others(node, self.rules.reboot_by):
                 taken[self.rules.reboot_by] = None
@@ -154,7 +150,7 @@ class Machines:
         if mark is not None and mark.owner == wanted.owner and self._is_awaited(mark, wanted):
             return "", f"Node {name}: waits for its machine since {mark.began}"
         is_cordoned = bool((node.get("spec") or {}).get("unschedulable"))
-        await self._check_mark(name, mark, wanted, is_cordoned=is_cordoned)
+        await self._check_mark(node, mark, wanted, is_cordoned=is_cordoned)
         pods = (await self._kube.list(PODS, None, field_selector=f"spec.nodeName={name}")).items
         ours = [one for one in pods if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)]
         self._check_owners(ours)
@@ -191,7 +187,7 @@ class Machines:
         begun = moment(mark.began)
         return mark.began == wanted.began or (begun is not None and self._now() - begun < TAKES)
 
-    async def _check_mark(self, name: str, mark: Mark | None, wanted: Mark, *, is_cordoned: bool) -> None:
+    async def _check_mark(self, node: Object, mark: Mark | None, wanted: Mark, *, is_cordoned: bool) -> None:
         """Raise if a Node is in the hands of somebody else, or of an earlier try."""
         if mark is None:
             if is_cordoned:
@@ -199,8 +195,9 @@ class Machines:
             return
         if mark.owner != wanted.owner:
             raise Refused(f"NodeSet {mark.owner} has its machine replaced")
-        if mark.is_sent and not await self._is_over(mark, name):
-            raise Refused(f"RebootNode {_request(mark, name)} of an earlier try is not complete")
+        pending = await self._pending(mark, node)
+        if pending:
+            raise Refused(f"an earlier try has asked for it: {pending}")
         if not is_cordoned and mark.began == wanted.began:
             raise Refused("has been uncordoned by somebody: its machine is left alone until it is cordoned again")
 
@@ -225,7 +222,7 @@ class Machines:
             # One write: the annotation is the request.
             await self._patch(node, _marked(sent, {by: wanted.began}))
             return f"asked for a reboot of Node {name}, by the annotation {by}"
-        request = _request(wanted, name)
+        request = requests.reboot_name(wanted, name)
         body = {
             "apiVersion": REBOOTNODES.api_version,
             "kind": REBOOTNODES.kind,
@@ -275,17 +272,19 @@ class Machines:
                 return
 
     async def _delete(self, node: Object, name: str, wanted: Mark) -> str:
-        annotations = node["metadata"].get("annotations") or {}
-        machine, namespace = annotations.get(MACHINE), annotations.get(MACHINE_NAMESPACE)
+        machine, namespace = requests.machine_of(node)
         if not machine or not namespace:
             if not self.rules.delete_nodes:
                 raise Refused(
-                    f"has no Machine of Cluster API ({MACHINE}), and Nodes themselves are not deleted "
+                    f"has no Machine of Cluster API ({requests.MACHINE}), and Nodes themselves are not deleted "
                     "(nodeLife.deleteNodes of the operator's chart)"
                 )
             await self._ask(node, wanted, self._deletion(NODES, node, name), "it has not been deleted")
             return f"deleted Node {name}"
-        resource, found = await self._machine(machine, namespace)
+        there = await requests.machine(self._kube, machine, namespace)
+        if there is None:
+            raise Refused(f"its Machine {namespace}/{machine} does not exist")
+        resource, found = there
         if ((found.get("status") or {}).get("nodeRef") or {}).get("name") != name:
             raise Refused(f"its Machine {namespace}/{machine} is that of another Node")
         deletion = self._deletion(resource, found, machine, namespace)
@@ -302,25 +301,10 @@ class Machines:
 
         return delete
 
-    async def _machine(self, name: str, namespace: str) -> tuple[Resource, Object]:
-        for resource in MACHINES:
-            try:
-                return resource, await self._kube.get(resource, name, namespace)
-            except (kube_errors.NotFound, ValueError):
-                # No such object, or no such version with this release of Cluster API: the next one is asked. What a
-                # kubelet has written may be no name at all.
-                continue
-        raise Refused(f"its Machine {namespace}/{name} does not exist")
-
-    async def _is_over(self, mark: Mark, name: str) -> bool:
-        """Whether nothing more follows from a request; an annotation is taken back, or overwritten."""
-        if mark.policy != ReplacePolicy.REBOOT or self.rules.reboot_by != REBOOT_NODE:
-            return True
-        try:
-            found = await self._kube.get(REBOOTNODES, _request(mark, name))
-        except kube_errors.NotFound:
-            return True
-        return bool((found.get("status") or {}).get("completionTime"))
+    async def _pending(self, mark: Mark, node: Object) -> str:
+        """What may still follow from what has been sent; empty if nothing may."""
+        by_kind = self.rules.reboot_by == REBOOT_NODE
+        return await requests.pending(self._kube, mark, node, by_kind=by_kind) if mark.is_sent else ""
 
     async def _patch(self, node: Object, patch: Object) -> Object:
         """Merge into a Node that nobody has written since it was read."""
@@ -353,12 +337,6 @@ def _boot_id(node: Object) -> str:
 def _marked(mark: Mark, more: Mapping[str, str] | None = None) -> Object:
     annotations = {labels.ANNOTATION_NODE_MACHINE: mark.text(), **(more or {})}
     return {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}}
-
-
-def _request(mark: Mark, name: str) -> str:
-    """Name of a RebootNode: another one for each try."""
-    digest = hashlib.sha256(f"{name}\n{mark.owner}\n{mark.boot_id}\n{mark.began}".encode()).hexdigest()
-    return f"slurm-operator-{digest[:16]}"
 
 
 def _counts(pod: Object) -> bool:

@@ -58,7 +58,7 @@ async def reasons(
     now: datetime,
     why_not: WhyNot = pod_state.why_kept,
 ) -> dict[str, str]:
-    """Why slurmd pods of one Cluster may not be deleted, by uid; the others may, by a fresh answer of its Slurm.
+    """Why slurmd pods of one Cluster keep their Nodes, by uid; the others do not, by a fresh answer of its Slurm.
 
     A pod that has registered and that Slurm does not know may hold a job that slurmctld has lost.
 
@@ -82,8 +82,11 @@ async def reasons(
     for (key, _), known in zip(by_nodeset, await gather_limited(calls), strict=True):
         if isinstance(known, BaseException):
             raise known
-        why = {pod.uid: why_not(answer.join(pod, identity.tag(*key)), now) for pod in known}
-        found |= {uid: words for uid, words in why.items() if words is not None}
+        for pod in known:
+            member = answer.join(pod, identity.tag(*key))
+            words = why_not(member, now) or pod_state.why_awaited(member, slurm.contact.since, now)
+            if words:
+                found[pod.uid] = words
     return found
 
 

@@ -8,12 +8,15 @@ ConfigMap that has no owner and is deleted last. The pods are then found by thei
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
 from slinky_operator.reconcile.writes.parts import owner_reference
+
+PREFIX: Final = "nodeset-"
+"""Of the names of guards."""
 
 _NAME_LENGTH = 40
 
@@ -24,7 +27,7 @@ def name(nodeset: NodeSet) -> str:
 
 
 def _name(nodeset: str, uid: str) -> str:
-    return f"nodeset-{nodeset[:_NAME_LENGTH]}-{uid[:8]}"
+    return f"{PREFIX}{nodeset[:_NAME_LENGTH]}-{uid[:8]}"
 
 
 def build(nodeset: NodeSet) -> dict[str, Any]:

@@ -116,6 +116,8 @@ class Pod:
     """The labels that link it to its Cluster: the Cluster's uid, and the Cluster's name as that of a slurmd pod."""
     deletion_cost: int = 0
     created_at: datetime | None = None
+    bound_at: datetime | None = None
+    """When it was bound to its Kubernetes Node, if it says so."""
     protected: bool = False
     """Whether it is in the PodDisruptionBudget."""
     told: DrainCondition | None = None
@@ -162,6 +164,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
     ready = conditions.get("Ready") or {}
     registered = conditions.get(PodCondition.REGISTERED.value) or {}
     scheduled = conditions.get("PodScheduled") or {}
+    scheduled_at = moment(scheduled.get("lastTransitionTime"))
     return Pod(
         name=metadata["name"],
         node_name=pod_ownership.node_name(obj),
@@ -181,13 +184,14 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         slurmd_started_at=started,
         last_ended_at=_last_end(status),
         stuck=stuck,
-        hindrance=hindrance.read(obj, moment(scheduled.get("lastTransitionTime"))),
+        hindrance=hindrance.read(obj, scheduled_at),
         registered=registered.get("status") == "True",
         ready_since=moment(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
         cordoned=labels.is_true(metadata.get("annotations"), labels.ANNOTATION_POD_CORDON),
         cluster_labels=(own.get(labels.LABEL_CLUSTER_UID) or "", _slurmd_of(own)),
         deletion_cost=_integer(labels.read(metadata.get("annotations"), labels.ANNOTATION_POD_DELETION_COST)),
         created_at=moment(metadata.get("creationTimestamp")),
+        bound_at=scheduled_at if scheduled.get("status") == "True" else None,
         protected=own.get(labels.LABEL_POD_PROTECT) == "true",
         told=_told(conditions.get(PodCondition.SLURM_DRAINED.value)),
         node_states={

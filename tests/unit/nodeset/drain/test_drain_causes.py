@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.drain import drain_causes
-from slinky_operator.nodeset.model.drain_requests import DrainRequest
+from slinky_operator.nodeset.model.drain_requests import STATE_LABEL, DrainRequest
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
@@ -64,6 +64,20 @@ def test_what_is_drained_for_a_request_stays_so_until_requests_are_known(
     if requests is None:
         other = joined(a_pod(), node("IDLE+DRAIN+DYNAMIC_NORM", reason=drains.reason({Cause.CORDON}, "ns/a")))
         assert drain_causes.cordons(seen(drain_requests=None), other) == set()
+
+
+@pytest.mark.parametrize("requests", [{}, {"another": REQUEST}], ids=["no request", "that of another Node"])
+def test_what_is_drained_for_a_request_that_was_deleted_stays_so_while_nvsentinel_works_on_the_node(
+    requests: dict[str, DrainRequest],
+) -> None:
+    """It deletes a request once it is complete, and then has the machine rebooted."""
+    held = node("IDLE+DRAIN+DYNAMIC_NORM", reason=drains.reason({Cause.DRAIN_REQUEST}, "ns/a", "[NVSentinel] 79"))
+    in_work = {"host": KubernetesNode("host", labels={STATE_LABEL: "remediating"})}
+    snapshot = seen(drain_requests=requests, hosts=in_work)
+
+    assert drain_causes.cordons(snapshot, joined(a_pod(), held)) == {Cause.DRAIN_REQUEST}
+    assert drain_causes.cordons(snapshot, joined(a_pod(), node("IDLE+DYNAMIC_NORM"))) == set()
+    assert drain_causes.cordons(seen(drain_requests=requests), joined(a_pod(), held)) == set()
 
 
 def test_without_slurm_only_pods_that_never_ran_are_too_many_the_highest_ordinals_first() -> None:

@@ -77,10 +77,10 @@ def sent_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 def requests_not_awaited(patch: pytest.MonkeyPatch) -> None:
     """Whether a RebootNode is complete does not matter."""
 
-    async def is_over(*_: Any) -> bool:
-        return True
+    async def nothing(*_: Any) -> str:
+        return ""
 
-    patch.setattr(Machines, "_is_over", is_over)
+    patch.setattr(Machines, "_pending", nothing)
 
 
 def requests_of_others_taken(patch: pytest.MonkeyPatch) -> None:

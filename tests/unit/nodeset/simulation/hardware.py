@@ -160,12 +160,16 @@ class Hardware(Machines):
 
     def reboot(self, name: str) -> None:
         """A machine starts again: all that ran there has ended, and kubelets start their containers again."""
+        asked = self.asked.get(name)
         self.watch_end(name, "rebooted")
         self.end_machine(name)
         host = self.hosts.get(name)
         if host is None:
             return
         self.boot_ids[name] = f"boot-{self.next()}"
+        if asked is not None and self.is_being_deleted(name):
+            # It ends all the same.
+            self.asked[name] = {**asked, "boot": self.boot_ids[name]}
         host["status"]["nodeInfo"] = {"bootID": self.boot_ids[name]}
         self.tell("nodes", "MODIFIED", host)
         for pod in self.pods.values():
@@ -317,6 +321,11 @@ class Hardware(Machines):
     def boot_of(self, name: str) -> str:
         host = self.hosts.get(name)
         return str(host["status"]["nodeInfo"]["bootID"]) if host is not None else ""
+
+    def is_being_deleted(self, name: str) -> bool:
+        """Whether a machine is about to end for good."""
+        there = (self.hosts.get(name), self.capi.get(f"m-{name}"))
+        return any(one is not None and "deletionTimestamp" in one["metadata"] for one in there)
 
     def is_going(self, name: str) -> bool:
         """Whether a machine has been asked for, and has not started again since."""

@@ -93,3 +93,15 @@ def test_drains_are_written_only_where_nobody_drains() -> None:
     assert drains.to_drain(fresh, fresh, OWNER, {Cause.SCALE_IN}) == ["free"]
     assert drains.to_drain(fresh, fresh, OWNER, {Cause.CORDON}) == ["free", "ours"]
     assert drains.to_undrain(fresh, fresh, OWNER) == ["ours"]
+
+
+def test_a_request_is_written_into_a_drain_of_the_operators_once() -> None:
+    """The request may be gone before the cordon is, and its drain outlives it."""
+    causes = {Cause.NODE_CORDON, Cause.DRAIN_REQUEST}
+    for before in ({Cause.NODE_CORDON}, {Cause.HEALTH}):
+        held = node("IDLE+DRAIN+DYNAMIC_NORM", reason=drains.reason(before, "ns/a"))
+        assert drains.needs_write(held, causes | before)
+    both = node("IDLE+DRAIN+DYNAMIC_NORM", reason=drains.reason(causes, "ns/a", "[NVSentinel] 79"))
+    assert not drains.needs_write(both, causes)
+    assert not drains.needs_write(both, {Cause.NODE_CORDON})
+    assert not drains.needs_write(node("IDLE+DRAIN+DYNAMIC_NORM", reason="disk"), causes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,10 +14,18 @@ import pytest
 from slinky_api import labels
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.cache.stubs import stub
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object
-from slinky_operator.kube.resources import NODESETS
-from slinky_operator.nodeset.execute.hosts.drain_requests import AWAY_EVERY_S, EVERY_S, DrainRequests, bridged, clients
+from slinky_operator.kube.resources import NODESETS, PODS
+from slinky_operator.nodeset.execute.hosts.drain_requests import (
+    AWAY_EVERY_S,
+    EVERY_S,
+    UNSEEN_EVERY_S,
+    DrainRequests,
+    bridged,
+    clients,
+)
 from slinky_operator.nodeset.execute.hosts.proof import Bridged
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
 from slinky_operator.nodeset.ports import Slurm
@@ -44,8 +53,15 @@ class Kube:
         self.items, self.error, self.nodeset = list(items), error, nodeset if nodeset is not None else recorded()
         self.written: dict[str, Any] = {}
         self.refused: dict[str, Exception] = {}
+        self.pods: list[Object] = []
+        self.pods_error: Exception | None = None
 
-    async def list(self, resource: Any, namespace: str | None = None) -> Listing:
+    async def list(self, resource: Any, namespace: str | None = None, *, field_selector: str | None = None) -> Listing:
+        if resource is PODS:
+            assert namespace is None
+            if self.pods_error is not None:
+                raise self.pods_error
+            return Listing([one for one in self.pods if f"spec.nodeName={host_of(one)}" == field_selector], "1")
         assert namespace == "nv"
         if self.error is not None:
             raise self.error
@@ -75,6 +91,7 @@ def slurm(
     error: Exception | None = None,
     state: ContactState = ContactState.READY,
     asked: list[Sequence[str]] | None = None,
+    since: datetime = NOW - timedelta(hours=1),
 ) -> Slurm:
     """A Slurm that answers so."""
 
@@ -89,7 +106,7 @@ def slurm(
     async def jobs_with_nodes() -> Sequence[Job]:
         return jobs
 
-    contact = SimpleNamespace(state=state)
+    contact = SimpleNamespace(state=state, since=since)
     return cast(
         "Slurm",
         SimpleNamespace(
@@ -112,6 +129,10 @@ def pod(name: str, cluster: str = "c", host: str = "m-1") -> Object:
         "spec": {"nodeName": host},
         "status": {"phase": "Running", "containerStatuses": [started], "conditions": [registered]},
     }
+
+
+def host_of(one: Object) -> str:
+    return str(one["spec"]["nodeName"])
 
 
 def unmarked(name: str) -> Object:
@@ -145,7 +166,9 @@ class Served:
         store = Store(INDEXES_OF_PODS)
         for one in pods:
             store.put(one)
+        kube.pods.extend(pods)
         self.kube, self.pauses, self.told = kube, list[float](), list[Key]()
+        self.now = 0.0
         self.requests = DrainRequests(
             kube,
             "nv",
@@ -153,7 +176,7 @@ class Served:
             clients(cast("Any", slurms), lambda key: key[1]),
             bridged,
             now=lambda: NOW,
-            clock=lambda: 0.0,
+            clock=lambda: self.now,
             sleep=self._sleep,
         )
         self.requests.subscribe(self.told.append)
@@ -233,6 +256,73 @@ def test_every_pod_on_the_node_counts_of_whatever_cluster() -> None:
     assert Served(Kube([request()]), pods, c=empty).rounds() == {}
     assert Served(Kube([request()]), pods, c=empty, d=slurm(record("IDLE+DYNAMIC_NORM", "b-0"))).rounds() == {}
     assert Served(Kube([request()]), pods, c=empty, d=slurm(record(name="b-0"))).rounds()
+
+
+def unseen(name: str = "b-0", **more: Any) -> Object:
+    """A slurmd pod by its owner, which the caches do not show: its labels are off, or there is no room for it."""
+    found = pod(name)
+    owner = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "NodeSet", "name": "b", "uid": "u", "controller": True}
+    return {**found, "metadata": {**found["metadata"], "labels": {}, "ownerReferences": [owner]}, **more}
+
+
+def test_a_pod_that_the_operator_does_not_see_is_not_taken_for_absent(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    kube = Kube([request()])
+    kube.pods.append(unseen())
+    served = Served(kube, [pod("a-0")], c=slurm(record()))
+
+    assert served.rounds() == {}
+    words = "DrainRequest one of Node m-1 waits: the operator does not see pods that look like slurmd's: ns/b-0. Give"
+    assert [one.message.startswith(words) for one in caplog.records] == [True]
+    over = {"phase": "Failed", "containerStatuses": [{"name": "slurmd", "state": {"terminated": {"exitCode": 1}}}]}
+    kube.pods[:] = [pod("a-0"), unseen(status=over)]
+    assert served.rounds(5) == {}
+    assert len(caplog.records) == 1
+    served.now += UNSEEN_EVERY_S
+    assert served.rounds()
+
+
+def test_a_node_whose_only_pod_is_not_seen_is_not_empty() -> None:
+    kube = Kube([request()])
+    kube.pods.append(unseen())
+    assert Served(kube).rounds() == {}
+
+
+def test_a_pod_of_which_only_the_guard_is_left_as_owner_counts() -> None:
+    kube = Kube([request()])
+    left = unseen()
+    left["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "nodeset-b-12", "uid": "g"}
+    ]
+    kube.pods.append(left)
+    assert Served(kube).rounds() == {}
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "w", "controller": True},
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "web", "uid": "w"},
+        {"apiVersion": "example.com/v1", "kind": "NodeSet", "name": "web", "uid": "w"},
+    ],
+    ids=lambda one: str(one["kind"]),
+)
+def test_pods_of_others_on_the_node_are_not_waited_for(owner: Object) -> None:
+    kube = Kube([request()])
+    web = unseen("web")
+    web["metadata"]["ownerReferences"] = [owner]
+    kube.pods.append(web)
+    assert Served(kube).rounds() == {"one": "NoPods: No Slinky pods found on node"}
+
+
+def test_what_the_api_server_does_not_show_is_not_complete() -> None:
+    kube = Kube([request()])
+    kube.pods_error = kube_errors.Unavailable(TARGET, "away", maybe_done=False)
+    assert Served(kube, [pod("a-0")], c=slurm(record())).rounds() == {}
+    kube.pods_error = kube_errors.Forbidden(TARGET, "no", status=403)
+    served = Served(kube, [pod("a-0")], c=slurm(record()))
+    assert served.rounds() == {}
+    assert served.pauses == [AWAY_EVERY_S]
 
 
 def test_a_node_without_pods_is_complete_and_what_is_complete_is_not_written_again() -> None:
@@ -345,6 +435,16 @@ def test_a_node_is_of_a_bridge_by_its_labels_or_by_what_slurm_has() -> None:
     find = bridged(cast("Any", {"d": left}), lambda: clusters, lambda host: {"slurm": "pods"} if host == "m-1" else {})
 
     assert find(["m-1", "m-2", "m-3"]) == {"m-1": [None, None], "m-2": [left], "m-3": []}
+
+
+CLUSTER: Object = {"apiVersion": "v1", "kind": "Cluster", "metadata": {"uid": "c", "name": "c"}, "spec": {}}
+
+
+@pytest.mark.parametrize(("cluster", "is_whole"), [(CLUSTER, False), (stub(CLUSTER), True)], ids=["missing", "a stub"])
+def test_a_cluster_for_which_there_is_no_room_may_have_any_node(cluster: Object, *, is_whole: bool) -> None:
+    find = bridged(cast("Any", {}), lambda: [cluster], lambda _: {}, lambda: is_whole)
+    assert find(["m-1"]) == {"m-1": [None]}
+    assert Served(Kube([request()]), bridged=find).rounds() == {}
 
 
 def test_many_requests_look_at_the_clusters_once() -> None:

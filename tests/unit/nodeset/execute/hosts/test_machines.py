@@ -200,6 +200,42 @@ def test_a_pod_that_only_its_nodeset_has_recorded_is_not_rebooted_once_slurm_has
     assert not kube.sent
 
 
+def coming(*, after: str = "2026-01-01T11:58:00Z", waiting: str = "ContainerCreating") -> Object:
+    """A pod that was bound to the Node, and whose slurmd has not started."""
+    found = unmarked("a-9")
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": after}
+    container = {"name": "slurmd", "state": {"waiting": {"reason": waiting}}}
+    return {**found, "status": {"phase": "Pending", "conditions": [bound], "containerStatuses": [container]}}
+
+
+def test_a_pod_that_pulls_its_image_keeps_its_machine() -> None:
+    """Its slurmd would register, and get a job, between the proof and the reboot."""
+    kube = Kube(pod("a-0"), coming(), mark=WANTED, cordoned=True)
+    answer = slurm(record())
+
+    assert go(kube, answer=answer) == "Node m-1: waits: slurmd of a-9 has not registered yet"
+    # The next pull may succeed.
+    kube.pods[1] = coming(waiting="ImagePullBackOff")
+    assert "slurmd of a-9 has not registered yet" in go(kube, answer=answer)
+    kube.pods[1] = pod("a-1")
+    assert go(kube, answer=slurm(record(), record(name="a-1"))).startswith("asked for a reboot")
+
+
+def test_a_pod_that_does_not_come_up_keeps_no_machine() -> None:
+    kube = Kube(pod("a-0"), coming(after="2026-01-01T11:50:00Z"), mark=WANTED, cordoned=True)
+    assert go(kube).startswith("asked for a reboot")
+
+
+def test_a_slurmd_that_has_started_while_slurmctld_was_away_keeps_its_machine() -> None:
+    started = coming(after="2026-01-01T10:00:00Z")
+    running = {"running": {"startedAt": "2026-01-01T10:00:00Z"}}
+    started["status"] |= {"phase": "Running", "containerStatuses": [{"name": "slurmd", "state": running}]}
+    kube = Kube(pod("a-0"), coming(after="2026-01-01T10:00:00Z"), started, mark=WANTED, cordoned=True)
+    assert "slurmd of a-9 has not registered yet" in go(kube, answer=slurm(record(), since=NOW - timedelta(minutes=9)))
+    assert not kube.sent
+    assert go(kube, answer=slurm(record(), since=NOW - timedelta(minutes=10))).startswith("asked for a reboot")
+
+
 def test_the_machine_of_a_node_that_somebody_else_drains_meanwhile_is_left_alone() -> None:
     kube = Kube(pod("a-0"), pod("b-0"), mark=WANTED, cordoned=True)
     answer = slurm(record(), record(name="b-0", reason="looking at it"))
@@ -411,7 +447,7 @@ def test_before_a_node_is_given_back_or_asked_for_again_the_earlier_request_is_c
     assert "waits for its machine since 2026-01-01T12:00:00Z" in go(kube, later)
     assert "is not complete" in go(kube, later, now=NOW + timedelta(hours=1))
     kube.node["status"]["nodeInfo"]["bootID"] = "boot-2"
-    assert back(kube).startswith("Node m-1 stays cordoned until RebootNode")
+    assert back(kube).startswith("Node m-1 stays cordoned: RebootNode")
     assert kube.is_cordoned
     kube.others[REBOOTNODES.api_version, name]["status"] = {"completionTime": "2026-01-01T12:10:00Z"}
     assert back(kube).startswith("uncordoned")
@@ -437,6 +473,45 @@ def test_a_machine_of_cluster_api_is_deleted_by_its_uid(resource: Resource) -> N
     assert go(kube, DELETE) == "deleted Machine fleet/md-0 of Node m-1"
     assert "waits for its machine" in go(kube, DELETE)
     assert kube.sent == ["Machine fleet/md-0"]
+
+
+def machine_that(kube: Kube, **metadata: str) -> None:
+    """The Machine of the Node, as Cluster API has it now."""
+    about = {"name": "md-0", "uid": "md-uid", **metadata}
+    kube.others[MACHINES[0].api_version, "md-0"] = {"metadata": about, "status": {"nodeRef": {"name": HOST}}}
+
+
+def test_a_machine_that_starts_again_while_it_is_deleted_is_not_given_back() -> None:
+    kube, later = annotated(**OF_CLUSTER_API), NOW + timedelta(hours=1)
+    machine_that(kube)
+    go(kube, DELETE)
+    machine_that(kube, deletionTimestamp="2026-01-01T12:00:01Z")
+    kube.node["status"]["nodeInfo"]["bootID"] = "boot-2"
+    again = replace(DELETE, boot_id="boot-2", began="2026-01-01T13:00:00Z")
+
+    assert back(kube) == "Node m-1 stays cordoned: its Machine fleet/md-0 is being deleted"
+    assert (
+        go(kube, again, now=later)
+        == "Node m-1: an earlier try has asked for it: its Machine fleet/md-0 is being deleted"
+    )
+    kube.others.clear()
+    assert "its Machine fleet/md-0 is gone" in back(kube)
+    assert "its Machine fleet/md-0 is gone" in go(kube, again, now=later)
+    assert (kube.is_cordoned, kube.sent) == (True, ["Machine fleet/md-0"])
+    # It was never deleted: the operator had ended before it asked, or the answer was lost.
+    machine_that(kube)
+    assert back(kube) == "uncordoned Node m-1: its machine has started again"
+
+
+def test_a_node_that_is_deleted_itself_is_not_given_back() -> None:
+    kube = annotated()
+    go(kube, DELETE, replace(ALLOWED, delete_nodes=True))
+    kube.node["status"]["nodeInfo"]["bootID"] = "boot-2"
+    kube.node["metadata"]["deletionTimestamp"] = "2026-01-01T12:00:01Z"
+
+    assert back(kube) == "Node m-1 stays cordoned: it is being deleted"
+    del kube.node["metadata"]["deletionTimestamp"]
+    assert back(kube).startswith("uncordoned")
 
 
 def _of_another(kube: Kube) -> None:

@@ -129,7 +129,7 @@ async def run(settings: Settings) -> None:
         alone = asyncio.Event()
         health.add_readiness("no other operator", alone)
         http = await stack.enter_async_context(PodReader(clients.intake))
-        readable = ClusterReader(caches.store(CLUSTERS))
+        readable = ClusterReader(caches.store(CLUSTERS), settings.namespaces)
         services = Services(settings, client, caches, readable, clients, recorder, supervisor, http, metrics.changes)
         releases = _releases(unfenced, elector, settings, recorder, health)
         gates = [*(cache.synced for cache in caches.all), leading, alone, *([releases.begun] if releases else ())]

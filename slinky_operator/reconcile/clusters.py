@@ -5,6 +5,7 @@ What follows from a Cluster that does not exist, or cannot be read, is left to t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from slinky_api.errors import InvalidObjectError
@@ -24,10 +25,13 @@ class ClusterReader:
     ----------
     store
         The cache of Clusters.
+    namespaces
+        Those that it shows; all if empty.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, namespaces: Collection[str] = ()) -> None:
         self.store = store
+        self._namespaces = namespaces
         self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
 
     def __len__(self) -> int:
@@ -36,6 +40,10 @@ class ClusterReader:
     def exists(self, key: Key) -> bool:
         """Whether there is such a Cluster, readable or not."""
         return self.store.get(*key) is not None
+
+    def is_shown(self, key: Key) -> bool:
+        """Whether the cache would show such a Cluster: of another namespace nothing is known."""
+        return not self._namespaces or key[0] in self._namespaces
 
     async def prepare(self, *objects: Object | None) -> None:
         """Parse Clusters, large ones in a thread, so that `read` does not block the event loop."""

@@ -207,9 +207,7 @@ class Observer:
 
     def _obstacle(self, cluster: Cluster | None, job: SlurmJob) -> Obstacle | None:
         if cluster is None:
-            if not self._clusters.exists(job.cluster_key):
-                return None
-            return Obstacle(Reason.CLUSTER_NOT_READY, f"Cluster {'/'.join(job.cluster_key)} has an invalid spec")
+            return self._without_cluster("/".join(job.cluster_key), job)
         if cluster.deleting:
             return Obstacle(Reason.CLUSTER_GONE, f"Cluster {cluster.namespace}/{cluster.name} is being deleted")
         entry = self._slurm.get(cluster.uid)
@@ -219,6 +217,14 @@ class Observer:
         if entry.contact.state is not ContactState.READY:
             return Obstacle(Reason.SLURM_UNREACHABLE, f"Slurm does not answer: {entry.contact.why}")
         return None
+
+    def _without_cluster(self, name: str, job: SlurmJob) -> Obstacle | None:
+        if not self._clusters.is_shown(job.cluster_key):
+            words = f"Cluster {name} is in a namespace that this operator does not watch"
+            return Obstacle(Reason.CLUSTER_NOT_READY, words)
+        if not self._clusters.exists(job.cluster_key):
+            return None
+        return Obstacle(Reason.CLUSTER_NOT_READY, f"Cluster {name} has an invalid spec")
 
     async def _submission(
         self, job: SlurmJob, cluster: Cluster | None, granted: tenants.Grant | tenants.Refused

@@ -174,6 +174,8 @@ class JobWorld:
         self.most_resubmissions = 1000
         self.luck: Callable[[], float] = random.random
         """Jobs that were refused which the operator submits again in a minute; set before it starts."""
+        self.watched: tuple[str, ...] = ()
+        """Namespaces whose Clusters the operator sees; all if empty. Set before it starts."""
         self.uids = "uid"
         """First letters of the uids of SlurmJobs."""
         self.registry = CollectorRegistry()
@@ -199,7 +201,7 @@ class JobWorld:
         ended = EndedJobs(lambda uid: self.jobs.find(UID, uid), self.events)
         self.queues = Queues(self.clients, lambda _: any(self.jobs.find(CLUSTER_OF_JOB, "ns/slurm")), ended)
         nodes = Nodes(self.nodesets, self.pods)
-        clusters = ClusterReader(self.clusters)
+        clusters = ClusterReader(self.clusters, self.watched)
         observer = Observer(self.kube, self.jobs, clusters, self.clients, self.queues, nodes, self.now)
         reader = SecretReader(cast("KubeClient", self.kube))
         image = Image("operator:1")

@@ -305,6 +305,28 @@ async def test_jobs_of_a_cluster_that_is_gone_end_after_a_while(world: JobWorld)
     await world.until(lambda: not world.exists())
 
 
+async def test_a_cluster_of_a_namespace_that_is_not_watched_is_not_taken_for_gone(world: JobWorld) -> None:
+    """The operator was given fewer namespaces: the job runs, and could not be cancelled if its object went."""
+    world.job()
+    number = await world.submitted()
+    await world.until(lambda: world.status()["state"] == "Running")
+    await world.clients.close_all()
+    world.kube.forget(CLUSTERS, world.kube.objects["clusters", "ns", "slurm"])
+    world.watched = ("team",)
+    await world.start()
+    await world.until(lambda: world.condition("Submitted")[1] == "ClusterNotReady")
+    assert "Cluster ns/slurm is in a namespace that this operator does not watch" in world.condition("Submitted")[2]
+    world.ahead += CLUSTER_GONE + timedelta(seconds=1)
+    for _ in range(3):
+        await world.step()
+    assert world.condition("Finished")[0] == "False"
+    world.delete()
+    for _ in range(3):
+        await world.step()
+    assert world.exists()
+    assert number
+
+
 async def test_a_cluster_that_is_created_again_soon_has_its_jobs(world: JobWorld) -> None:
     world.job()
     _ = await world.submitted()

@@ -4,7 +4,8 @@
 daemon                      rule
 ==========================  ===========================================================================================
 slurmctld                   asked; without a pod that has an address, nothing is proven
-slurmd in a pod             asked, from the moment in which its pod is on a Node until the pod has ended
+slurmd in a pod             asked, from the moment in which its pod is on a Node until the pod has ended. One with jobs
+                            whose pod is not seen, since that has lost its labels, proves nothing
 slurmd on a machine         asked at the address that slurmctld shows, except while its node is DOWN, FUTURE or powered
                             down: then no job of it can be lost
 slurmdbd                    asked, wherever it runs
@@ -29,12 +30,14 @@ from slinky_operator.cluster.parts.accounting import variants
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.key_proof import Daemon, Holder
+from slinky_operator.slurm.pods import pod_ownership
 from slurm_client.models import Node
 
 ANNOTATION_CONFIRMED: Final = labels.CLUSTER_PREFIX + "has-slurm-keys"
 """On a Cluster: ids of keys that daemons out of the operator's reach have, with commas, the default first."""
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
+_JOBS: Final = ("ALLOCATED", "MIXED", "COMPLETING")
 _NO_JOBS: Final = ("DOWN", "FUTURE", "POWERED_DOWN")
 
 
@@ -60,6 +63,7 @@ def holders(snapshot: Snapshot) -> Holders:
         else:
             unproven[name] = "has no address yet" if pod is not None else "has no pod"
     asked += _machines(snapshot)
+    unproven |= _unseen(snapshot)
     accounting = variants.wanted(snapshot.cluster)
     if accounting is not None and accounting.external is not None:
         host, port = accounting.external.host, accounting.external.port or naming.SLURMDBD_PORT
@@ -109,6 +113,17 @@ def _machines(snapshot: Snapshot) -> Iterator[Holder]:
         host = node.address or node.hostname or name
         port = node.port or naming.SLURMD_PORT
         yield Holder(f"{name} {host}:{port}", f"slurmd of {name}", Daemon.SLURMD, host, port, elsewhere=True)
+
+
+def _unseen(snapshot: Snapshot) -> dict[str, str]:
+    """slurmds of pods that are not seen, and that have jobs."""
+    nodes: Mapping[str, Node] = snapshot.slurm.nodes if snapshot.slurm is not None else {}
+    seen = {pod_ownership.node_name(pod) for pod in snapshot.pods.slurmds}
+    return {
+        f"slurmd of {name}": "has jobs, and no pod that the operator sees"
+        for name, node in sorted(nodes.items())
+        if (node.instance_id or node.extra) and name not in seen and any(one in node.state for one in _JOBS)
+    }
 
 
 def _runs(pod: Object) -> bool:

@@ -83,6 +83,17 @@ def test_machines_are_asked_unless_no_job_of_theirs_can_be_lost(world: World) ->
     }
 
 
+def test_a_slurmd_with_jobs_whose_pod_is_not_seen_proves_nothing(world: World) -> None:
+    """The pod has lost its labels: with another set than slurmctld its slurmd could not report the ends of its jobs."""
+    node = Node(name="compute-7", state=NodeState("MIXED"), instance_id="a-uid", extra="here/compute")
+    assert world.slurm is not None
+    world.slurm = replace(world.slurm, nodes={"compute-7": node})
+    words = {"slurmd of compute-7": "has jobs, and no pod that the operator sees"}
+    assert holders(world.snapshot()).unproven == words
+    world.running[1]["metadata"]["name"] = "compute-7"
+    assert not holders(world.snapshot()).unproven
+
+
 def test_machines_that_are_not_known_prove_nothing(world: World) -> None:
     spec = {**world.raw["spec"], "nodes": [{"name": "metal0"}]}
     world.raw = {**world.raw, "spec": spec}

@@ -14,9 +14,10 @@ from slinky_operator.kube.domain import own_domain
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, CONTROLLERREVISIONS, NODES, NODESETS, PERSISTENTVOLUMECLAIMS, PODS
 from slinky_operator.nodeset.controller import NodeSetReconciler
-from slinky_operator.nodeset.execute.hosts.drain_requests import DrainRequests, bridged, clients
+from slinky_operator.nodeset.execute.hosts.drain_requests import DrainRequests
 from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.execute.hosts.proof import Bridged, SlurmOf
+from slinky_operator.nodeset.execute.hosts.slurms import bridged, clients
 from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
@@ -122,7 +123,10 @@ def _bridged(services: Services) -> Bridged:
         return (node["metadata"].get("labels") or {}) if node is not None else {}
 
     def is_whole() -> bool:
-        return not allowed or services.clusters.store.is_whole
+        store = services.clusters.store
+        if ALL in allowed:
+            return store.is_whole
+        return not any(store.missing(one.partition("/")[0]) for one in allowed)
 
     return bridged(services.slurm, with_bridges, labels_of, is_whole)
 

@@ -220,7 +220,10 @@ class Observer:
 
     def _without_cluster(self, name: str, job: SlurmJob) -> Obstacle | None:
         if not self._clusters.is_shown(job.cluster_key):
-            words = f"Cluster {name} is in a namespace that this operator does not watch"
+            words = (
+                f"Cluster {name} is in a namespace that this operator does not watch: watch it again, or set "
+                "cancelPolicy: Keep to give up the job"
+            )
             return Obstacle(Reason.CLUSTER_NOT_READY, words)
         if not self._clusters.exists(job.cluster_key):
             return None

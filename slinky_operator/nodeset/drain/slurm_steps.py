@@ -138,6 +138,9 @@ def _goes_on(snapshot: Snapshot, member: Member, why: frozenset[Cause]) -> bool:
     """
     if not why <= drains.CORDONS or Cause.UPDATE not in member.drained_for:
         return False
+    if Cause.DRAIN_REQUEST in why and Cause.DRAIN_REQUEST not in member.drained_for:
+        # It outlives its request, which is found by the reason.
+        return False
     known = pod_state.known((member,), snapshot.owner)
     return bool(rolling_update.outdated((member,), snapshot.nodeset, snapshot.revision, known))
 

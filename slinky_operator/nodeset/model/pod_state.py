@@ -204,7 +204,7 @@ def _why_awaited(pod: Pod, now: datetime) -> str | None:
     return None
 
 
-def why_awaited(member: Member, since: datetime, now: datetime) -> str | None:
+def why_machine_waits(member: Member, since: datetime, now: datetime) -> str | None:
     """Why the Kubernetes Node of a pod may not be said to hold no job, though the pod may be deleted; None if it may.
 
     A machine ends, which nothing withdraws: a slurmd that registers after the proof gets jobs at once. One that its

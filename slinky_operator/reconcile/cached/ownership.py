@@ -23,8 +23,7 @@ from slinky_operator.slurm.pods import pod_ownership
 UIDS: Final = (labels.LABEL_CLUSTER_UID, labels.LABEL_NODESET_UID, labels.LABEL_LOGINSET_UID)
 """Labels with the uid of an owner."""
 
-_GUARD: Final = "nodeset-"
-"""How names of guards begin, which own the pods of a NodeSet beside it."""
+_GUARD: Final = pod_ownership.GUARD_PREFIX
 
 
 def of_child(obj: Object) -> OwnershipClaim:

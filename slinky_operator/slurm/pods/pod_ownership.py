@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from slinky_api import labels
+from slinky_api.v1alpha1.common import GROUP
 
 OWN_PREFIXES: Final = (
     labels.NODESET_PREFIX,
@@ -20,6 +21,9 @@ OWN_PREFIXES: Final = (
     "statefulset.kubernetes.io/",
 )
 """Labels that identify the owner of a pod, or that the operator's Services select by: no user template may set them."""
+
+GUARD_PREFIX: Final = "nodeset-"
+"""How names of guards begin, the ConfigMaps that own the pods of a NodeSet beside it."""
 
 _OF_SLURMD: Final = frozenset({"NodeSet", "ConfigMap"})
 """Kinds of owners: the NodeSet, and its guard, which stays when the garbage collector has taken the NodeSet off."""
@@ -39,6 +43,14 @@ def is_slurmd(obj: Mapping[str, Any]) -> bool:
         return not kinds.isdisjoint(_OF_SLURMD)
     own = obj["metadata"].get("labels") or {}
     return labels.LABEL_NODESET_UID in own or labels.LABEL_CLUSTER_UID in own
+
+
+def is_of_nodeset(owner: Mapping[str, Any]) -> bool:
+    """Whether an owner is a NodeSet or a guard: more than its kind says so, where others may have such owners."""
+    kind, group = owner.get("kind"), str(owner.get("apiVersion")).partition("/")[0]
+    if kind == "NodeSet":
+        return group == GROUP
+    return kind == "ConfigMap" and str(owner.get("name")).startswith(GUARD_PREFIX)
 
 
 def nodeset_uid(obj: Mapping[str, Any]) -> str:

@@ -37,6 +37,10 @@ TIMEOUT: Final = 20.0
 TOLERANCE: Final = timedelta(seconds=5)
 """By which the clocks of operator and slurmctld may differ."""
 
+CLOCKS: Final = timedelta(minutes=15)
+"""By which they may differ before a job is missed that has begun and ended since: one with its mark is a candidate, and
+nothing is submitted again. A list of more time is long."""
+
 REFUSALS: Final = (
     errors.InvalidRequest,
     errors.NotSupported,
@@ -214,7 +218,7 @@ async def history(client: SlurmClient, wanted: HistoryQuery, now: datetime) -> H
         found = [one for one in await client.db.job_records(wanted.job_id) if _fits(one, wanted)]
         return History(await reading.seen(wanted.key, records.of_history, found, wanted.counted, wanted.tasks))
     # By name slurmdbd cannot be asked: it takes a name with a comma for two.
-    listed = await client.db.jobs(wanted.since - TOLERANCE, now, steps=False, users=[wanted.user])
+    listed = await client.db.jobs(wanted.since - CLOCKS, now + CLOCKS, steps=False, users=[wanted.user])
     runs: dict[int, list[JobRecord]] = defaultdict(list)
     for one in listed:
         if one.user == wanted.user and one.extra == wanted.mark.text:

@@ -39,8 +39,9 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.nodeset import controller as nodeset
-from slinky_operator.nodeset.execute.hosts.drain_requests import DrainRequests, clients
+from slinky_operator.nodeset.execute.hosts.drain_requests import DrainRequests
 from slinky_operator.nodeset.execute.hosts.machines import Machines as MachineKeeper
+from slinky_operator.nodeset.execute.hosts.slurms import clients
 from slinky_operator.nodeset.model.machines import MachineRules
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.bridge.pods.model.components import Component, grouped
@@ -22,7 +23,7 @@ from slinky_operator.bridge.pods.model.steps import (
 from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending
 from slinky_operator.bridge.pods.model.translation.request import check
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.reconcile.text import named
+from slinky_operator.reconcile.text import moment, named
 
 
 def make_next(snapshot: Snapshot, last: GroupJob | None, draft: Draft) -> None:
@@ -59,7 +60,9 @@ def _pause(snapshot: Snapshot, last: GroupJob, draft: Draft) -> float:
     ended = slurmjobs.ended_at(last)
     if not last.has_run and not last.is_lost:
         # The user who cancelled it while it waited, or Slurm that refused it, meant these pods.
-        is_new = ended is not None and all(one.created is not None and one.created > ended for one in snapshot.waiting)
+        # By two clocks: the API server may be ahead of the operator, which has written the end.
+        times = ended, moment(last.obj["metadata"].get("creationTimestamp"))
+        is_new = not snapshot.is_single and all(_is_after(one.created, times) for one in snapshot.waiting)
         if not is_new:
             words = (
                 f"SlurmJob {last.name} ended before it had run: {last.status.summary or last.status.reason}. To submit "
@@ -74,6 +77,10 @@ def _pause(snapshot: Snapshot, last: GroupJob, draft: Draft) -> float:
         return 0.0
     pause = min(FIRST_PAUSE_S * 2 ** min(last.attempt, 10), LONGEST_PAUSE_S)
     return float(max(0.0, pause - (snapshot.now - ended).total_seconds()))
+
+
+def _is_after(created: datetime | None, times: Iterable[datetime | None]) -> bool:
+    return created is not None and all(one is not None and created > one for one in times)
 
 
 def _wanted(snapshot: Snapshot) -> tuple[Owner, Place, tuple[Component, ...]] | Away:

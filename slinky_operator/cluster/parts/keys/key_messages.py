@@ -72,7 +72,7 @@ def changed(cluster: Cluster, source: KeySource, early_default: str = "", *, dir
     """
     undo = (
         f"Put the earlier one back, which is {naming.SLURM_KEY} of Secret {naming.key_copy(cluster.name)}; or scale "
-        "all NodeSets to 0, which waits for their jobs: once no slurmd pod is left, the new one is used"
+        "all NodeSets to 0, which waits for their jobs: once no slurmd pod is left and no job runs, the new one is used"
     )
     if early_default:
         undo = (
@@ -174,7 +174,7 @@ def weak(source: KeySource, why: str) -> str:
     if source.file == naming.SLURM_JWKS:
         how = "Correct it in the next rotation, step by step"
     elif source.file == naming.SLURM_KEY:
-        how = "Give another one and scale all NodeSets to 0, which waits for their jobs: then it is used"
+        how = "Give another one and scale all NodeSets to 0, which waits for their jobs: once no job runs, it is used"
     else:
         how = "Give another one in the Secret: slurmctld reads it, and tokens that others signed with this one end"
     return f"{why}. The daemons run with it, and go on. {how}"

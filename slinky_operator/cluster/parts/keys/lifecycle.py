@@ -47,6 +47,7 @@ from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.naming import KeySource
 
 KEY_SIZES: Final = {naming.SLURM_KEY: 128, naming.JWT_KEY: 32}
@@ -310,9 +311,13 @@ def _nothing_left(snapshot: Snapshot) -> bool:
     """Whether no slurmd runs, and no job does: a pod that has lost its labels is not among the pods."""
     jobs = snapshot.memory.answers.of(JobsQuestion)
     counts = jobs.counts if jobs is not None else None
+    if snapshot.pods.slurmd_names:
+        return False
     if counts is None:
-        return not snapshot.pods.slurmd_names and not snapshot.cluster.spec.nodes
-    return not snapshot.pods.slurmd_names and not (counts.running or counts.suspended or counts.completing)
+        # A Slurm that cannot be asked: whoever mends its key has no other way.
+        away = snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.UNREACHABLE
+        return away and not snapshot.cluster.spec.nodes
+    return not (counts.running or counts.suspended or counts.completing)
 
 
 def _is_extended(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes, wall: datetime) -> bool:

@@ -15,25 +15,25 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from slinky_api import labels
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
-from slinky_operator.kube.cache.stubs import is_stub
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.ports import Getter
-from slinky_operator.kube.resources import CONFIGMAPS, DRAIN_REQUESTS, NODESETS, PODS, Resource
+from slinky_operator.kube.resources import DRAIN_REQUESTS, PODS, Resource
 from slinky_operator.nodeset.execute.hosts import proof
 from slinky_operator.nodeset.execute.hosts.proof import Bridged, SlurmOf
 from slinky_operator.nodeset.model import drain_requests
 from slinky_operator.nodeset.model.drain_requests import COMPLETE, DrainRequest
-from slinky_operator.nodeset.model.pods import guard, pod_facts
-from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
+from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.reconcile.batches import gather_limited
 from slinky_operator.reconcile.cached.indexes import HOST_INDEX
 from slinky_operator.reconcile.text import joined, named, stamp
+from slinky_operator.slurm.pods import pod_ownership
 from slurm_client import errors as slurm_errors
 
 logger = logging.getLogger(__name__)
@@ -68,6 +68,15 @@ class RequestKube(Getter, Protocol):
     ) -> Object:
         """Merge a status into that of an object."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Pods on a Node that the cache does not show."""
+
+    at: float
+    """When they were found, in monotonic seconds."""
+    words: str
 
 
 class DrainRequests:
@@ -111,8 +120,8 @@ class DrainRequests:
         self._by_host: Mapping[str, DrainRequest] | None = None
         self._waits: Mapping[str, str] = {}
         """Why requests wait, by uid, as last logged."""
-        self._unseen: Mapping[str, float] = {}
-        """When pods that the cache does not show were found, by the uid of the request."""
+        self._unseen: Mapping[str, Unseen] = {}
+        """Pods that the cache does not show, by the uid of the request."""
 
     def subscribe(self, tell: Callable[[Key], None]) -> None:
         """Call `tell` with the key of each NodeSet that has pods on a Node whose request has changed."""
@@ -165,6 +174,7 @@ class DrainRequests:
     async def _serve(self, requests: Sequence[DrainRequest]) -> None:
         """Write which requests are complete, of those that are proven to be, and log why others wait."""
         pods = {one.host: list(self._pods.find(HOST_INDEX, one.host)) for one in requests}
+        deadline = asyncio.get_running_loop().time() + proof.PROOF_HOLDS
         why = await self._why_kept([obj for some in pods.values() for obj in some])
         held = await proof.held(pods, self._bridged, self._clock)
         waits: dict[str, str] = {}
@@ -172,38 +182,46 @@ class DrainRequests:
         for one in requests:
             reasons = [why[uid] for obj in pods[one.host] if (uid := obj["metadata"]["uid"]) in why]
             if one.host in held:
-                reasons.append("Slurm may have a job for the Node as a node of a bridge")
+                reasons.append(proof.BRIDGED)
             if reasons:
                 waits[one.uid] = joined(reasons[:PODS_TOLD])
             else:
                 ready.append(one)
-        results = await gather_limited(self._finish(one, pods[one.host]) for one in ready)
+        results = await gather_limited(self._finish(one, pods[one.host], deadline) for one in ready)
         # One that cannot be written keeps no other from being.
         for one, result in zip(ready, results, strict=True):
             if isinstance(result, kube_errors.Forbidden | kube_errors.Fenced):
                 raise result
-            if isinstance(result, BaseException):
-                logger.warning("DrainRequest %s of Node %s was not completed: %s", one.name, one.host, result)
-            elif result:
-                waits[one.uid] = result
+            if result:
+                waits[one.uid] = f"it was not completed: {result}" if isinstance(result, BaseException) else result
         for one in requests:
             words = waits.get(one.uid, "")
             if words and words != self._waits.get(one.uid):
                 logger.info("DrainRequest %s of Node %s waits: %s", one.name, one.host, words)
         self._waits = waits
-        self._unseen = {uid: at for uid, at in self._unseen.items() if uid in waits}
+        self._unseen = {uid: found for uid, found in self._unseen.items() if uid in waits}
 
-    async def _finish(self, request: DrainRequest, proven: Sequence[Object]) -> str:
+    async def _finish(self, request: DrainRequest, proven: Sequence[Object], deadline: float) -> str:
         """Complete a request, if the API server shows no other slurmd pod on its Node than those proven to be empty.
 
-        Returns why it waits; empty if it is complete.
+        Parameters
+        ----------
+        proven
+            The pods, by answers of Slurm that hold until the deadline.
+        deadline
+            Seconds of the event loop's clock.
+
+        Returns
+        -------
+        str
+            Why it waits; empty if it is complete.
         """
-        since = self._unseen.get(request.uid)
-        if since is not None and self._clock() - since < UNSEEN_EVERY_S:
-            return self._waits.get(request.uid, "")
+        found = self._unseen.get(request.uid)
+        if found is not None and self._clock() - found.at < UNSEEN_EVERY_S:
+            return found.words
         uids = {obj["metadata"]["uid"] for obj in proven}
         try:
-            async with asyncio.timeout(proof.PROOF_HOLDS):
+            async with asyncio.timeout_at(deadline):
                 listed = (await self._kube.list(PODS, None, field_selector=f"spec.nodeName={request.host}")).items
                 pods = [one for one in listed if _may_be_slurmd(one)]
                 others = [one for one in pods if one["metadata"]["uid"] not in uids and not _has_ended(one)]
@@ -212,11 +230,14 @@ class DrainRequests:
                     return ""
         except TimeoutError:
             return "the API server takes too long"
-        self._unseen = {**self._unseen, request.uid: self._clock()}
-        return (
-            f"the operator does not see pods that look like slurmd's: {named(sorted(map(_name, others)), PODS_TOLD)}. "
-            "Give them their labels again, or delete them once they hold no job"
+        names = named(sorted(map(_name, others)), PODS_TOLD)
+        words = (
+            f"pods there look like slurmd's, and the operator does not see them: {names}. One that has lost its labels "
+            "is named by its NodeSet, with the command to run; others are new, have no room in the operator's memory, "
+            "or are another operator's"
         )
+        self._unseen = {**self._unseen, request.uid: Unseen(self._clock(), words)}
+        return words
 
     async def _complete(self, request: DrainRequest, *, has_pods: bool) -> None:
         reason, words = "NoPods", "No Slinky pods found on node"
@@ -274,80 +295,9 @@ def _name(pod: Object) -> str:
 def _may_be_slurmd(pod: Object) -> bool:
     """Whether a pod is a NodeSet's, by its labels or, if somebody has taken these off, by its owners."""
     metadata = pod["metadata"]
-    return labels.LABEL_NODESET_UID in (metadata.get("labels") or {}) or any(
-        _is_of_nodeset(one) for one in metadata.get("ownerReferences") or ()
-    )
-
-
-def _is_of_nodeset(owner: Mapping[str, Any]) -> bool:
-    kind, group = owner.get("kind"), str(owner.get("apiVersion")).partition("/")[0]
-    if kind == NODESETS.kind:
-        return group == NODESETS.group
-    # The guard stays when the garbage collector has taken the NodeSet off.
-    return kind == CONFIGMAPS.kind and str(owner.get("name")).startswith(guard.PREFIX)
+    owners = metadata.get("ownerReferences") or ()
+    return labels.LABEL_NODESET_UID in (metadata.get("labels") or {}) or any(map(pod_ownership.is_of_nodeset, owners))
 
 
 def _has_ended(pod: Object) -> bool:
     return pod_facts.has_ended(pod.get("status") or {}, deleting="deletionTimestamp" in pod["metadata"])
-
-
-def clients(slurm: SlurmByCluster, uid_of: Callable[[Key], str | None]) -> SlurmOf:
-    """The Slurm of a Cluster by its namespace and name.
-
-    Parameters
-    ----------
-    slurm
-        The same by uid.
-    uid_of
-        Uid of a Cluster; None if it does not exist.
-    """
-
-    def find(key: Key) -> Slurm | None:
-        uid = uid_of(key)
-        return slurm.get(uid) if uid is not None else None
-
-    return find
-
-
-def bridged(
-    slurm: SlurmByCluster,
-    clusters: Callable[[], Iterable[Object]],
-    labels_of: Callable[[str], Mapping[str, str]],
-    is_whole: Callable[[], bool] = lambda: True,
-) -> Bridged:
-    """The Slurms of which Kubernetes Nodes are nodes themselves, or are to be.
-
-    Parameters
-    ----------
-    slurm
-        The Slurm of a Cluster by its uid.
-    clusters
-        Clusters that may have such nodes, as the API server has them: one that cannot be read as a whole has its pods
-        still.
-    labels_of
-        Labels of a Kubernetes Node by its name.
-    is_whole
-        Whether these are all Clusters: one for which there is no room may have any Node.
-    """
-
-    def find(hosts: Iterable[str]) -> dict[str, list[Slurm | None]]:
-        there = list(clusters())
-        if not is_whole() or any(map(is_stub, there)):
-            return {host: [None] for host in hosts}
-        known = [(_chosen(obj), slurm.get(obj["metadata"]["uid"])) for obj in there]
-        found: dict[str, list[Slurm | None]] = {}
-        for host in hosts:
-            own, names = labels_of(host), found.setdefault(host, [])
-            for chosen, client in known:
-                record = client.nodes.get(host) if client is not None else None
-                if (chosen and chosen.items() <= own.items()) or (record is not None and record.is_external):
-                    names.append(client)
-        return found
-
-    return find
-
-
-def _chosen(cluster: Object) -> Mapping[str, str]:
-    """Labels of the Kubernetes Nodes that the Slurm of a Cluster is to have."""
-    bridge = ((cluster.get("spec") or {}).get("jobs") or {}).get("bridge") or {}
-    return bridge.get("nodeLabels") or {}

@@ -29,6 +29,12 @@ PROOF_HOLDS: Final = 20.0
 """Seconds for which an answer from Slurm justifies what ends a pod. A slow API server is retried; by then somebody may
 have undrained the node."""
 
+BRIDGED: Final = (
+    "Slurm may have a job for the Node as a node of a bridge, or a Cluster with a bridge has no room in the operator's "
+    "memory"
+)
+"""Why a Node waits that is a node of Slurm itself."""
+
 SlurmOf = Callable[[Key], Slurm | None]
 """The Slurm of a Cluster, by the namespace and the name of the Cluster; None if there is none."""
 
@@ -84,7 +90,7 @@ async def reasons(
             raise known
         for pod in known:
             member = answer.join(pod, identity.tag(*key))
-            words = why_not(member, now) or pod_state.why_awaited(member, slurm.contact.since, now)
+            words = why_not(member, now) or pod_state.why_machine_waits(member, slurm.contact.since, now)
             if words:
                 found[pod.uid] = words
     return found
@@ -124,7 +130,7 @@ async def why_held(
         else:
             found += answer.values()
     if not found and await held([host], bridged, clock):
-        found.append("Slurm may have a job for it as a node of a bridge")
+        found.append(BRIDGED)
     return found
 
 

@@ -8,15 +8,13 @@ ConfigMap that has no owner and is deleted last. The pods are then found by thei
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
 from slinky_operator.reconcile.writes.parts import owner_reference
-
-PREFIX: Final = "nodeset-"
-"""Of the names of guards."""
+from slinky_operator.slurm.pods import pod_ownership
 
 _NAME_LENGTH = 40
 
@@ -27,7 +25,7 @@ def name(nodeset: NodeSet) -> str:
 
 
 def _name(nodeset: str, uid: str) -> str:
-    return f"{PREFIX}{nodeset[:_NAME_LENGTH]}-{uid[:8]}"
+    return f"{pod_ownership.GUARD_PREFIX}{nodeset[:_NAME_LENGTH]}-{uid[:8]}"
 
 
 def build(nodeset: NodeSet) -> dict[str, Any]:

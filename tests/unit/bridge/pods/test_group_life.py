@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from slinky_api import labels
@@ -211,6 +213,22 @@ async def test_what_was_cancelled_while_it_waited_is_not_submitted_again_until_i
     await world.settle()
     assert world.slurmjob["metadata"]["name"] == job
     assert "status" not in world.slurmjob
+
+
+@pytest.mark.parametrize("pods", [1, 2])
+async def test_it_stays_so_where_the_api_server_is_ahead_of_the_operator(world: World, pods: int) -> None:
+    """Its pods seem to be younger than the end of the job."""
+    world.kube.ahead = timedelta(hours=1)
+    if pods == 1:
+        world.pod()
+    else:
+        world.job(pods=pods)
+    await world.settle()
+    _ = world.slurm(world.slurmjob, "Failed", reason="Cancelled", summary="the job was cancelled")
+    await world.settle(1800)
+    assert len(world.slurmjobs()) == 1
+    for one in world.kube.pods():
+        assert world.condition(one["metadata"]["name"])["reason"] == "JobEnded"
 
 
 async def test_a_large_group_is_placed_in_steps_and_its_first_pod_tells(world: World) -> None:

@@ -53,6 +53,8 @@ class Kube(MemoryKube):
         self.late: dict[str, deque[tuple[Object | None, Object | None]]] = {}
         self.is_late = False
         self.now = START
+        self.ahead = timedelta()
+        """How far the clock of the API server is ahead."""
         self.handlers: list[Callable[[Resource, Object | None, Object | None], None]] = []
         self.blocked: set[str] = set()
         """Names of pods that a disruption budget protects."""
@@ -64,7 +66,7 @@ class Kube(MemoryKube):
 
     @override
     def put(self, resource: Resource, obj: Object) -> Object:
-        about = {"creationTimestamp": stamp(self.now), **obj["metadata"]}
+        about = {"creationTimestamp": stamp(self.now + self.ahead), **obj["metadata"]}
         old = self.find(resource, about["name"], about.get("namespace"))
         store = self.caches.pop(name_of(resource), None)
         stored = super().put(resource, {**obj, "metadata": about})

@@ -32,8 +32,8 @@ FORGED = replace(OURS, id=6, name="forged", state=JobState.from_words(["FAILED"]
 
 async def found(*records: JobRecord, wanted: slurm_calls.HistoryQuery = WANTED) -> History:
     class Database:
-        async def jobs(self, *_: Any, **__: Any) -> tuple[JobRecord, ...]:
-            return records
+        async def jobs(self, start: datetime, *_: Any, **__: Any) -> tuple[JobRecord, ...]:
+            return tuple(one for one in records if one.submit_time is None or one.submit_time >= start)
 
         async def job_records(self, number: int) -> tuple[JobRecord, ...]:
             return tuple(one for one in records if one.id == number)
@@ -56,7 +56,7 @@ async def test_two_jobs_with_the_mark_are_never_shown_as_one() -> None:
     assert history.candidates == ()
 
 
-@pytest.mark.parametrize("late", [timedelta(minutes=5), timedelta(minutes=-5)])
+@pytest.mark.parametrize("late", [timedelta(minutes=5), timedelta(minutes=-5), timedelta(minutes=-14)])
 async def test_a_job_of_another_time_is_neither_taken_nor_taken_for_nothing(late: timedelta) -> None:
     other = replace(FORGED, name="hello", submit_time=BEGUN + late)
     assert await found(other) == History(candidates=(6,))

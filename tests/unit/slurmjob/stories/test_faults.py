@@ -324,7 +324,13 @@ async def test_a_cluster_of_a_namespace_that_is_not_watched_is_not_taken_for_gon
     for _ in range(3):
         await world.step()
     assert world.exists()
-    assert number
+    assert world.slurm.world.jobs[number].state.base == "RUNNING"
+    await world.clients.close_all()
+    world.watched = ()
+    world.cluster()
+    await world.start()
+    await world.until(lambda: not world.exists())
+    assert world.slurm.world.jobs[number].state.base == "CANCELLED"
 
 
 async def test_a_cluster_that_is_created_again_soon_has_its_jobs(world: JobWorld) -> None:

@@ -119,11 +119,15 @@ def _unseen(snapshot: Snapshot) -> dict[str, str]:
     """slurmds of pods that are not seen, and that have jobs."""
     nodes: Mapping[str, Node] = snapshot.slurm.nodes if snapshot.slurm is not None else {}
     seen = {pod_ownership.node_name(pod) for pod in snapshot.pods.slurmds}
-    return {
-        f"slurmd of {name}": "has jobs, and no pod that the operator sees"
-        for name, node in sorted(nodes.items())
-        if (node.instance_id or node.extra) and name not in seen and any(one in node.state for one in _JOBS)
-    }
+    # What the operator's slurmds register with.
+    tag = f"{snapshot.cluster.namespace}/"
+    lost = [name for name, node in nodes.items() if name not in seen and node.extra.startswith(tag) and _has_jobs(node)]
+    return {f"slurmd of {name}": "has jobs, and no pod that the operator sees" for name in sorted(lost)}
+
+
+def _has_jobs(node: Node) -> bool:
+    is_lost = node.is_external or any(one in node.state for one in _NO_JOBS)
+    return not is_lost and any(one in node.state for one in _JOBS)
 
 
 def _runs(pod: Object) -> bool:

@@ -23,10 +23,9 @@ from slinky_operator.nodeset.execute.hosts.drain_requests import (
     EVERY_S,
     UNSEEN_EVERY_S,
     DrainRequests,
-    bridged,
-    clients,
 )
 from slinky_operator.nodeset.execute.hosts.proof import Bridged
+from slinky_operator.nodeset.execute.hosts.slurms import bridged, clients
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_PODS
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.slurm.connection.contact import ContactState
@@ -272,7 +271,9 @@ def test_a_pod_that_the_operator_does_not_see_is_not_taken_for_absent(caplog: py
     served = Served(kube, [pod("a-0")], c=slurm(record()))
 
     assert served.rounds() == {}
-    words = "DrainRequest one of Node m-1 waits: the operator does not see pods that look like slurmd's: ns/b-0. Give"
+    words = (
+        "DrainRequest one of Node m-1 waits: pods there look like slurmd's, and the operator does not see them: ns/b-0"
+    )
     assert [one.message.startswith(words) for one in caplog.records] == [True]
     over = {"phase": "Failed", "containerStatuses": [{"name": "slurmd", "state": {"terminated": {"exitCode": 1}}}]}
     kube.pods[:] = [pod("a-0"), unseen(status=over)]

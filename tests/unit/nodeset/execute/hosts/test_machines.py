@@ -17,8 +17,8 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import MACHINES, NODES, NODESETS, PODS, REBOOTNODES, Resource
-from slinky_operator.nodeset.execute.hosts.drain_requests import clients
 from slinky_operator.nodeset.execute.hosts.machines import Machines
+from slinky_operator.nodeset.execute.hosts.slurms import clients
 from slinky_operator.nodeset.model.kubernetes_nodes import read
 from slinky_operator.nodeset.model.machines import MachineRules, Mark
 from slinky_operator.nodeset.ports import Slurm

@@ -172,11 +172,34 @@ class DrainRequests:
         return frozenset(proof.nodeset_of(obj) for host in hosts for obj in self._pods.find(HOST_INDEX, host))
 
     async def _serve(self, requests: Sequence[DrainRequest]) -> None:
-        """Write which requests are complete, of those that are proven to be, and log why others wait."""
+        """Write which requests are complete, of those that are proven to be, and log why others wait.
+
+        Requests that concern other Slurms do not wait for each other.
+        """
         pods = {one.host: list(self._pods.find(HOST_INDEX, one.host)) for one in requests}
+        together: dict[frozenset[Key], list[DrainRequest]] = {}
+        for one in requests:
+            together.setdefault(frozenset(proof.by_cluster(pods[one.host])), []).append(one)
+        waits: dict[str, str] = {}
+        for found in await gather_limited(self._serve_some(some, pods) for some in together.values()):
+            if isinstance(found, BaseException):
+                raise found
+            waits |= found
+        for one in requests:
+            words = waits.get(one.uid, "")
+            if words and words != self._waits.get(one.uid):
+                logger.info("DrainRequest %s of Node %s waits: %s", one.name, one.host, words)
+        self._waits = waits
+        self._unseen = {uid: found for uid, found in self._unseen.items() if uid in waits}
+
+    async def _serve_some(
+        self, requests: Sequence[DrainRequest], pods: Mapping[str, Sequence[Object]]
+    ) -> dict[str, str]:
+        """The same for some of them; returns why requests wait, by uid."""
+        hosts = [one.host for one in requests]
+        why = await self._why_kept([obj for host in hosts for obj in pods[host]])
+        held = await proof.held(hosts, self._bridged, self._clock)
         deadline = asyncio.get_running_loop().time() + proof.PROOF_HOLDS
-        why = await self._why_kept([obj for some in pods.values() for obj in some])
-        held = await proof.held(pods, self._bridged, self._clock)
         waits: dict[str, str] = {}
         ready: list[DrainRequest] = []
         for one in requests:
@@ -194,12 +217,7 @@ class DrainRequests:
                 raise result
             if result:
                 waits[one.uid] = f"it was not completed: {result}" if isinstance(result, BaseException) else result
-        for one in requests:
-            words = waits.get(one.uid, "")
-            if words and words != self._waits.get(one.uid):
-                logger.info("DrainRequest %s of Node %s waits: %s", one.name, one.host, words)
-        self._waits = waits
-        self._unseen = {uid: found for uid, found in self._unseen.items() if uid in waits}
+        return waits
 
     async def _finish(self, request: DrainRequest, proven: Sequence[Object], deadline: float) -> str:
         """Complete a request, if the API server shows no other slurmd pod on its Node than those proven to be empty.

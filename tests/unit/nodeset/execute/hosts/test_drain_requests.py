@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -391,6 +391,32 @@ def test_a_slurm_is_asked_once_for_all_its_nodes_and_not_while_it_does_not_answe
 
     assert served.rounds().keys() == {"one", "two"}
     assert (asked, away) == ([["a-0", "a-1"]], [])
+
+
+def test_a_slurm_that_takes_long_delays_its_own_requests_only() -> None:
+    slow, done_first = slurm(record(name="b-0")), asyncio.Event()
+    served = Served(
+        Kube([request(name="one"), request(name="two", nodeName="m-2")]),
+        [pod("b-0", "d"), pod("a-0", host="m-2")],
+        c=slurm(record()),
+        d=slow,
+    )
+    answer = slow.refresh
+
+    async def refresh(names: Iterable[str]) -> Mapping[str, Node | None]:
+        _ = await done_first.wait()
+        return await answer(names)
+
+    written = served.kube.patch_status
+
+    async def patch_status(resource: Any, name: str, *args: Any, **given: Any) -> Object:
+        if name == "two":
+            done_first.set()
+        return await written(resource, name, *args, **given)
+
+    slow.refresh = refresh  # type: ignore[method-assign]
+    served.kube.patch_status = patch_status  # type: ignore[method-assign]
+    assert served.rounds().keys() == {"one", "two"}
 
 
 def test_a_request_that_cannot_be_written_keeps_no_other_from_being() -> None:

@@ -127,7 +127,7 @@ def submit_all_kinds(slurm: AccountingHost) -> None:
     slurm.freeze("n-5")
     slurm.run("scancel", str(stuck))
     wait(stuck, "COMPLETING")
-    slurm.run("scontrol", "update", f"JobId={late}", "EndTime=now+1")
+    slurm.end_now(late)
     wait(late, "TIMEOUT")
 
     failed = submit("-w", "n-6", script="exit 3")

@@ -262,7 +262,7 @@ async def test_the_end_comes_from_slurmdbd(slurm: AccountingHost, world: World) 
     async with world.working():
         await world.reaches("unseen", "Running")
         await world.reaches("late", "Running")
-    _ = await command(slurm, "scontrol", "update", f"JobId={world.status('late')['jobId']}", "EndTime=now")
+    await asyncio.to_thread(slurm.end_now, world.status("late")["jobId"])
     number = world.status("unseen")["jobId"]
     (slurm.shared / "go").touch()
     await forgets(slurm, number)

@@ -136,7 +136,7 @@ async def test_the_folder_of_a_job_that_slurm_ends_goes(
         if end == "CANCELLED":
             await slurm.cancel_job(number)
         else:
-            host.run("scontrol", "update", f"JobId={number}", "EndTime=now")
+            host.end_now(number)
         job = await slurm.wait_job(number)
     assert [each.state.base for each in job.ends] == [end]
     host.wait_for(lambda: not list((place / "images").iterdir()), "the folder is removed")

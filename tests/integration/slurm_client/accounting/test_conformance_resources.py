@@ -78,8 +78,7 @@ class RealSite(Site):
 
     @override
     async def end_time_of(self, job_id: int) -> None:
-        # A minute is the shortest limit; slurmctld lets an administrator move the end.
-        await asyncio.to_thread(self.host.run, "scontrol", "update", f"JobId={job_id}", "EndTime=now")
+        await asyncio.to_thread(self.host.end_now, job_id)
 
     @override
     async def plant(self) -> None:

@@ -149,12 +149,11 @@ async def test_the_secret_of_a_pod_that_does_not_start_comes_back(
     assert 0 < (result.requeue_after or 0) <= pod_state.LOOKS_S[0]
     assert read == []
     logs.world.ahead += timedelta(seconds=pod_state.LOOKS_S[0])
-    began = time.monotonic()
     result = await logs.world.step()
     assert logs.file == before
     assert read == ["Secret", "Pod"]
-    later = pod_state.LOOKS_S[1]
-    assert later - (time.monotonic() - began) <= (result.requeue_after or 0) <= later
+    # Something else may be due before.
+    assert 0 < (result.requeue_after or 0) <= pod_state.LOOKS_S[1]
 
 
 async def test_a_pod_that_runs_costs_no_request(logs: LogWorld, monkeypatch: pytest.MonkeyPatch) -> None:

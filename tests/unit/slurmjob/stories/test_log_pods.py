@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -61,7 +60,6 @@ async def test_each_further_one_comes_later(logs: LogWorld) -> None:
     await logs.start()
     for pause in (0, 30, 120, 600, 600):
         old = says(logs, EVICTED)
-        began = time.monotonic()
         result = await logs.world.step()
         if pause:
             assert logs.pod["metadata"]["uid"] == old
@@ -71,7 +69,7 @@ async def test_each_further_one_comes_later(logs: LogWorld) -> None:
                 "LogPodEnded",
                 f"{words}; the operator creates another one within 10 min",
             )
-            assert pause - (time.monotonic() - began) <= (result.requeue_after or 0) <= pause
+            assert 0 < (result.requeue_after or 0) <= pause
         logs.world.ahead += timedelta(seconds=pause)
         await logs.world.step()
         assert logs.pod["metadata"]["uid"] != old

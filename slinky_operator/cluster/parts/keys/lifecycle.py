@@ -314,7 +314,7 @@ def _nothing_left(snapshot: Snapshot) -> bool:
     if snapshot.pods.slurmd_names:
         return False
     if counts is None:
-        # A Slurm that cannot be asked, since its key is to be mended, perhaps.
+        # Its key may be why Slurm does not answer: then no job can be counted.
         away = snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.UNREACHABLE
         return away and not snapshot.cluster.spec.nodes
     return not (counts.running or counts.suspended or counts.completing)

@@ -126,8 +126,9 @@ def _unseen(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _has_jobs(node: Node) -> bool:
-    is_lost = node.is_external or any(one in node.state for one in _NO_JOBS)
-    return not is_lost and any(one in node.state for one in _JOBS)
+    if node.is_external or any(one in node.state for one in _NO_JOBS):
+        return False
+    return any(one in node.state for one in _JOBS)
 
 
 def _runs(pod: Object) -> bool:

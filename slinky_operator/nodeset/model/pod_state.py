@@ -197,11 +197,22 @@ def _why_awaited(pod: Pod, now: datetime) -> str | None:
     Slurm gives jobs to its node, which ends a moment later: so it must register first, and be drained.
     """
     if pod.slurmd is Slurmd.RUNNING:
-        if pod.slurmd_started_at is None or now - pod.slurmd_started_at < REGISTRATION_GRACE:
-            return f"slurmd of {pod.name} may be about to register"
-    elif pod.bound and not pod.stuck and pod.created_at is not None and now - pod.created_at < REGISTRATION_GRACE:
+        is_recent = pod.slurmd_started_at is None or _is_recent(pod, pod.slurmd_started_at, now)
+        return f"slurmd of {pod.name} may be about to register" if is_recent else None
+    begun = pod.bound_at or pod.created_at
+    if pod.bound and not pod.stuck and begun is not None and _is_recent(pod, begun, now):
         return f"slurmd of {pod.name} may be about to start"
     return None
+
+
+def _is_recent(pod: Pod, begun: datetime, now: datetime) -> bool:
+    """Whether what began just now may lead to a registration.
+
+    The times that a pod shows are those of other clocks, so it counts when the operator has seen it. One that began so
+    long ago that no clock differs by that was only not seen before: another operator led.
+    """
+    seen = begun if pod.seen_at is None or now - begun >= STARTS_WITHIN else pod.seen_at
+    return now - seen < REGISTRATION_GRACE
 
 
 def why_machine_waits(member: Member, since: datetime, now: datetime) -> str | None:

@@ -217,13 +217,14 @@ class Observer:
         if known.unread(found) < MANY_NEW_PODS:
             return
         by_uid, is_recorded = known.by_uid(), _is_recorded(nodeset, registered)
-        read = [with_record(read_pod(obj, nodeset.name, by_uid), is_recorded) async for obj in sliced(found)]
+        now = self._now()
+        read = [with_record(read_pod(obj, nodeset.name, by_uid, now), is_recorded) async for obj in sliced(found)]
         # What has changed meanwhile is another object.
         self._pods_read[uid] = joined(found, read)
 
     def _own_pods(self, nodeset: NodeSet, registered: frozenset[str]) -> PodReading:
         found = self._pods.find(POD_INDEX, nodeset.uid)
-        read = self._pods_read.get(nodeset.uid, PodReading()).again(found, nodeset.name)
+        read = self._pods_read.get(nodeset.uid, PodReading()).again(found, nodeset.name, self._now())
         if registered or nodeset.status.registered is not None:
             read = read.with_registered(_is_recorded(nodeset, registered))
         self._pods_read[nodeset.uid] = read

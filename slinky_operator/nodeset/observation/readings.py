@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
@@ -34,10 +35,10 @@ class PodReading:
     node_names: frozenset[str] = frozenset()
     """Names of their nodes in Slurm."""
 
-    def again(self, objects: Sequence[Object], nodeset: str) -> PodReading:
+    def again(self, objects: Sequence[Object], nodeset: str, now: datetime) -> PodReading:
         """Read the pods of a NodeSet of this name again, as far as they have changed."""
         if len(objects) != len(self.objects):
-            return self._anew(objects, nodeset)
+            return self._anew(objects, nodeset, now)
         if all(map(operator.is_, objects, self.objects)):
             return self
         read = list(self.read)
@@ -45,14 +46,14 @@ class PodReading:
             if old is new:
                 continue
             before = read[place]
-            read[place] = now = read_pod(new, nodeset, {before.uid: before})
+            read[place] = pod = read_pod(new, nodeset, {before.uid: before}, now)
             if (before.uid, before.name, before.ordinal, before.node_name) != (
-                now.uid,
-                now.name,
-                now.ordinal,
-                now.node_name,
+                pod.uid,
+                pod.name,
+                pod.ordinal,
+                pod.node_name,
             ):
-                return self._anew(objects, nodeset)
+                return self._anew(objects, nodeset, now)
         if all(map(operator.is_, read, self.read)):
             return PodReading(objects, self.read, self.order, self.pods, self.node_names)
         return PodReading(objects, read, self.order, tuple(map(read.__getitem__, self.order)), self.node_names)
@@ -78,9 +79,9 @@ class PodReading:
         """What was read, by uid."""
         return {pod.uid: pod for pod in self.read}
 
-    def _anew(self, objects: Sequence[Object], nodeset: str) -> PodReading:
+    def _anew(self, objects: Sequence[Object], nodeset: str, now: datetime) -> PodReading:
         known = self.by_uid()
-        return joined(objects, [read_pod(obj, nodeset, known) for obj in objects])
+        return joined(objects, [read_pod(obj, nodeset, known, now) for obj in objects])
 
 
 def joined(objects: Sequence[Object], read: Sequence[Pod]) -> PodReading:
@@ -91,13 +92,20 @@ def joined(objects: Sequence[Object], read: Sequence[Pod]) -> PodReading:
     return PodReading(objects, read, order, tuple(map(read.__getitem__, order)), names)
 
 
-def read_pod(obj: Object, nodeset: str, known: Mapping[str, Pod]) -> Pod:
-    """A pod as it was read before, by uid, unless it has changed."""
+def read_pod(obj: Object, nodeset: str, known: Mapping[str, Pod], now: datetime) -> Pod:
+    """A pod as it was read before, by uid, unless it has changed; and since when the operator has seen what runs there.
+
+    A kubelet's time of a start is that of another clock.
+    """
     metadata = obj["metadata"]
     before = known.get(metadata["uid"])
-    if before is None or before.resource_version != metadata.get("resourceVersion"):
-        return pod_facts.read(obj, nodeset)
-    return before
+    if before is not None and before.resource_version == metadata.get("resourceVersion"):
+        return before
+    pod = pod_facts.read(obj, nodeset)
+    is_known = (
+        before is not None and before.host == pod.host and pod.slurmd_started_at in {None, before.slurmd_started_at}
+    )
+    return replace(pod, seen_at=before.seen_at if before is not None and is_known else now)
 
 
 def with_record(pod: Pod, is_recorded: Callable[[Pod], bool]) -> Pod:

@@ -127,6 +127,20 @@ def was_not_sent(error: SlurmError) -> bool:
     return isinstance(error, errors.Unreachable) and not error.sent
 
 
+async def clock(client: SlurmClient) -> datetime:
+    """The time of slurmctld, whose clock is that of all times in its answers.
+
+    Raises
+    ------
+    SlurmError
+        Slurm did not say it.
+    """
+    now = (await client.diag(timeout=TIMEOUT)).now
+    if now is None:
+        raise errors.DecodeError("slurmctld's diagnostics contain no time")
+    return now
+
+
 async def submit(client: SlurmClient, user: str, key: SigningKey | None, jobs: Sequence[JobSpec]) -> SubmittedJob:
     """Submit a job, or the components of one, as its user.
 

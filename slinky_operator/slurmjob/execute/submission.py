@@ -163,6 +163,14 @@ class Submitter:
             return Result(KEY_VALID_S)
         if client is None:
             return Result(SOON_S)
+        try:
+            # What is left of the time of a job that has started is reckoned by the clock of its start.
+            clock = await slurm_calls.clock(client) if step.again else self._now()
+        except SlurmError as error:
+            words = cut(str(error), LONGEST)
+            note = Note(Reason.SLURM_UNREACHABLE, f"Slurm does not tell its time: {words}")
+            _ = await self._reports.show(obj, snapshot, note, memory)
+            return Result(RETRY_S)
         started = self._now().replace(microsecond=0)
         lost = late_calls.unanswered_at(job.status.submission, is_lost=step.failed is None)
         name = submission.job.name or job.name
@@ -196,8 +204,9 @@ class Submitter:
             # Others may look for the job before this call has ended: it is asked for once that is settled.
             logger.info("%s/%s: its submission began too slowly, and waits", job.namespace, job.name)
             return Result(RETRY_S)
+        memory.missing_since = None
         if step.again:
-            wanted = requests.wanted_again(job, submission, step.attempt, self._now())
+            wanted = requests.wanted_again(job, submission, step.attempt, clock)
         else:
             wanted = requests.wanted(job, submission, request.ready, step.attempt)
         try:

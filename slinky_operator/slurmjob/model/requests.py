@@ -46,6 +46,11 @@ def wanted_again(job: SlurmJob, submission: Submission, attempt: int, now: datet
     """The job once more for the nodes that it had: each of its shares as a component, or as the whole.
 
     What runs there has had a part of its time.
+
+    Parameters
+    ----------
+    now
+        The time of slurmctld's clock, as that of its start.
     """
     mark = Mark(job.uid, attempt).text
     found: list[JobSpec] = []
@@ -89,7 +94,7 @@ def _time_left(job: SlurmJob, asked: JobSpec, now: datetime) -> timedelta | None
     if not isinstance(limit, timedelta) or start is None:
         return None
     end = start + limit if deadline is None else max(start + limit, deadline)
-    minutes = math.ceil((end - now) / timedelta(minutes=1))
+    minutes = math.ceil(min(end - now, end - start) / timedelta(minutes=1))
     return timedelta(minutes=max(1, minutes))
 
 

@@ -88,7 +88,7 @@ class JobList:
         marks = (Mark(job.uid, attempt) for attempt in range(begun.attempt + 1))
         marked = [one for mark in marks for one in list_of(mark, job.status.user or "")]
         chosen = looked.seen.job_id if looked is not None and looked.seen is not None else None
-        found = late_calls.second_jobs(marked, job, chosen)
+        found = late_calls.second_jobs(marked, job, chosen, late_calls.settled(cluster))
         # A job whose mark was changed is lost to its SlurmJob, which then ends before it.
         others = self._of_others(job, (one.job_id for one in found), ended=True)
         return at, tuple(one for one in found if one.job_id not in others)

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -205,7 +205,15 @@ class Unknown(Exception):
     """Nothing is known to give for a parameter."""
 
 
-SIMPLE: Final = {"str": "a-0", "int": 1, "float": 1.0, "bool": True, "datetime": NOW, "...": ...}
+SIMPLE: Final = {
+    "str": "a-0",
+    "int": 1,
+    "float": 1.0,
+    "bool": True,
+    "datetime": NOW,
+    "timedelta": timedelta(minutes=1),
+    "...": ...,
+}
 
 
 def value(kind: str, objects: Mapping[str, Any]) -> Any:

@@ -43,10 +43,15 @@ def begun(runner: Runner, *, keeps_instance: bool, on_hosts: bool) -> World:
     return runner.run(settling.begin(keeps_instance=keeps_instance, on_hosts=on_hosts))
 
 
+def beginnings(runner: Runner, name: str) -> list[World]:
+    """Where the histories for a mutant begin."""
+    return [begun(runner, keeps_instance=keeps, on_hosts=name in ON_HOSTS) for keeps in (False, True)]
+
+
 def histories(runner: Runner, name: str, count: int) -> Iterator[History]:
     """Histories in which the mistake of a mutant shows more often than in others, with the worlds they begin in."""
     favoured, beginning, on_hosts = MUTANTS[name][1], BEGINNINGS.get(name, ()), name in ON_HOSTS
-    begins = [begun(runner, keeps_instance=keeps, on_hosts=on_hosts) for keeps in (False, True)]
+    begins = beginnings(runner, name)
     yield from ((begin, beginning) for begin in begins if beginning)
     for seed in range(count):
         yield (
@@ -76,6 +81,7 @@ def noticed(runner: Runner, lives: Iterable[History]) -> History | None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_model_notices(runner: Runner, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _ = beginnings(runner, name)
     with monkeypatch.context() as broken:
         MUTANTS[name][0](broken)
         found = noticed(runner, histories(runner, name, AT_MOST))

@@ -99,6 +99,9 @@ class Pod:
     slurmd: Slurmd = Slurmd.NEVER
     slurmd_started_at: datetime | None = None
     """When the container last started; None unless it runs."""
+    seen_at: datetime | None = field(default=None, compare=False)
+    """When the operator first saw this run of it, or the pod on this Kubernetes Node before, by the operator's clock;
+    None if the pod was not read from the cache."""
     last_ended_at: datetime | None = None
     """When the container last ended, in a pod that has not ended; None if it never did."""
     stuck: str = ""

@@ -118,7 +118,7 @@ def _last(job: SlurmJob) -> datetime | None:
     return begun.started_at if is_open else begun.unanswered_at
 
 
-def second_jobs(marked: Iterable[Job], job: SlurmJob, chosen: int | None) -> tuple[Seen, ...]:
+def second_jobs(marked: Iterable[Job], job: SlurmJob, chosen: int | None, longest: timedelta) -> tuple[Seen, ...]:
     """Jobs that a submission has led to besides the one that counts, and that have not ended.
 
     Parameters
@@ -129,18 +129,35 @@ def second_jobs(marked: Iterable[Job], job: SlurmJob, chosen: int | None) -> tup
         The SlurmJob.
     chosen
         Number of the job that counts, while that is not in the status yet.
+    longest
+        For how long a call may reach slurmctld (`settled`).
     """
-    created = job.metadata.creation_timestamp
+    since = _earliest(job, longest)
     known = {job.status.job_id, chosen, *(job.status.failed_attempts or ())}
     parts: dict[int, list[Job]] = defaultdict(list)
     for record in marked:
         number = marks.number_of(record)
-        if number not in known and not marks.is_early(record, created):
+        if number not in known and not marks.is_early(record, since):
             parts[number].append(record)
     # Whether it has ended is all that counts: the tasks that its records name are not read.
     found = ((number, records.of_queue(parts[number], texts=Reader(0, 0))) for number in sorted(parts))
     live = (replace(seen, job_id=number) for number, seen in found if seen is not None and not seen.is_finished)
     return tuple(islice(live, MOST_SECOND))
+
+
+def _earliest(job: SlurmJob, longest: timedelta) -> datetime | None:
+    """The time of slurmctld before which no call of the SlurmJob can have reached it; None if that is not known.
+
+    That it was created then is said by the clock of the API server, and that a call was begun by the operator's: the
+    earliest counts, and that of slurmctld itself, of the job that counts.
+    """
+    begun, submitted = job.status.submission, job.status.submit_time
+    times = [
+        job.metadata.creation_timestamp,
+        *((begun.started_at, begun.unanswered_at) if begun is not None else ()),
+        submitted - longest if submitted is not None else None,
+    ]
+    return min((time for time in times if time is not None), default=None)
 
 
 def to_cancel(snapshot: Snapshot) -> Seen | None:

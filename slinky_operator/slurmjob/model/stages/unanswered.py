@@ -69,7 +69,9 @@ def _lost(snapshot: Snapshot, begun: JobSubmission, started: datetime) -> Plan:
     # A job without a script does nothing by itself: one that slurmctld has forgotten holds nothing, and was no work.
     may_repeat = snapshot.job.spec.external is not None and not is_over
     if not snapshot.keeps_history:
-        is_sure = snapshot.now - started <= REMEMBERED and not late_calls.forgets_early(snapshot.cluster)
+        # The clock of the operator that began it may have been ahead: for how long it is missed counts as well.
+        since = min(started, snapshot.missing_since or snapshot.now)
+        is_sure = snapshot.now - since <= REMEMBERED and not late_calls.forgets_early(snapshot.cluster)
         return again if is_sure or may_repeat else Plan(news=_unknown(unknown, is_over=is_over))
     if snapshot.history is None:
         return Plan(AskHistory(), wake=RETRY_S)

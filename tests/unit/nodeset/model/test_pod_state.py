@@ -55,6 +55,33 @@ def test_why_a_pod_is_kept() -> None:
     assert kept(a_pod(slurmd=Slurmd.ENDED), node("ALLOCATED+DYNAMIC_NORM"), job("RUNNING")) is None
 
 
+@pytest.mark.parametrize(
+    ("begun", "seen", "is_kept"),
+    [
+        (60, 5, True),
+        (-60, 5, True),
+        (-60, 31, False),
+        (5, 31, False),
+        (5, None, True),
+        (31, None, False),
+        # Another operator led when it began.
+        (599, 5, True),
+        (600, 5, False),
+    ],
+)
+@pytest.mark.parametrize("slurmd", [Slurmd.RUNNING, Slurmd.NEVER])
+def test_a_start_counts_from_when_the_operator_has_seen_it(
+    slurmd: Slurmd, begun: int, seen: int | None, *, is_kept: bool
+) -> None:
+    """The times that a pod shows are those of other clocks."""
+    since = NOW - timedelta(seconds=begun)
+    seen_at = NOW - timedelta(seconds=seen) if seen is not None else None
+    pod = a_pod(registered=False, slurmd=slurmd, created_at=NOW - timedelta(hours=1), bound_at=since, seen_at=seen_at)
+    if slurmd is Slurmd.RUNNING:
+        pod = replace(pod, slurmd_started_at=since)
+    assert (pod_state.why_kept(joined(pod, None), NOW) is not None) is is_kept
+
+
 def test_each_pod_is_in_one_state() -> None:
     def state(pod: Pod, record: Node | None, *causes: Cause, readable: bool = True) -> pod_state.State:
         return pod_state.classify(joined(pod, record), SlurmFacts(readable=readable, why="silence", jobs={}), causes)

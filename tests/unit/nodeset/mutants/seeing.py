@@ -75,8 +75,9 @@ def pods_read_once(patch: pytest.MonkeyPatch) -> None:
     """What was read of pods stands as long as there are as many."""
     real = PodReading.again
 
-    def again(before: PodReading, objects: Sequence[Object], nodeset: str) -> PodReading:
-        return before if before.objects and len(objects) == len(before.objects) else real(before, objects, nodeset)
+    def again(before: PodReading, objects: Sequence[Object], nodeset: str, now: datetime) -> PodReading:
+        is_kept = before.objects and len(objects) == len(before.objects)
+        return before if is_kept else real(before, objects, nodeset, now)
 
     patch.setattr(PodReading, "again", again)
 

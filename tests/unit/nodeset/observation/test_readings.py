@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
+from typing import Any
 
 import pytest
 
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.observation.readings import NodeReading, PodReading, chosen
 from slinky_operator.nodeset.slurm_nodes import identity
-from tests.unit.nodeset.builders import node
+from tests.unit.nodeset.builders import NOW, node
 from tests.unit.nodeset.observation.worlds import OTHER, OWN, World
 
 OWNER = identity.tag("ns", "a")
 
 
 def read(world: World, before: PodReading | None = None) -> PodReading:
-    return (before or PodReading()).again(world.pods.find("nodeset", OWN), "a")
+    return (before or PodReading()).again(world.pods.find("nodeset", OWN), "a", NOW)
 
 
 def test_a_pod_that_has_changed_is_read_again_and_no_other() -> None:
@@ -30,6 +32,34 @@ def test_a_pod_that_has_changed_is_read_again_and_no_other() -> None:
     assert now.pods[3].host == "machine"
     assert now.node_names is before.node_names
     assert now.pods == read(world).pods
+
+
+def test_it_is_kept_when_a_start_was_first_seen() -> None:
+    world = World(pods=1)
+
+    def seen_at(before: PodReading, minutes: int) -> PodReading:
+        return before.again(world.pods.find("nodeset", OWN), "a", NOW + timedelta(minutes=minutes))
+
+    def minute(reading: PodReading) -> float:
+        seen = reading.pods[0].seen_at
+        assert seen is not None
+        return (seen - NOW) / timedelta(minutes=1)
+
+    reading = seen_at(PodReading(), 1)
+    assert minute(reading) == 1
+    steps: list[tuple[dict[str, Any], int]] = [
+        ({"host": "machine"}, 2),
+        ({"host": "machine", "node_name": "x"}, 2),
+        ({"host": "machine", "started": NOW}, 4),
+        ({"host": "machine", "started": NOW, "node_name": "x"}, 4),
+        # It has ended, and starts again.
+        ({"host": "machine"}, 4),
+        ({"host": "machine", "started": NOW + timedelta(minutes=1)}, 7),
+    ]
+    for number, (values, expected) in enumerate(steps, 2):
+        world.put("a-0", OWN, **values)
+        reading = seen_at(reading, number)
+        assert minute(reading) == expected, (number, values)
 
 
 @pytest.mark.parametrize("name", ["a-1", "a-9"])

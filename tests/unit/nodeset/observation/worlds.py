@@ -21,6 +21,7 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
 from slinky_operator.nodeset.observation.observe import Observer
 from slinky_operator.reconcile.cached.indexes import INDEXES_OF_NODESETS
+from slinky_operator.reconcile.text import stamp
 from slinky_operator.slurm.connection.contact import ContactState
 from slurm_client.models import Node
 from tests.unit.nodeset import builders
@@ -78,8 +79,13 @@ class World:
             marking=Marking(),
         )
 
-    def put(self, name: str, uid: str | None, *, host: str = "", node_name: str = "") -> None:
+    def put(
+        self, name: str, uid: str | None, *, host: str = "", node_name: str = "", started: datetime | None = None
+    ) -> None:
         self.version += 1
+        slurmd = (
+            {"name": "slurmd", "state": {"running": {"startedAt": stamp(started)}}} if started is not None else None
+        )
         nodeset = {} if uid is None else {labels.LABEL_NODESET_UID: uid, labels.LABEL_NODESET_NAME: f"name-of-{uid}"}
         pod: Object = {
             "metadata": {
@@ -95,7 +101,7 @@ class World:
                 },
             },
             "spec": {"hostname": node_name or name, **({"nodeName": host} if host else {})},
-            "status": {"phase": "Running"},
+            "status": {"phase": "Running", **({"containerStatuses": [slurmd]} if slurmd is not None else {})},
         }
         _ = self.pods.put(pod)
 

@@ -335,6 +335,8 @@ class State:
     def is_recorded(self, name: str) -> bool:
         """Whether it is recorded, on a pod or in the status, that its slurmd has registered."""
         pod = self.pods[name]
+        if "creationTimestamp" not in pod["metadata"]:
+            return False  # The operator has not created it.
         if any(one["type"] == REGISTERED for one in pod["status"].get("conditions") or ()):
             return True
         recorded = ((self.nodeset or {}).get("status") or {}).get("registered")

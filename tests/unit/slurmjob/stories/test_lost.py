@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.slurmjob.kind import JobAllocation
+from slinky_api.v1alpha1.slurmjob.kind import JobAllocation, SlurmJob
+from slinky_operator.jobs.translation import Submission
 from slinky_operator.reconcile.text import stamp
 from slinky_operator.slurmjob.execute import submission as execute
+from slinky_operator.slurmjob.model import requests
 from slinky_operator.slurmjob.model.slurm_records import allocations
 from slinky_operator.slurmjob.model.slurm_records.allocations import Share
+from slurm_client import JobSpec
 from slurm_client.models import Job
 from tests.support.slurm_jobs import Killed
 from tests.unit.slurmjob.stories.test_external import DRIVER, WORKERS, external_world, is_over, says
@@ -278,9 +281,36 @@ async def test_what_is_lost_gets_the_rest_of_its_time(
         end = start + timedelta(minutes=limit + raised)
         world.slurm.world.set_job_state(number, "RUNNING", end_time=end)
         await world.until(lambda: world.status().get("deadline") == stamp(end))
-    world.ahead += timedelta(minutes=passed)
     forget(world, number)
+    world.slurm.world.clock.advance(60 * passed)
+    # The operator's own clock does not matter.
+    world.ahead += timedelta(minutes=7)
     _ = await again(world, number)
     sent = world.slurm.calls("post_job_submit")[-1].body
     assert sent is not None
     assert sent["job"].get("time_limit", {}).get("number") == left
+
+
+def test_a_job_is_not_asked_for_more_than_its_limit_however_clocks_differ() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    given = [{"component": 0, "node": "k-1", "cpus": 1}]
+    job = SlurmJob.model_validate(
+        {
+            "metadata": {"name": "hello", "namespace": "team", "uid": "u"},
+            "spec": {"clusterName": "slurm", "external": {}},
+            "status": {"startTime": stamp(now), "allocation": given},
+        }
+    )
+    asked = Submission(JobSpec(time_limit=timedelta(hours=1)), (), ())
+    (wanted,) = requests.wanted_again(job, asked, 1, now - timedelta(minutes=10))
+    assert wanted.time_limit == timedelta(hours=1)
+
+
+async def test_nothing_is_begun_while_slurm_does_not_tell_its_time(world: JobWorld) -> None:
+    number = await runs(world, **GANG)
+    forget(world, number)
+    world.slurm.faults.add(r"GET /slurm/\S+/diag", status=500)
+    await world.until(lambda: "does not tell its time" in world.condition("Submitted")[2])
+    assert len(world.slurm.calls("post_job_submit")) == 1
+    world.slurm.faults.clear()
+    _ = await again(world, number)

@@ -131,6 +131,26 @@ async def test_what_may_have_been_forgotten_is_not_submitted_again(world: JobWor
     await world.until(lambda: not world.exists())
 
 
+async def test_the_clock_of_an_earlier_operator_that_was_ahead_makes_nothing_recent(world: JobWorld) -> None:
+    """A job that has run may be forgotten by then, and there is no accounting that would know it."""
+    ahead = timedelta(minutes=10)
+    world.ahead += ahead
+    world.job()
+    await killed_at(world, lambda status: "jobId" in status)
+    del world.slurm.world.jobs[world.in_slurm()[0].id]
+    world.ahead -= ahead
+
+    def is_listed() -> bool:
+        queue = world.queues.get("cluster-1")
+        return queue is not None and queue.asked_at(world.now()) is not None
+
+    await world.until(is_listed)
+    _ = await world.step()
+    world.ahead += ahead + SETTLED + timedelta(seconds=5)
+    await world.until(lambda: world.condition("Submitted")[1] == "SubmissionUnknown")
+    assert world.in_slurm() == []
+
+
 async def test_a_job_of_the_same_user_that_was_given_the_mark_is_neither_shown_nor_cancelled(world: JobWorld) -> None:
     """Two namespaces may be granted the same user, whose jobs can be changed from both."""
     world.job()

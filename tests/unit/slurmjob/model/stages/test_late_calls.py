@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
+from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.stages import late_calls
 from slinky_operator.slurmjob.model.stages.late_calls import LONG, MARGIN, SETTLED
 from slurm_client import errors
+from slurm_client.models import Job, JobState
 from tests.support.slurm_jobs import Killed
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
@@ -91,6 +94,39 @@ async def test_the_second_job_is_cancelled_and_the_noted_one_goes_on(world: JobW
     world.ahead += 2 * MARGIN
     await world.until(lambda: not world.exists())
     assert set(states(world).values()) == {"CANCELLED"}
+
+
+async def test_the_second_job_is_cancelled_whatever_the_clock_of_the_api_server_says(
+    world: JobWorld, late: LateCalls
+) -> None:
+    number = await submitted_again(world, late)
+    found = world.kube.objects["slurmjobs", "team", "hello"]
+    created = (world.now() + timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    world.kube.put(SLURMJOBS, {**found, "metadata": {**found["metadata"], "creationTimestamp": created}})
+    second = await late.arrive()
+    await world.until(lambda: states(world)[second] == "CANCELLED")
+    assert world.status()["jobId"] == number
+
+
+@pytest.mark.parametrize(("before", "counts"), [(9, True), (11, False)])
+def test_what_was_submitted_before_any_call_is_no_second_job(before: int, counts: bool) -> None:
+    """By slurmctld's time, which is that of the job that counts; no clock of others is asked where they are ahead."""
+    submitted = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    ahead = (submitted + timedelta(hours=1)).isoformat()
+    job = SlurmJob.model_validate(
+        {
+            "metadata": {"name": "hello", "namespace": "team", "uid": "u", "creationTimestamp": ahead},
+            "spec": {"clusterName": "slurm", "script": "#!/bin/sh"},
+            "status": {
+                "jobId": 7,
+                "submitTime": submitted.isoformat(),
+                "submission": {"attempt": 1, "startedAt": ahead, "unansweredAt": ahead, "name": "hello"},
+            },
+        }
+    )
+    at = submitted - timedelta(minutes=before)
+    record = Job(id=6, state=JobState("RUNNING"), submit_time=at, extra=Mark("u", 0).text)
+    assert bool(late_calls.second_jobs([record], job, None, LONG)) is counts
 
 
 async def test_the_second_job_is_cancelled_by_its_event_alone(world: JobWorld, late: LateCalls) -> None:

@@ -12,6 +12,7 @@ from slinky_api.conditions import Reason
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import stored, variants
 from slinky_operator.cluster.parts.accounting.mariadb import ANNOTATION_MOUNTS
+from slinky_operator.cluster.parts.keys.key_trial import KeyQuestion
 from slinky_operator.cluster.secrets.checks import Missing
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.secrets import Source
@@ -58,12 +59,16 @@ def copy_in(snapshot: Snapshot) -> Source | None:
 def known(snapshot: Snapshot, name: str, source: KeySource) -> bytes:
     """The key of the daemons: from the copy, as last seen, or from what pods mount; unless the fingerprint contradicts.
 
+    A key of auth/jwt that slurmctld has been seen to take comes first: the copy may not have been written since, or is
+    an earlier one that was read before.
+
     What pods mount is there too if somebody has deleted the copy while no operator was. So is a copy that has only lost
     its label: an answer of slurmctld shows whether it has that key of auth/jwt, or the one in the Secret.
     """
     mark, copy = mark_of(snapshot, source), copy_in(snapshot)
     is_staged = name == naming.SLURM_KEY and source.staged
     found = (
+        _taken(snapshot) if name == naming.JWT_KEY else b"",
         copy.data.get(name, b"") if copy is not None else b"",
         snapshot.memory.keys.known.get(name, b""),
         _staged(snapshot) if is_staged else b"",
@@ -77,6 +82,12 @@ def accepted(snapshot: Snapshot) -> bytes:
     copy = copy_in(snapshot)
     held = copy.data.get(naming.SLURM_KEY, b"") if copy is not None else b""
     return held or snapshot.memory.keys.known.get(naming.SLURM_KEY, b"") or _staged(snapshot)
+
+
+def _taken(snapshot: Snapshot) -> bytes:
+    """The key of auth/jwt that slurmctld was last asked about, if it has taken a token that is signed with it."""
+    trial = snapshot.memory.answers.of(KeyQuestion)
+    return trial.key if trial is not None and trial.accepted else b""
 
 
 def _unassigned(snapshot: Snapshot) -> Mapping[str, bytes]:

@@ -227,7 +227,8 @@ def test_what_has_not_been_asked_for_is_given_back_if_it_is_well_or_not_wanted()
         seen(held, records=[record], policy="RecreatePod"),
         seen(held, records=[record], rules=MachineRules(frozenset({"others"}))),
     ):
-        assert chosen(snapshot, **causes).machines.given_back == ("host-0",)
+        found = chosen(snapshot, **causes)
+        assert (found.machines.given_back, found.wake_up) == (("host-0",), AGAIN)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,21 @@ def test_a_new_operator_finds_the_earlier_key_in_a_copy_that_has_lost_its_label(
     assert world.raw["status"]["isReady"] is True
 
 
+def test_what_slurmctld_has_taken_is_put_back_although_the_copy_that_was_read_is_an_earlier_one() -> None:
+    world = settled()
+    earlier, new = world.secrets[JWT]["jwt.key"], b"n" * 32
+    world.secrets[JWT] = {"jwt.key": new}
+    world.accepts = new
+    while (trial := world.memory.answers.of(KeyQuestion)) is None or not trial.accepted:
+        world.step()
+    del world.secrets[JWT]
+    world.secrets[COPY]["jwt.key"] = earlier
+    world.step()
+    assert world.secrets[JWT]["jwt.key"] == new
+    world.step()
+    assert world.secrets[COPY]["jwt.key"] == new
+
+
 def test_a_bare_copy_is_not_put_in_the_place_of_a_lost_secret() -> None:
     """Nobody keeps it up: it may be older than the key that slurmctld has."""
     world = settled()

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from slinky_api import labels
 from slinky_api.conditions import SlurmJobCondition
 from slinky_api.events import EventReason
+from slinky_operator.kube.errors import KubeError
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
 from slinky_operator.slurmjob.model.slurm_records import marks, returned
@@ -206,7 +207,7 @@ class Cancelling:
             for number in list(self._due):
                 try:
                     await self._cancel(number)
-                except SlurmError as error:
+                except (SlurmError, KubeError) as error:
                     logger.info("job %s, which had ended, was not cancelled: %s", number, error)
                 else:
                     _ = self._due.pop(number, None)

@@ -30,7 +30,7 @@ from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import AskAllocation, RecordEnd
 from slurm_client import SlurmClient
-from slurm_client.errors import NotFound, NotSupported, SlurmError
+from slurm_client.errors import NotSupported, SlurmError
 from slurm_client.models import Job, JobRecord
 
 logger = logging.getLogger(__name__)
@@ -89,24 +89,6 @@ def _given(snapshot: Snapshot, parts: Sequence[Job]) -> tuple[JobAllocation, ...
         return allocations.again(stored, found, asked) if found is not None else None
     external = job.spec.external
     return allocations.of_parts(parts, len(external.components or ()) if external is not None else 0)
-
-
-async def is_still_ours(client: SlurmClient, snapshot: Snapshot, job_id: int) -> bool:
-    """Whether a number is still that of the job, just before it is cancelled; a job with a script is not asked for.
-
-    Raises
-    ------
-    SlurmError
-        slurmctld does not say it.
-    """
-    job, begun = snapshot.job, snapshot.job.status.submission
-    if job.spec.external is None or begun is None:
-        return True
-    try:
-        record = await client.job(job_id, details=False, timeout=slurm_calls.TIMEOUT)
-    except NotFound:
-        return False
-    return record.extra == Mark(job.uid, begun.attempt).text and record.user == (job.status.user or "")
 
 
 class Ends:

@@ -12,7 +12,7 @@ from slinky_api.events import EventReason
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import Recorder
 from slinky_operator.reconcile.text import cut
-from slinky_operator.slurmjob.execute import external, slurm_calls
+from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.execute.memory import Memory
 from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
@@ -22,6 +22,7 @@ from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages import cancellation, holds_and_cancels, late_calls
 from slinky_operator.slurmjob.model.steps import GiveOrder, OrderKind, Plan
 from slinky_operator.slurmjob.polling.queues import Queues
+from slurm_client import SlurmClient
 from slurm_client.errors import SlurmError
 
 logger = logging.getLogger(__name__)
@@ -66,16 +67,12 @@ class Orders:
         before = job.status
         try:
             key = await self._access.key(snapshot.cluster) if kind is not OrderKind.CANCEL else None
+            if not await self._is_still_ours(client, snapshot, seen):
+                return obj, snapshot, planned
             if kind is OrderKind.HOLD and not before.held:
                 # Noted first: a hold of which nothing is known would never be released.
                 job = job.model_copy(update={"status": before.model_copy(update={"held": True})})
                 obj = await self._reports.patch(obj, before, job.status, memory)
-            if kind is OrderKind.CANCEL and not await external.is_still_ours(client, snapshot, seen.job_id):
-                # slurmctld has lost the job, and may have given its number to another: a new list says what is left.
-                logger.info("%s/%s: number %s is not its job any more", job.namespace, job.name, seen.job_id)
-                if snapshot.cluster is not None:
-                    self._queues.poll_now(snapshot.cluster.uid)
-                return obj, snapshot, planned
             if kind is OrderKind.CANCEL:
                 await slurm_calls.cancel(client, seen.job_id)
             else:
@@ -104,6 +101,19 @@ class Orders:
         self._look_again(snapshot, seen)
         return obj, replace(snapshot, job=job), planned
 
+    async def _is_still_ours(
+        self, client: SlurmClient, snapshot: Snapshot, seen: Seen, *, second: bool = False
+    ) -> bool:
+        """Whether a number is still that of the job; if slurmctld has lost it, a new list says what is left."""
+        job, begun = snapshot.job, snapshot.job.status.submission
+        attempt = begun.attempt if begun is not None and not second else None
+        if await slurm_calls.is_still_of(client, seen.job_id, job.status.user or "", job.uid, attempt):
+            return True
+        logger.info("%s/%s: number %s is not that of its job any more", job.namespace, job.name, seen.job_id)
+        if snapshot.cluster is not None:
+            self._queues.poll_now(snapshot.cluster.uid)
+        return False
+
     def _look_again(self, snapshot: Snapshot, seen: Seen) -> None:
         """See what has become of a job: of one with parts by the list, since its number has only one of them."""
         if snapshot.cluster is None:
@@ -121,6 +131,8 @@ class Orders:
         before = memory.second_orders.get(seen.job_id)
         refusal = ""
         try:
+            if not await self._is_still_ours(client, snapshot, seen, second=True):
+                return
             await slurm_calls.cancel(client, seen.job_id)
         except SlurmError as error:
             refusal = cut(str(error), LONGEST) or type(error).__name__

@@ -159,6 +159,37 @@ async def submit(client: SlurmClient, user: str, key: SigningKey | None, jobs: S
         await view.close()
 
 
+async def is_still_of(client: SlurmClient, job_id: int, user: str, uid: str, attempt: int | None = None) -> bool:
+    """Whether a number is still that of a job of a SlurmJob, just before an order about it; false if it has ended.
+
+    slurmctld gives numbers again after it has lost its state, and a list may be from before.
+
+    Parameters
+    ----------
+    job_id
+        The number.
+    user
+        Whose job it is.
+    uid
+        Of the SlurmJob.
+    attempt
+        Which submission it is of; None for any.
+
+    Raises
+    ------
+    SlurmError
+        slurmctld does not say it.
+    """
+    try:
+        parts = await client.job_parts(job_id, details=False, timeout=TIMEOUT)
+    except errors.NotFound:
+        return False
+    live = [one for one in parts if not one.state.is_finished]
+    found = [marks.read(one.extra) for one in live if one.user == user]
+    ours = [mark for mark in found if mark is not None and mark.uid == uid and attempt in {None, mark.attempt}]
+    return bool(live) and len(ours) == len(live)
+
+
 async def hold(client: SlurmClient, user: str, key: SigningKey | None, job_id: int, *, held: bool) -> None:
     """Hold a job, or release it, as its user: what an administrator holds, a user cannot release.
 
@@ -229,7 +260,9 @@ async def history(client: SlurmClient, wanted: HistoryQuery, now: datetime) -> H
         slurmdbd did not answer.
     """
     if wanted.job_id is not None:
-        found = [one for one in await client.db.job_records(wanted.job_id) if _fits(one, wanted)]
+        fitting = [one for one in await client.db.job_records(wanted.job_id) if _fits(one, wanted)]
+        # Of several jobs that had the number, the one with the mark counts.
+        found = [one for one in fitting if one.extra == wanted.mark.text] or fitting
         return History(await reading.seen(wanted.key, records.of_history, found, wanted.counted, wanted.tasks))
     # By name slurmdbd cannot be asked: it takes a name with a comma for two.
     listed = await client.db.jobs(wanted.since - CLOCKS, now + CLOCKS, steps=False, users=[wanted.user])

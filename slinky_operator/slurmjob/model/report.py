@@ -176,6 +176,9 @@ def _seen(job: SlurmJob, news: Record, now: datetime) -> SlurmJobStatus:
         submission = job.status.submission.model_copy(update={"failure": attempts.failure_of(seen)})
         changes |= {"state": WAITING, "reason": str(reason), "submission": submission}
         changes |= {"summary": cut(words, LONGEST_SUMMARY)}
+    elif not shown.is_finished and job.status.submission is not None and job.status.submission.failure is not None:
+        # The job that had failed is in Slurm's queue again.
+        changes |= {"submission": job.status.submission.model_copy(update={"failure": None})}
     if news.note is not None:
         submitted = (SlurmJobCondition.SUBMITTED, "True", *news.note)
         changes |= {"summary": cut(news.note.message, LONGEST_SUMMARY)}

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from slinky_operator.jobs import phases
-from slinky_operator.slurmjob.execute import external as execute
+from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import requests
 from slinky_operator.slurmjob.model.slurm_records import allocations, components, returned
 from slinky_operator.slurmjob.model.stages import external, lost, submission
@@ -38,7 +38,7 @@ def numbers_stay(patch: pytest.MonkeyPatch) -> None:
     async def yes(*_: Any) -> bool:
         return True
 
-    patch.setattr(execute, "is_still_ours", yes)
+    patch.setattr(slurm_calls, "is_still_of", yes)
 
 
 def it_runs_before_its_nodes_are_known(patch: pytest.MonkeyPatch) -> None:

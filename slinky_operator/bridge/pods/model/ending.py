@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slinky_operator.bridge.pods.model import slurmjobs
 from slinky_operator.bridge.pods.model.group_owners import COMPLETE, Owner
+from slinky_operator.bridge.pods.model.membership import GroupKind
 from slinky_operator.bridge.pods.model.snapshot import Gone, GroupJob, Snapshot
 from slinky_operator.bridge.pods.model.steps import AGAIN_S, GAP_S, OWNER_S, DeleteJob, Draft, End
 
@@ -33,6 +34,10 @@ def end_if_empty(snapshot: Snapshot, job: GroupJob, draft: Draft) -> None:
         why = owner.end
     elif isinstance(owner, Gone):
         why = "Deleted"
+    if isinstance(owner, Owner) and snapshot.key.kind is GroupKind.POD and not owner.end:
+        # Its label was taken off, or there was no room for it.
+        draft.again(OWNER_S)
+        return
     pods = [one for one in snapshot.members if one.job == job.name]
     all_good = len(pods) >= job.tasks and all(one.phase == "Succeeded" for one in pods)
     if not why and not all_good and snapshot.empty_s < GAP_S:

@@ -94,7 +94,9 @@ def read_owner(key: GroupKey, obj: Object, asked: str, sizes: Mapping[str, str])
         case GroupKind.POD_GROUP:
             found["pods"] = max(1, _whole(spec.get("minMember"), 1))
         case GroupKind.POD:
-            found["pods"] = 1
+            # It runs until its kubelet says that it has ended, whatever else is said of it.
+            end = {"Succeeded": COMPLETE, "Failed": "Failed"}.get(str(status.get("phase")), "")
+            found |= {"pods": 1, "end": end}
     return Owner(**found)
 
 

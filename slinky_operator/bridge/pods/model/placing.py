@@ -115,9 +115,10 @@ def _is_begun(snapshot: Snapshot, job: GroupJob) -> bool:
 
 
 def _waited(snapshot: Snapshot, job: GroupJob) -> float:
-    """Seconds for which Slurm has run a job."""
-    started = job.status.start_time
-    return (snapshot.now - started).total_seconds() if started is not None else 0.0
+    """Seconds for which a job that runs has waited for its pods; those of one whose pods all came again are younger."""
+    created = min((one.created for one in snapshot.waiting if one.created is not None), default=None)
+    since = max((time for time in (job.status.start_time, created) if time is not None), default=snapshot.now)
+    return (snapshot.now - since).total_seconds() if job.status.start_time is not None else 0.0
 
 
 class _Tasks:

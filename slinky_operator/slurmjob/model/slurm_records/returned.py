@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from slinky_api import labels
+from slinky_api.conditions import Reason, SlurmJobCondition
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurmjob.model.dependencies import has_ended
 from slinky_operator.slurmjob.model.slurm_records import marks
@@ -31,7 +32,17 @@ def is_unwanted(obj: Object) -> bool:
     about, spec = obj["metadata"], _part(obj, "spec")
     if not has_ended(obj):
         return bool(about.get("deletionTimestamp")) and spec.get("cancelPolicy") != "Keep"
-    return spec.get("external") is not None or labels.is_true(about.get("annotations"), labels.ANNOTATION_CANCEL)
+    if spec.get("external") is not None:
+        return not is_left_behind(obj)
+    return labels.is_true(about.get("annotations"), labels.ANNOTATION_CANCEL)
+
+
+def is_left_behind(obj: Object) -> bool:
+    """Whether a SlurmJob has ended only because its Cluster was gone for long: its job may run on."""
+    conditions = _part(obj, "status").get("conditions") or ()
+    return any(
+        one.get("type") == SlurmJobCondition.FINISHED and one.get("reason") == Reason.CLUSTER_GONE for one in conditions
+    )
 
 
 def is_back(obj: Object, mark: Mark, record: Job) -> bool:

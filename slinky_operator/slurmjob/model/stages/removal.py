@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from slinky_api.conditions import SlurmJobCondition, is_true
+from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_operator.slurmjob.model.job_files import is_collecting
 from slinky_operator.slurmjob.model.news import NoNews, Record
 from slinky_operator.slurmjob.model.snapshot import Snapshot
@@ -33,9 +33,11 @@ def ended(snapshot: Snapshot) -> Plan:
     if has_finalizer(snapshot):
         return Plan(RemoveFinalizer())
     seconds = snapshot.job.spec.ttl_seconds_after_finished
-    if seconds is None:
-        return Plan()
     condition = next(one for one in snapshot.job.status.conditions if one.type == SlurmJobCondition.FINISHED)
+    # What runs for such a job may run on, and ends with this object.
+    is_left_behind = snapshot.job.spec.external is not None and condition.reason == Reason.CLUSTER_GONE
+    if seconds is None or is_left_behind:
+        return Plan()
     ends = condition.last_transition_time or snapshot.now
     left = (ends + timedelta(seconds=seconds) - snapshot.now).total_seconds()
     return Plan(Delete()) if left <= 0 else Plan(wake=left)

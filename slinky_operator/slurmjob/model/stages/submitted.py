@@ -140,9 +140,15 @@ def _followed(snapshot: Snapshot, failure: Seen) -> Plan:
     can_be = isinstance(snapshot.granted, tenants.Grant) and not isinstance(snapshot.submission, InvalidJob)
     if not attempts.is_followed(job, failure) or (snapshot.cluster is not None and not can_be):
         return Plan(news=Record(failure))
+    looked = snapshot.looked
+    if looked is not None and looked.seen is not None and not looked.seen.is_finished:
+        # slurmctld was killed before it had written the end, and has the job in its queue again.
+        return shown(snapshot, looked.seen)
     obstacle = obstacles.of(snapshot)
     if obstacle is not None:
         return Plan(news=obstacle, wake=OBSTACLE_S)
+    if looked is None:
+        return Plan(wake=RETRY_S)
     return submission.submit(snapshot, attempt + 1, failed=failure.job_id)
 
 

@@ -9,7 +9,7 @@ import pytest
 from slinky_api import labels
 from slinky_operator.bridge.pods.model.steps import CHUNK, GAP_S, GATHERING_S, QUICK_S, REWRITE_S
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import BATCH_JOBS, SLURMJOBS
+from slinky_operator.kube.resources import BATCH_JOBS, PODS, SLURMJOBS
 from slurm_client.models.node import NodeState
 from tests.support.slurm_jobs import Killed
 from tests.unit.bridge.pods.worlds import World, ended, pins
@@ -274,3 +274,40 @@ async def test_an_operator_that_ends_after_any_write_goes_on(world: World) -> No
         assert len(world.slurmjobs()) == 1
         assert len(world.lifted()) == 3
         assert ended(world.slurmjob)["exitCode"] == 0
+
+
+async def test_a_group_whose_pods_all_come_again_keeps_its_job_while_they_come(world: World) -> None:
+    made = world.job(pods=2)
+    await world.settle()
+    _ = world.runs(world.slurmjob)
+    await world.settle()
+    world.tick(1000)
+    for pod in list(world.kube.pods()):
+        world.gone(pod)
+    _ = world.pod_of(made, 0)
+    await world.settle()
+    assert not ended(world.slurmjob)
+    _ = world.pod_of(made, 1)
+    await world.settle()
+    assert len(world.lifted()) == 2
+    for pod in list(world.kube.pods()):
+        world.gone(pod)
+    _ = world.pod_of(made, 0)
+    await world.settle(GAP_S + 1)
+    assert ended(world.slurmjob)["comment"].startswith("1 of 2 pods were there")
+
+
+async def test_a_pod_that_is_not_seen_keeps_its_job_until_it_has_ended(world: World) -> None:
+    """Its label was taken off, or there is no room for it."""
+    world.pod()
+    await world.settle()
+    _ = world.runs(world.slurmjob, ("k1",))
+    await world.settle()
+    pod = world.find("p")
+    hidden = {**pod["metadata"], "labels": {}}
+    world.kube.put(PODS, {**pod, "metadata": hidden})
+    await world.settle(GAP_S + 60)
+    assert not ended(world.slurmjob)
+    world.kube.put(PODS, {**world.find("p"), "metadata": hidden, "status": {"phase": "Succeeded"}})
+    await world.settle(GAP_S + 60)
+    assert ended(world.slurmjob)["exitCode"] == 0

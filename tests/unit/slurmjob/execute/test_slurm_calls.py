@@ -104,6 +104,15 @@ async def test_the_record_of_another_slurmjob_with_the_same_number_is_not_its_ow
         assert (await found(later, wanted=known)).seen is None
 
 
+async def test_of_two_jobs_that_had_the_number_the_one_with_the_mark_counts() -> None:
+    """slurmctld has forgotten the job, and given its number to one that its user submitted by hand."""
+    lost = replace(OURS, state=JobState.from_words(["RUNNING"]))
+    later = replace(OURS, extra="", submit_time=BEGUN + timedelta(seconds=22))
+    seen = (await found(lost, later, wanted=replace(WANTED, job_id=7))).seen
+    assert seen is not None
+    assert seen.shown.phase == "Running"
+
+
 async def test_a_known_job_whose_user_has_changed_its_mark_is_its_own() -> None:
     seen = (await found(replace(OURS, extra="mine"), wanted=replace(WANTED, job_id=7))).seen
     assert seen is not None

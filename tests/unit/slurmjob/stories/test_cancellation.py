@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -447,3 +448,30 @@ async def test_tasks_that_have_not_been_started_are_counted(world: JobWorld, *, 
         await world.start()
     await world.until(lambda: is_over(world))
     assert world.status()["array"] == {"pending": 0, "running": 0, "succeeded": 0, "failed": 6}
+
+
+@pytest.mark.parametrize("how", ["deleted", "cancelled", "held"])
+async def test_a_number_that_slurmctld_has_given_to_somebody_else_gets_no_order(world: JobWorld, how: str) -> None:
+    """slurmctld has lost the job, and the list that the operator has is older than that."""
+    world.slurm.world.nodes.clear()
+    world.job()
+    number = await world.submitted()
+    await world.until(lambda: world.status().get("state") == "Pending")
+    world.slurm.faults.add(r"GET /slurm/\S+/jobs/", status=500)
+    ours = world.slurm.world.jobs[number]
+    world.slurm.world.jobs[number] = replace(ours, extra="", user="bob", name="another")
+    match how:
+        case "deleted":
+            world.delete()
+        case "cancelled":
+            world.annotate(cancel="true")
+        case _:
+            world.job(suspend=True)
+    before = len(world.slurm.calls("get_job"))
+    await world.until(lambda: len(world.slurm.calls("get_job")) > before)
+    for _ in range(3):
+        await world.step()
+    assert world.slurm.calls("delete_job") == []
+    assert world.slurm.calls("post_job") == []
+    assert world.slurm.world.jobs[number].user == "bob"
+    assert not world.slurm.world.jobs[number].is_finished

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.slurmjob import ended_jobs
 from slinky_operator.slurmjob.ended_jobs import SAVED
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
+from slinky_operator.slurmjob.model.stages.submitted import CLUSTER_GONE
 from slinky_operator.slurmjob.polling import queues
 from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.stories.test_external import DENIED, external_world, is_over
@@ -74,6 +76,29 @@ async def test_one_whose_work_has_ended_is_cancelled_when_it_is_back(world: JobW
     # Should it come once more, it goes once more.
     bring_back(world, number, state)
     await until(lambda: not lives(world, number))
+
+
+async def test_one_whose_cluster_was_gone_for_long_is_left_alone(world: JobWorld) -> None:
+    """Its pods may run on: nothing has said that they ended."""
+    world.job(script=None, external={}, ttlSecondsAfterFinished=1)
+    number = await world.submitted()
+    await world.until(lambda: world.status().get("state") == "Running")
+    cluster = world.kube.objects["clusters", "ns", "slurm"]
+    await world.clients.close_all()
+    world.kube.forget(CLUSTERS, cluster)
+    await world.step()
+    world.ahead += CLUSTER_GONE + timedelta(seconds=1)
+    await world.until(lambda: world.condition("Finished")[1] == "ClusterGone")
+    world.ahead += timedelta(days=8)
+    for _ in range(3):
+        await world.step()
+    assert world.exists()
+    world.kube.put(CLUSTERS, cluster)
+    await world.start()
+    # For another one the list is read again.
+    world.job("other", script=None, external={})
+    _ = await world.submitted("other")
+    await stays(world, number)
 
 
 async def test_one_whose_slurmjob_is_gone_by_then_is_cancelled(world: JobWorld) -> None:

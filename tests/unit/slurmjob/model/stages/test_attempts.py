@@ -99,6 +99,25 @@ async def test_killed_right_after_the_failure_was_noted(world: JobWorld) -> None
     assert len(world.in_slurm()) == 2
 
 
+async def test_none_is_submitted_while_the_job_that_had_failed_runs_again(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """slurmctld was killed before it had written the end."""
+    first = await failed(world)
+    with monkeypatch.context() as patched:
+        refuse(patched)
+        await world.until(lambda: world.condition("Submitted")[1] == "SubmissionRefused")
+        world.slurm.world.set_job_state(first, "RUNNING", end_time=None, exit_code=None)
+        await world.until(lambda: world.status().get("state") == "Running")
+    world.ahead += timedelta(seconds=1000)
+    for _ in range(5):
+        await world.step()
+    assert [job.id for job in world.in_slurm()] == [first]
+    world.slurm.world.exit_job(first, 0)
+    await world.until(lambda: world.condition("Finished")[0] == "True")
+    assert (world.status()["state"], world.status()["jobId"]) == ("Succeeded", first)
+
+
 async def test_none_is_submitted_while_it_is_suspended(world: JobWorld) -> None:
     first = await failed(world)
     world.job(suspend=True)

@@ -15,6 +15,7 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs import phases, tenants
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.news import Note, Record
+from slinky_operator.slurmjob.model.slurm_records import returned
 from slinky_operator.slurmjob.model.slurm_records.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
 from slinky_operator.slurmjob.model.snapshot import Looked, Snapshot
 from slinky_operator.slurmjob.model.stages import holds_and_cancels
@@ -145,6 +146,11 @@ async def waiting(world: JobWorld) -> int:
     return number
 
 
+def by_its_pass_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads the list cancels no job of a SlurmJob that is about to go."""
+    monkeypatch.setattr(returned, "is_back", lambda *_: False)
+
+
 def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
     """Let Slurm refuse; the operator asks again as often as the clock is set ahead, however long passes take."""
     monkeypatch.setattr(holds_and_cancels, "REFUSED_S", (PAUSE.total_seconds(),))
@@ -197,6 +203,7 @@ async def test_a_refused_cancellation_is_shown_and_tried_again(
     world: JobWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await waiting(world)
+    by_its_pass_alone(monkeypatch)
     world.delete()
     with monkeypatch.context() as patched:
         _ = refusing(patched, "cancel")
@@ -216,6 +223,7 @@ async def test_a_cancellation_that_takes_long_is_reported_once(
         asked.append(number)
 
     await waiting(world)
+    by_its_pass_alone(monkeypatch)
     world.delete()
     with monkeypatch.context() as patched:
         patched.setattr(slurm_calls, "cancel", nothing)

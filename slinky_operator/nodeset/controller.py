@@ -204,7 +204,7 @@ class NodeSetReconciler(ParsingReconciler[NodeSet]):
         snapshot = self._observer.observe(
             nodeset,
             cluster_gone=cluster is None and await self._is_gone(nodeset),
-            ended=frozenset(memory.ended),
+            ended=memory.ended,
             unlisted=memory.unlisted(slurm),
             registered=memory.registered,
             guard=self._guards.get(uid, ""),

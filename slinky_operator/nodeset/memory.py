@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason, is_true
@@ -43,7 +44,8 @@ _UNSETTLED: Final = frozenset({Reason.CONNECTING, Reason.CLUSTER_NOT_READY})
 class Memory:
     """What is remembered of one NodeSet."""
 
-    ended: set[str] = field(default_factory=set)
+    ended: dict[str, datetime | None] = field(default_factory=dict)
+    """Nodes whose pods are gone, all of whose containers had ended, and when slurmd did by its kubelet."""
     told_slurm_at: float | None = None
     """Clock of the last write to Slurm that its cache may not show; until it does, nothing is counted."""
     hurried_for: float | None = None

@@ -115,12 +115,13 @@ class NodeSetTriggers:
             return
         memory, node = self._memory.setdefault(uid, Memory()), pod_ownership.node_name(obj)
         if new is not None:
-            memory.ended.discard(node)
+            memory.ended.pop(node, None)
             memory.gone.pop(node, None)
         else:
             memory.gone[node] = self._clock()
-            if pod_facts.has_ended(obj.get("status") or {}, deleting=True):
-                memory.ended.add(node)
+            status = obj.get("status") or {}
+            if pod_facts.has_ended(status, deleting=True):
+                memory.ended[node] = pod_facts.last_end(status)
         yield obj["metadata"].get("namespace") or "", name
 
     def claim(self, old: Object | None, new: Object | None) -> Iterable[Key]:

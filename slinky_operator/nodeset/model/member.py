@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains, identity
@@ -31,6 +32,8 @@ class Member:
     """Whether a job or a reservation names its node; False also if that was not queried."""
     is_idle: bool = False
     """Whether its slurmd has shown for minutes that no step runs; False also if it was not asked."""
+    answers_since: datetime | None = None
+    """Since when slurmctld answers; None if it was not asked for this."""
 
     @property
     def name(self) -> str:

@@ -26,6 +26,10 @@ REGISTRATION_GRACE: Final = timedelta(seconds=30)
 """How long a slurmd that Slurm does not know may still be registering, once it runs, or once its pod exists; it takes a
 second or two."""
 
+TRIES_AGAIN: Final = timedelta(seconds=150)
+"""How long a slurmd that ran before slurmctld answered may take to register: it tries again every 128 s at last, and
+has first to read its configuration."""
+
 STARTS_WITHIN: Final = timedelta(minutes=10)
 """The same before all that runs on a Kubernetes Node ends: an image may have to be pulled, and no version of the pod is
 part of the proof. A pod that takes longer keeps no bad machine."""
@@ -190,15 +194,18 @@ def may_delete_without_slurm(pod: Pod) -> bool:
     return not pod.bound or bool(pod.stuck)
 
 
-def _why_awaited(pod: Pod, now: datetime) -> str | None:
+def _why_awaited(pod: Pod, now: datetime, since: datetime | None = None) -> str | None:
     """Why a pod that Slurm has never known may not be deleted yet, or None if it may.
 
     A kubelet reports a start after the fact. A slurmd that starts while its pod is being deleted still registers, and
     Slurm gives jobs to its node, which ends a moment later: so it must register first, and be drained.
     """
     if pod.slurmd is Slurmd.RUNNING:
-        is_recent = pod.slurmd_started_at is None or _is_recent(pod, pod.slurmd_started_at, now)
-        return f"slurmd of {pod.name} may be about to register" if is_recent else None
+        started = pod.slurmd_started_at
+        is_recent = started is None or _is_recent(pod, started, now)
+        # It could not register before slurmctld answered.
+        tries_again = started is not None and since is not None and started <= since and now - since < TRIES_AGAIN
+        return f"slurmd of {pod.name} may be about to register" if is_recent or tries_again else None
     begun = pod.bound_at or pod.created_at
     if pod.bound and not pod.stuck and begun is not None and _is_recent(pod, begun, now):
         return f"slurmd of {pod.name} may be about to start"
@@ -258,7 +265,7 @@ def why_kept(member: Member, now: datetime) -> str | None:  # noqa: PLR0911 - on
             return f"Slurm does not know node {pod.node_name}, which had registered"
         if jobs:
             return f"jobs name node {pod.node_name}, which Slurm does not show"
-        return _why_awaited(pod, now)
+        return _why_awaited(pod, now, member.answers_since)
     if member.ownership is RecordOwnership.FOREIGN:
         return _whose(pod, node)
     if drains.is_drained(node, jobs):

@@ -134,7 +134,7 @@ class Observer:
         nodeset: NodeSet,
         *,
         cluster_gone: bool = False,
-        ended: frozenset[str] = frozenset(),
+        ended: Mapping[str, datetime | None] | None = None,
         unlisted: frozenset[str] = frozenset(),
         registered: frozenset[str] = frozenset(),
         guard: str = "",
@@ -148,7 +148,7 @@ class Observer:
         cluster_gone
             Whether the API server has answered that the Cluster does not exist.
         ended
-            Names whose last pod had ended for certain when it was deleted.
+            Names whose last pod had ended for certain when it was deleted, and when its slurmd had.
         unlisted
             Names whose last pod has gone since Slurm was asked for the nodes that are cached.
         registered
@@ -186,7 +186,9 @@ class Observer:
             stripped=self._neighbours.stripped(nodeset, others.foreign_pods, current or wanted.hash),
             names_of_other_nodesets=others.names_of_other_nodesets,
             mode_is_fixed=mode_is_fixed,
-            ended=ended,
+            ended=frozenset(
+                name for name, at in (ended or {}).items() if not identity.has_started_since(slurm.nodes.get(name), at)
+            ),
             unlisted=unlisted,
             guard=guard,
             marking=self._marking,

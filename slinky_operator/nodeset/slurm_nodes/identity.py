@@ -71,6 +71,15 @@ def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | 
     )
 
 
+def has_started_since(node: Node | None, ended_at: datetime | None) -> bool:
+    """Whether the slurmd of a record has started after one of this name had ended: it is none of a pod that is known.
+
+    Another Kubernetes cluster may have a NodeSet of this name in the same Slurm.
+    """
+    started = node.slurmd_start_time if node is not None else None
+    return started is not None and ended_at is not None and started > ended_at + CLOCK_GRAIN
+
+
 def static_hint(node: Node) -> str:
     """What to do about somebody else's record, where slurm.conf has it: a slurmd of that name would not start."""
     if node.is_external:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model.member import Member, join
@@ -13,6 +13,7 @@ from slinky_operator.nodeset.planning import plan as planning
 from slinky_operator.nodeset.planning.survey import survey
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
@@ -33,6 +34,10 @@ def nodeset(**spec: Any) -> NodeSet:
 
 def updating(**rolling: Any) -> NodeSet:
     return nodeset(updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
+
+
+ANSWERS: Final = Contact(ContactState.READY, datetime(2026, 1, 1, tzinfo=UTC), "")
+"""Of a Slurm that has answered for long."""
 
 
 def a_pod(**values: Any) -> Pod:

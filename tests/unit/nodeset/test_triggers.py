@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from slinky_api import labels
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.loginset.triggers import LoginSetTriggers
+from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.machines import Mark
 from slinky_operator.nodeset.observation import indexes
@@ -106,3 +109,18 @@ def test_a_cluster_wakes_those_who_name_it_when_daemons_have_a_key_of_another_fo
     before, after = ({"metadata": {**about, "name": "c"}, "status": {field: one}} for one in ("x", "y"))
     for triggers in (waking, LoginSetTriggers(loginsets)):
         assert list(triggers.cluster(before, after)) == ([("team", "a")] if woken else [])
+
+
+def test_of_a_pod_that_had_ended_it_is_kept_when_its_slurmd_did() -> None:
+    memory: dict[str, Memory] = {}
+    waking = NodeSetTriggers(
+        Store(INDEXES_OF_NODESETS), Store(), Store(indexes.INDEXES_OF_PODS), None, memory, lambda uid: None, lambda: 0.0
+    )
+    own = {labels.LABEL_NODESET_UID: "u", labels.LABEL_NODESET_NAME: "a"}
+    about = {"name": "a-0", "namespace": "team", "uid": "1", "deletionTimestamp": "2026-01-01T00:00:00Z", "labels": own}
+    ended = {"name": "slurmd", "state": {"terminated": {"finishedAt": "2026-01-01T00:00:07Z"}}}
+    pod = {"metadata": about, "spec": {}, "status": {"phase": "Running", "containerStatuses": [ended]}}
+    assert list(waking.pod(pod, None)) == [("team", "a")]
+    assert memory["u"].ended == {"a-0": datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)}
+    assert list(waking.pod(None, pod)) == [("team", "a")]
+    assert not memory["u"].ended

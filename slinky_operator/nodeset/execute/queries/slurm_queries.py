@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -51,10 +51,13 @@ class Answer:
     """Whether the jobs took so long that a job may have ended or started again since its record was read."""
     nodes_at: float = -math.inf
     """Monotonic seconds before the nodes were last queried, if that matters."""
+    since: datetime | None = None
+    """Since when slurmctld answers, if that matters."""
 
     def join(self, pod: Pod, owner: str) -> Member:
         """A pod whose node was queried, joined with the answer; `owner` is the tag of its NodeSet."""
-        return member.join(pod, self.nodes, self.jobs, owner, idle=self.idle)
+        joined = member.join(pod, self.nodes, self.jobs, owner, idle=self.idle)
+        return replace(joined, answers_since=self.since)
 
 
 async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
@@ -126,7 +129,7 @@ async def everything(slurm: Slurm, names: Collection[str], clock: Callable[[], f
     if is_slow:
         asked = clock()
         fresh = _later(fresh, await nodes(slurm, names))
-    return Answer(fresh, held, is_slow=is_slow, nodes_at=asked)
+    return Answer(fresh, held, is_slow=is_slow, nodes_at=asked, since=slurm.contact.since)
 
 
 def _later(earlier: Mapping[str, Node | None], later: Mapping[str, Node | None]) -> Mapping[str, Node | None]:

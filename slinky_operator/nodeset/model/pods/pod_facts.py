@@ -185,7 +185,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         phase=status.get("phase") or "Pending",
         slurmd=slurmd,
         slurmd_started_at=started,
-        last_ended_at=_last_end(status),
+        last_ended_at=last_end(status),
         stuck=stuck,
         hindrance=hindrance.read(obj, scheduled_at),
         registered=registered.get("status") == "True",
@@ -261,7 +261,7 @@ def _slurmd(status: Mapping[str, Any], *, deleting: bool) -> tuple[Slurmd, datet
     return Slurmd.NEVER, None, stuck
 
 
-def _last_end(status: Mapping[str, Any]) -> datetime | None:
+def last_end(status: Mapping[str, Any]) -> datetime | None:
     """When slurmd's container last ended, whether it has been restarted since or not."""
     containers: Iterable[Mapping[str, Any]] = status.get("containerStatuses") or ()
     shown = next((item for item in containers if item.get("name") == SLURMD), {})

@@ -21,6 +21,7 @@ from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client import errors
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
+from tests.unit.nodeset.builders import ANSWERS
 
 OWNER = "ns/a"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -31,6 +32,8 @@ POD = Pod("a-0", "a-0", "u", registered=True, slurmd=Slurmd.RUNNING)
 
 class Slurm:
     """One node, in the state that a test sets."""
+
+    contact = ANSWERS
 
     def __init__(self, *, drained: bool, fails: bool = False) -> None:
         self.client = self

@@ -28,6 +28,7 @@ from slurm_client import errors
 from slurm_client.models import Diag, Job, Node, Reservation
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
+from tests.unit.nodeset.builders import ANSWERS
 
 PODS = [Pod(f"a-{number}", f"a-{number}", f"uid-{number}") for number in range(3)]
 OF_NODESET = Target("get", "nodesets", "ns", "a")
@@ -189,6 +190,8 @@ async def test_pods_without_jobs_are_no_warning() -> None:
 
 class SlowSlurm:
     """A Slurm whose jobs are read for minutes; the nodes change meanwhile."""
+
+    contact = ANSWERS
 
     def __init__(self, before: dict[str, str], after: dict[str, str], jobs: tuple[Job, ...] = ()) -> None:
         self.kube = Kube(takes=0.0)

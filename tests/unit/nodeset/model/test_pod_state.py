@@ -82,6 +82,19 @@ def test_a_start_counts_from_when_the_operator_has_seen_it(
     assert (pod_state.why_kept(joined(pod, None), NOW) is not None) is is_kept
 
 
+@pytest.mark.parametrize(
+    ("started", "answers", "is_kept"),
+    [(3600, 3, True), (3600, 149, True), (3600, 150, False), (60, 61, False), (60, None, False)],
+)
+def test_a_slurmd_that_ran_while_slurmctld_was_away_has_time_to_register(
+    started: int, answers: int | None, *, is_kept: bool
+) -> None:
+    pod = a_pod(registered=False, slurmd_started_at=NOW - timedelta(seconds=started))
+    since = NOW - timedelta(seconds=answers) if answers is not None else None
+    member = replace(joined(pod, None), answers_since=since)
+    assert (pod_state.why_kept(member, NOW) is not None) is is_kept
+
+
 def test_each_pod_is_in_one_state() -> None:
     def state(pod: Pod, record: Node | None, *causes: Cause, readable: bool = True) -> pod_state.State:
         return pod_state.classify(joined(pod, record), SlurmFacts(readable=readable, why="silence", jobs={}), causes)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -150,3 +152,12 @@ def test_what_is_remembered_is_what_a_new_observer_finds(seed: int) -> None:
     for _ in range(60):
         change(world, dice)
         assert found(world.observe(world.kept)) == found(world.observe(world.observer()))
+
+
+def test_a_node_whose_slurmd_started_after_its_last_pod_had_ended_has_not_ended() -> None:
+    world = World(pods=1)
+    ended = datetime(2026, 11, 1, 12, tzinfo=UTC)
+    for name, started in (("a-1", ended - timedelta(hours=1)), ("a-2", ended + timedelta(hours=1))):
+        world.nodes[name] = replace(builders.node(name=name), slurmd_start_time=started)
+    seen = world.observer().observe(world.nodeset, ended={"a-1": ended, "a-2": ended, "a-3": None})
+    assert seen.ended == {"a-1", "a-3"}

@@ -15,6 +15,8 @@ from tests.unit.cluster.world import World, cluster_object, effects
 from tests.unit.cluster.world import passes as worlds
 
 CLASS = "site-services"
+EVERY: dict[str, Any] = {"accounting": {}}
+"""A spec with every daemon."""
 DAEMONS = {daemon.daemon: daemon.key(Cluster.parse(cluster_object())) for daemon in daemons.DAEMONS}
 
 
@@ -43,24 +45,24 @@ def serving(world: World) -> World:
 
 
 def test_without_the_setting_no_daemon_names_one() -> None:
-    assert classes(serving(settled({"accounting": {}}))) == dict.fromkeys(DAEMONS)
+    assert classes(serving(settled(EVERY))) == dict.fromkeys(DAEMONS)
     assert Settings.load([], {}).daemon_priority_class == ""
 
 
 @pytest.mark.usefixtures("a_class")
 def test_with_the_setting_all_of_a_new_cluster_have_it() -> None:
-    assert classes(serving(settled({"accounting": {}}))) == dict.fromkeys(DAEMONS, CLASS)
+    assert classes(serving(settled(EVERY))) == dict.fromkeys(DAEMONS, CLASS)
 
 
 @pytest.mark.usefixtures("a_class")
 def test_a_template_wins() -> None:
     own = {"template": {"spec": {"priorityClassName": "mine"}}}
-    world = serving(settled({"controller": own, "accounting": own}))
+    world = serving(settled({**EVERY, "controller": own, "accounting": own}))
     assert classes(world) == dict.fromkeys(DAEMONS, CLASS) | {"slurmctld": "mine", "slurmdbd": "mine"}
 
 
 def test_a_class_that_does_not_exist_costs_no_daemon_its_pod(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = serving(settled({"accounting": {}}))
+    world = serving(settled(EVERY))
     environment = worlds.ENVIRONMENT
     named = replace(environment, images=replace(environment.images, priority_class=CLASS))
     monkeypatch.setattr(worlds, "ENVIRONMENT", named)

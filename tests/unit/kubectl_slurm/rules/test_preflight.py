@@ -16,6 +16,7 @@ from kubectl_slurm.rules.changes import preflight
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_api.v1alpha1.nodeset.spec import NodeSetSpec
+from slinky_operator.cluster.parts import daemons
 from slurm_client.testing import FakeSlurmrestd
 from tests.unit.kubectl_slurm.conftest import Run
 from tests.unit.kubectl_slurm.kubernetes_world import API, KubernetesWorld
@@ -237,3 +238,9 @@ def test_what_is_refused_is_shown_with_the_reason() -> None:
 def test_lengths_of_time_are_those_of_kubernetes(given: object, seconds: int | None) -> None:
     found = preflight.duration(given)
     assert (found.total_seconds() if found is not None else None) == seconds
+
+
+def test_every_daemon_is_told_of() -> None:
+    """A field of a Cluster that nothing is known of counts as unsure."""
+    fields = {daemon.template_field.split(".")[1] for daemon in daemons.DAEMONS}
+    assert fields == {field for field, _ in preflight.DAEMONS}

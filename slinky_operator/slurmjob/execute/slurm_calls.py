@@ -160,7 +160,7 @@ async def submit(client: SlurmClient, user: str, key: SigningKey | None, jobs: S
 
 
 async def is_still_of(client: SlurmClient, job_id: int, user: str, uid: str, attempt: int | None = None) -> bool:
-    """Whether a number is still that of a job of a SlurmJob, just before an order about it; false if it has ended.
+    """Whether a number is still that of a job of a SlurmJob, just before an order about it; False if it has ended.
 
     slurmctld gives numbers again after it has lost its state, and a list may be from before.
 
@@ -184,10 +184,9 @@ async def is_still_of(client: SlurmClient, job_id: int, user: str, uid: str, att
         parts = await client.job_parts(job_id, details=False, timeout=TIMEOUT)
     except errors.NotFound:
         return False
-    live = [one for one in parts if not one.state.is_finished]
-    found = [marks.read(one.extra) for one in live if one.user == user]
-    ours = [mark for mark in found if mark is not None and mark.uid == uid and attempt in {None, mark.attempt}]
-    return bool(live) and len(ours) == len(live)
+    # Parts of one job were submitted together; its user may have changed the mark of some.
+    found = (marks.read(one.extra) for one in parts if one.user == user and not one.state.is_finished)
+    return any(mark is not None and mark.uid == uid and attempt in {None, mark.attempt} for mark in found)
 
 
 async def hold(client: SlurmClient, user: str, key: SigningKey | None, job_id: int, *, held: bool) -> None:

@@ -302,6 +302,8 @@ def test_every_alert_fires_when_it_should_and_rests_when_it_should(tmp_path: Pat
                     "alert_rule_test": [{"eval_time": "60m", "alertname": case.alert, "exp_alerts": expected}],
                 }
             )
-    (tmp_path / "tests.yaml").write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "tests": tests}))
+    (tmp_path / "tests.yaml").write_text(
+        yaml.safe_dump({"rule_files": [str(ALERTS)], "evaluation_interval": "5m", "tests": tests})
+    )
     promtool("check", "rules", str(ALERTS))
     promtool("test", "rules", str(tmp_path / "tests.yaml"))

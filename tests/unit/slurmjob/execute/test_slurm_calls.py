@@ -12,7 +12,8 @@ from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History
 from slinky_operator.slurmjob.model.stages.late_calls import SETTLED
-from slurm_client.models import JobRecord
+from slurm_client import errors
+from slurm_client.models import Job, JobRecord
 from slurm_client.models.job import JobState
 
 BEGUN = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -117,3 +118,32 @@ async def test_a_known_job_whose_user_has_changed_its_mark_is_its_own() -> None:
     seen = (await found(replace(OURS, extra="mine"), wanted=replace(WANTED, job_id=7))).seen
     assert seen is not None
     assert seen.shown.phase == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("parts", "attempt", "is_ours"),
+    [
+        ([{}], 0, True),
+        ([{}], None, True),
+        ([{}], 1, False),
+        ([{"extra": ""}], 0, False),
+        ([{"user": "bob"}], 0, False),
+        ([{"state": "COMPLETED"}], 0, False),
+        ([{"extra": "its user's"}, {}], 0, True),
+        ([], 0, False),
+    ],
+)
+async def test_whose_a_number_is_before_an_order(
+    parts: list[dict[str, str]], attempt: int | None, *, is_ours: bool
+) -> None:
+    class Client:
+        async def job_parts(self, *_: Any, **__: Any) -> tuple[Job, ...]:
+            given = [{"extra": MARK.text, "user": "alice", "state": "RUNNING", **one} for one in parts]
+            if not given:
+                raise errors.NotFound("no such job")
+            return tuple(
+                Job(id=7, user=one["user"], extra=one["extra"], state=JobState.from_words([one["state"]]))
+                for one in given
+            )
+
+    assert await slurm_calls.is_still_of(cast("Any", Client()), 7, "alice", MARK.uid, attempt) is is_ours

@@ -32,9 +32,8 @@ def is_unwanted(obj: Object) -> bool:
     about, spec = obj["metadata"], _part(obj, "spec")
     if not has_ended(obj):
         return bool(about.get("deletionTimestamp")) and spec.get("cancelPolicy") != "Keep"
-    if spec.get("external") is not None:
-        return not is_left_behind(obj)
-    return labels.is_true(about.get("annotations"), labels.ANNOTATION_CANCEL)
+    is_over = spec.get("external") is not None and not is_left_behind(obj)
+    return is_over or labels.is_true(about.get("annotations"), labels.ANNOTATION_CANCEL)
 
 
 def is_left_behind(obj: Object) -> bool:

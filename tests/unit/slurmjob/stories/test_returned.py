@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from slinky_operator.kube.errors import Fenced, Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.slurmjob import ended_jobs
@@ -216,6 +217,26 @@ async def test_a_refused_cancellation_is_tried_again(world: JobWorld, monkeypatc
     bring_back(world, number)
     await until(lambda: not lives(world, number))
     assert world.events.reasons().count("EndedJobCancelled") <= 1
+
+
+async def test_a_cancellation_is_tried_again_after_a_lapse_of_the_lease(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ended_jobs.Cancelling.__init__, "__defaults__", (0.01,))
+    await world.kill()
+    number = await has_ended(world)
+    real, lapses = ended_jobs.Cancelling._cancel, list[int]()
+
+    async def cancel(cancelling: ended_jobs.Cancelling, one: int) -> None:
+        if not lapses:
+            lapses.append(one)
+            raise Fenced(Target("DELETE", "job"), "the lease may have lapsed")
+        await real(cancelling, one)
+
+    monkeypatch.setattr(ended_jobs.Cancelling, "_cancel", cancel)
+    bring_back(world, number)
+    await until(lambda: not lives(world, number))
+    assert lapses == [number]
 
 
 async def test_a_lost_job_that_comes_back_beside_the_next_is_cancelled(world: JobWorld) -> None:

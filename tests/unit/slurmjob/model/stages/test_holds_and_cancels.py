@@ -147,7 +147,7 @@ async def waiting(world: JobWorld) -> int:
 
 
 def by_its_pass_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reads the list cancels no job of a SlurmJob that is about to go."""
+    """The reader of the list cancels no job of a SlurmJob that is about to go."""
     monkeypatch.setattr(returned, "is_back", lambda *_: False)
 
 

@@ -1,7 +1,8 @@
 """The status of a pod that shows its SlurmJob. Pure.
 
 The API server takes no container of such a pod back from its end, so an end is written only once Slurm's is final. A
-job that Slurm runs again waits meanwhile, with its end before as the last state.
+job that Slurm runs again waits meanwhile, with its end before as the last state. A job that was given up since its
+Cluster is gone has no end: it may run on, and a pod that had ended would be made again beside it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from slinky_api.conditions import SlurmJobCondition, is_true
+from slinky_api.conditions import Reason as ConditionReason
+from slinky_api.conditions import SlurmJobCondition, find, is_true
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.jobs.phases import Phase, Reason
 from slinky_operator.kube.objects import Object
@@ -40,6 +42,12 @@ _RUNS: Final = frozenset({Phase.RUNNING.value, Phase.SUSPENDED.value, Phase.ENDI
 def is_finished(job: SlurmJobStatus) -> bool:
     """Whether the job of a SlurmJob has ended, and will not run again."""
     return is_true(job.conditions, SlurmJobCondition.FINISHED)
+
+
+def _is_given_up(job: SlurmJobStatus) -> bool:
+    """Whether the job of a SlurmJob may run on, in a Slurm whose Cluster is gone."""
+    finished = find(job.conditions, SlurmJobCondition.FINISHED)
+    return finished is not None and finished.status == "True" and finished.reason == ConditionReason.CLUSTER_GONE
 
 
 def shows_end(pod: Object) -> bool:
@@ -73,6 +81,10 @@ def of_job(frame: Frame, job: SlurmJobStatus) -> Object:
     """The status that shows a SlurmJob."""
     now, before = frame.now, _container(frame.pod)
     container = {**_blank(frame.pod), **_restarts(before, job, now)}
+    if _is_given_up(job):
+        unknown = {"reason": str(ConditionReason.CLUSTER_GONE), **_message(job.summary)}
+        container |= {"state": {"waiting": unknown}}
+        return _status(frame, _phase(frame.pod), container, unknown["reason"])
     if is_finished(job):
         return _ended(frame, container, _end(job, before, now))
     if job.state in _RUNS:

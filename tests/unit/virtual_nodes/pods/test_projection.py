@@ -50,6 +50,20 @@ def test_an_end_has_the_exit_code_and_a_reason(job: SlurmJobStatus, code: int, r
     assert status["phase"] == ("Succeeded" if code == 0 else "Failed")
 
 
+@pytest.mark.parametrize("before", ["Running", "Pending"])
+def test_a_job_whose_cluster_is_gone_has_no_end_so_that_no_other_pod_is_made_beside_it(before: str) -> None:
+    first = shown(SlurmJobStatus(state=before, reason=before, job_id=7, start_time=NOW))
+    finished = (Condition(type="Finished", status="True", reason="ClusterGone", message=""),)
+    job = SlurmJobStatus(state="Unknown", reason="ClusterGone", job_id=7, summary="it may run on", conditions=finished)
+    status = shown(job, first)
+    (container,) = status["containerStatuses"]
+    assert status["phase"] == before
+    assert container["state"] == {"waiting": {"reason": "ClusterGone", "message": "it may run on"}}
+    assert container["containerID"] == "slurm://7"
+    assert {one["type"]: one["status"] for one in status["conditions"]}["Ready"] == "False"
+    assert patch_between(status, shown(job, status)) == {}
+
+
 def test_a_job_that_has_not_left_its_nodes_has_not_ended() -> None:
     status = shown(SlurmJobStatus(state="Ending", reason="Completing", job_id=7, start_time=NOW))
     assert "running" in status["containerStatuses"][0]["state"]

@@ -14,13 +14,15 @@ note() {
     done
 }
 
-# SSH connections, commands started from outside (kubectl exec), and what users have left running.
+# SSH connections, commands started from outside (kubectl exec), and what users have left running. Connections that an
+# earlier sshd has accepted belong to the first process since it has crashed.
 sessions() {
     sshd=$(cat /run/sshd.pid 2> /dev/null || echo none)
     for status in /proc/[0-9]*/status; do
-        pid=${status#/proc/} pid=${pid%/status} parent='' user=''
+        pid=${status#/proc/} pid=${pid%/status} name='' parent='' user=''
         while read -r field value _; do
             case $field in
+                Name:) name=$value ;;
                 PPid:) parent=$value ;;
                 Uid:) user=$value && break ;;
             esac
@@ -28,7 +30,10 @@ sessions() {
         case $parent in
             "$sshd") return 0 ;;
             0) [ "$pid" = 1 ] || [ "$pid" = $$ ] || return 0 ;;
-            1) [ "$user" = 0 ] || return 0 ;;
+            1)
+                [ "$user" = 0 ] || return 0
+                case $name in sshd*) [ "$pid" = "$sshd" ] || return 0 ;; esac
+                ;;
         esac
     done
     return 1

@@ -126,9 +126,21 @@ def test_another_pod_has_the_same_host_key(site: Visitor) -> None:
     assert site.say("srun id -u").strip() == "1000"
 
 
-def test_a_pod_that_is_scaled_in_waits_for_its_session(site: Visitor) -> None:
+def sshd_crashes(site: Visitor) -> None:
+    """Kill the sshd that listens, and wait for another; sessions that it has accepted go on."""
+
+    def listens() -> str:
+        return site.slurm.kube("exec", f"deploy/{site.deployment}", "--", "cat", "/run/sshd.pid")
+
+    before = listens()
+    site.slurm.kube("exec", f"deploy/{site.deployment}", "--", "kill", "-9", before.strip())
+    wait_for("another sshd", lambda: listens() != before, PATIENCE)
+
+
+def test_a_pod_that_is_scaled_in_waits_for_its_session_also_of_an_sshd_that_crashed(site: Visitor) -> None:
     slurm = site.slurm
     with site.session("scaled") as shown:
+        sshd_crashes(site)
         slurm.kube("scale", f"loginset/{site.loginset}", "--replicas=0")
         wait_for("the note", lambda: "is being removed. Sessions here end at" in shown.read_text(), PATIENCE)
     # Without sessions it waits no longer.

@@ -160,6 +160,7 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
         snapshot = observe(cluster, raw, self._caches, memory, sources, client, server, now, texts)
         made = await self._plan(snapshot, memory)
         memory.keys.known, memory.keys.troubled = made.keys.known, made.keys.troubled
+        memory.rollout.runs = made.runs or memory.rollout.runs
         memory.keys.seen = made.keys.secrets.seen or memory.keys.seen
         memory.keys.staged = made.keys.secrets.staged or memory.keys.staged
         try:

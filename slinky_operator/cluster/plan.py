@@ -23,10 +23,11 @@ from slinky_operator.cluster.parts.accounts.part import ACCOUNTS, keep_accounts
 from slinky_operator.cluster.parts.bridge.part import BRIDGE_PART, BridgeSwitch
 from slinky_operator.cluster.parts.claims.part import CLAIMS
 from slinky_operator.cluster.parts.claims.step import feasible, grow_claims
-from slinky_operator.cluster.parts.configuration.part import CONFIGURATION, LEFT_OUT
+from slinky_operator.cluster.parts.configuration.part import CONFIGURATION, LEFT_OUT, Configuration
 from slinky_operator.cluster.parts.configuration.step import roll_out, tell_of_configuration
 from slinky_operator.cluster.parts.connection.part import CONNECTION, connect, count_jobs, jobs_due, tell_of_jobs
 from slinky_operator.cluster.parts.connection.slurm_connection import Pace
+from slinky_operator.cluster.parts.deletion.jobs_left import ask_jobs_left, jobs_left
 from slinky_operator.cluster.parts.deletion.part import (
     DELETION,
     LOOK_AGAIN_FOR_PODS,
@@ -93,6 +94,7 @@ MANAGED: Final[tuple[Step, ...]] = (
     keep_reservations,
     ask_claim,
     tell_of_configuration,
+    ask_jobs_left,
 )
 """Steps for a Cluster whose daemons the operator runs."""
 
@@ -163,6 +165,9 @@ class Plan:
     keys: Keys = Keys()  # noqa: RUF009 - frozen
     """What is known of the keys, to be remembered."""
 
+    runs: Object | None = None
+    """The ConfigMap with what slurmctld runs, to be remembered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
@@ -187,7 +192,7 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
     cluster = snapshot.cluster
     if cluster.deleting and cluster.spec.external:
         return Plan((Disconnect(),), None, None)
-    if cluster.deleting and not slurmd_pods_left(snapshot, now):
+    if cluster.deleting and not slurmd_pods_left(snapshot, now) and not jobs_left(snapshot, now):
         return Plan((tear_down(snapshot),), None, None)
     snapshot = key_form.settled(snapshot)
     snapshot, claims = feasible(snapshot)
@@ -238,7 +243,9 @@ def _finish(state: PassState, actions: list[Action], off: tuple[str, ...]) -> Pl
     due.append(LOOK_AGAIN if well else _look_again(state))
     if up:
         due.append(jobs_due(snapshot, now))
-    return Plan(tuple(actions), wanted, min(due), waiting, state.found(Keys))
+    rollout = state.found(Configuration).rollout
+    runs = None if rollout is None else rollout.runs
+    return Plan(tuple(actions), wanted, min(due), waiting, state.found(Keys), runs)
 
 
 def _look_again(state: PassState) -> float:

@@ -9,6 +9,9 @@ after a trial, as for any other change of its pod, and not if its state is an `e
 daemon is never downgraded because a name was removed from the spec or the default was lowered. Versions are read from
 tags; if a tag is not a version, nothing is known.
 
+A StatefulSet of slurmctld that is lost, while its pod may run on, is created with the image that the Cluster's status
+has: a new default is tried afterwards.
+
 slurmd must not be newer than slurmctld either: the image for NodeSets that name none is kept in the Cluster's status,
 where the NodeSet controller reads it.
 
@@ -83,6 +86,8 @@ def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> 
     for one in daemons:
         live = snapshot.children.get(one.key(cluster))
         image = _of_daemon(live, one, cluster, defaults.of(one.daemon), served=served)
+        if live is None and served and one.daemon == naming.CONTROLLER_CONTAINER:
+            image = status.slurmctld_image or image
         images = images.with_image(one.daemon, image)
     controller = snapshot.children.get(("StatefulSet", naming.controller(cluster.name)))
     slurmd = _of_slurmd(
@@ -90,6 +95,19 @@ def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> 
     )
     sssd = _image(controller, identity.SSSD, "initContainers") or defaults.of(identity.SSSD)
     return images.with_image(naming.SLURMD, slurmd).with_image(identity.SSSD, sssd)
+
+
+def settled(snapshot: Snapshot, images: Images) -> str | None:
+    """The default image of slurmctld to keep in the status: that of its StatefulSet, once that has it.
+
+    Parameters
+    ----------
+    images
+        Those of this pass.
+    """
+    live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
+    image = images.of(naming.CONTROLLER_CONTAINER)
+    return image if _image(live, naming.CONTROLLER_CONTAINER) == image else snapshot.cluster.status.slurmctld_image
 
 
 def with_running_agent(snapshot: Snapshot, images: Images) -> Images:

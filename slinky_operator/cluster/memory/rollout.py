@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final
 
+from slinky_operator.kube.objects import Object
+
 VERDICTS: Final = 16
 """Preflight outcomes remembered for each Cluster."""
 
@@ -112,6 +114,9 @@ class RolloutMemory:
 
     reported_nodesets: frozenset[tuple[str, str]] = frozenset()
     """Rejected NodeSets and reasons already reported in an Event."""
+
+    runs: Object | None = None
+    """The ConfigMap that last held what slurmctld runs, as it was: it may be deleted, and its copy with it."""
 
     def judge(self, name: str, verdict: Verdict) -> None:
         """Remember the result of a preflight; only the last ones matter."""

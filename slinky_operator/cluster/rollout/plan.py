@@ -79,7 +79,7 @@ def plan_rollout(view: View, first: str = "", own_keys: Sequence[PublicKey] = ()
 def _hindrance(candidate: Candidate) -> Step | None:
     """What comes before any step, or prevents it; `None` if nothing does."""
     stored, load, kept = candidate.stored, candidate.load, candidate.kept
-    wanted, rendered, good = candidate.wanted, candidate.rendered, stored.good
+    wanted, rendered, good = candidate.wanted, candidate.rendered, stored.last
     usable = not wanted.problems and not rendered.problems
     if stored.current is None and good is not None and not (usable and rendered.files == good["data"]):
         # Whatever is rejected or tried meanwhile: slurmctld must find what it runs.
@@ -88,7 +88,7 @@ def _hindrance(candidate: Candidate) -> Step | None:
         write = Write(Child(CONFIGMAPS, back), stored.mounted)
         return Waiting("changes made by others are being reverted", (write,))
     if wanted.problems:
-        leaving, known = membership.leaving(candidate.view.snapshot, wanted), stored.running.lines.node_sets
+        leaving, known = membership.leaving(candidate.view.snapshot, wanted), stored.node_sets
         strangers = [one for one in leaving if one.obj["metadata"]["name"] not in known]
         words = "; ".join(map(str, wanted.problems))
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED

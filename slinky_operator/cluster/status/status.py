@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from slinky_api.conditions import ClusterCondition, Reason, is_true, merge
 from slinky_api.v1alpha1.cluster.status import ClusterStatus, ConfigStatus
+from slinky_operator.cluster.daemons import default_images
 from slinky_operator.cluster.observe import SlurmView
 from slinky_operator.cluster.part import Part
 from slinky_operator.cluster.pass_state import PassState
@@ -50,6 +51,7 @@ def status_of(state: PassState, parts: Sequence[Part], off: Collection[str] = ()
         slurm_version=(slurm.slurm_version if slurm is not None else "") or before.slurm_version,
         api_version=(slurm.api_version if slurm is not None else "") or before.api_version,
         slurmd_image=None if cluster.spec.external else state.images.of(naming.SLURMD),
+        slurmctld_image=None if cluster.spec.external else default_images.settled(snapshot, state.images),
         slurm_key_file=None if cluster.spec.external else before.slurm_key_file,
         observed_generation=cluster.metadata.generation,
         last_contact=_last_contact(before, slurm, up=up),

@@ -76,8 +76,10 @@ def summary(cluster: Cluster, answers: Answers, conditions: Sequence[Condition],
     if cluster.deleting:
         deleting = find(conditions, ClusterCondition.DELETING)
         changed = deleting is not None and deleting.reason == Reason.APPLIED_WHILE_DELETING
-        pods = f", {left} slurmd {'pod' if left == 1 else 'pods'} left" if left else ""
-        return f"Deleting{pods}{'; apply it again afterwards' if changed else ''}"
+        waits = f", {left} slurmd {'pod' if left == 1 else 'pods'} left" if left else ""
+        if deleting is not None and deleting.reason == Reason.NODES_IN_USE:
+            waits = ", jobs outside Kubernetes"
+        return f"Deleting{waits}{'; apply it again afterwards' if changed else ''}"
     ready = find(conditions, ClusterCondition.READY)
     if ready is not None and ready.status != "True":
         return cut(_away(Reason(ready.reason), answers), LONGEST)

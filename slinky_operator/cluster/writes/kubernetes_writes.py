@@ -18,7 +18,7 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
 from slinky_operator.reconcile.writes import finalizers
-from slinky_operator.reconcile.writes.children import Settled, is_current
+from slinky_operator.reconcile.writes.children import Child, Settled, is_current
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +60,8 @@ async def write(action: Write, cluster: Cluster, memory: Memory, context: PassCo
     if left:
         await adoption.prove(context.kube, cluster)
     uid = None if found is None else found["metadata"]["uid"]
+    if found is not None and action.live is None:
+        return await _shown(child, found, cluster, memory, context)
     if uid is not None:
         body = {**body, "metadata": {**body["metadata"], "uid": uid}}
     try:
@@ -76,6 +78,18 @@ async def write(action: Write, cluster: Cluster, memory: Memory, context: PassCo
     else:
         memory.writes.settled[child.key] = Settled.of(child, answer)
     return memory.writes.denied.pop(child.key, None) is not None
+
+
+async def _shown(child: Child, found: Object, cluster: Cluster, memory: Memory, context: PassContext) -> bool:
+    """Give an object that no cache shows its labels, and nothing else: the plan did not know what it is like."""
+    patch = {"metadata": {"labels": child.body["metadata"]["labels"]}}
+    uid = found["metadata"]["uid"]
+    answer = await context.kube.merge_patch(child.resource, child.name, patch, cluster.namespace, uid=uid)
+    if adoption.is_left(found, cluster):
+        memory.adopted += (f"{child.resource.kind} {child.name}",)
+    memory.writes.note(answer, context.clock())
+    memory.writes.denied.pop(child.key, None)
+    return True
 
 
 async def touch(action: TouchPod, context: PassContext) -> None:

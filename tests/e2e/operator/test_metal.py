@@ -119,3 +119,23 @@ def test_it_joins_through_a_forwarded_node_port_too(site: Site) -> None:
     options = ("--parsable", "--output=/dev/null", "--chdir=/tmp", "--partition=both", f"--nodelist={NODE}")
     job = slurm.control("sbatch", *options, "--wrap=true").strip()
     slurm.wait_job(job, "COMPLETED")
+
+
+def test_a_deleted_cluster_waits_for_its_job(site: Site) -> None:
+    slurm = site.slurm
+    options = ("--parsable", "--output=/dev/null", "--chdir=/tmp", "--partition=both", f"--nodelist={NODE}")
+    runs = "until [ -e /var/spool/may-end ]; do sleep 0.2; done; echo $SLURM_JOB_ID > /var/spool/ended"
+    job = slurm.control("sbatch", *options, f"--wrap={runs}").strip()
+    slurm.wait_job(job, "RUNNING")
+    slurm.kube("delete", "cluster", slurm.name, "--wait=false")
+    slurm.wait_gone("compute-0")
+    wait_for(
+        "the job's name in the condition",
+        lambda: f"job {job} may run on" in slurm.condition("cluster", slurm.name, "Deleting").get("message", ""),
+        PATIENCE,
+    )
+    assert slurm.get("cluster", slurm.name)["status"]["summary"] == "Deleting, jobs outside Kubernetes"
+    assert slurm.job_state(job) == "RUNNING"
+    (site.machine.spool / "may-end").touch()
+    wait_for("the Cluster's end", lambda: not slurm.get("clusters")["items"], PATIENCE)
+    assert (site.machine.spool / "ended").read_text().strip() == job

@@ -14,6 +14,7 @@ from slinky_operator.cluster.daemons.claim_templates import is_generated
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.part import Part, Shown
 from slinky_operator.cluster.parts import daemons
+from slinky_operator.cluster.parts.deletion.jobs_left import jobs_left
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.kube.resources import (
     CLUSTERS,
@@ -52,7 +53,7 @@ def slurmd_pods_left(snapshot: Snapshot, now: float) -> tuple[str, ...]:
 
 
 def tear_down(snapshot: Snapshot) -> TearDown:
-    """Delete everything: no slurmd pod is left."""
+    """Delete everything: no slurmd pod is left, and no job outside Kubernetes."""
     place = {resource.kind: (number, resource) for number, resource in enumerate(ORDER)}
     children = [
         (place[kind][1], name, obj["metadata"]["uid"])
@@ -102,7 +103,7 @@ class DeletionPart(Part):
         if not cluster.deleting:
             return None
         if not is_applied_while_deleting(state.snapshot):
-            return "True", Reason.DELETING, _waits_for(state)
+            return "True", _reason(state), _waits_for(state)
         wait = f"kubectl wait --for=delete clusters.slinky.slurm.net/{cluster.name} --namespace {cluster.namespace}"
         words = (
             f"{_waits_for(state)}. The Cluster was changed after its deletion, and goes with that change. Wait until "
@@ -113,7 +114,7 @@ class DeletionPart(Part):
     @override
     def ongoing(self, state: PassState) -> Iterator[tuple[Reason, str]]:
         if state.snapshot.cluster.deleting:
-            yield Reason.DELETING, _waits_for(state)
+            yield _reason(state), _waits_for(state)
 
 
 def is_applied_while_deleting(snapshot: Snapshot) -> bool:
@@ -125,8 +126,13 @@ def is_applied_while_deleting(snapshot: Snapshot) -> bool:
     return was_changed or before.reason == Reason.APPLIED_WHILE_DELETING
 
 
+def _reason(state: PassState) -> Reason:
+    return Reason.DELETING if slurmd_pods_left(state.snapshot, state.now) else Reason.NODES_IN_USE
+
+
 def _waits_for(state: PassState) -> str:
-    return f"slurmd pods are left: {named(slurmd_pods_left(state.snapshot, state.now))}"
+    pods = slurmd_pods_left(state.snapshot, state.now)
+    return f"slurmd pods are left: {named(pods)}" if pods else jobs_left(state.snapshot, state.now)
 
 
 DELETION: Final = DeletionPart()

@@ -5,6 +5,8 @@ The operator's finalizer is set on a NodeSet before it is rendered, and removed 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.actions import SetFinalizer
@@ -13,8 +15,14 @@ from slinky_operator.kube.resources import NODESETS
 from slinky_operator.slurm.conf import NodeSetConf, Parsed, Rendered
 
 
-def members(snapshot: Snapshot, running: Parsed) -> tuple[list[NodeSet], list[SetFinalizer]]:
-    """NodeSets to include in the configuration, and the finalizers they need first."""
+def members(snapshot: Snapshot, running: Collection[str]) -> tuple[list[NodeSet], list[SetFinalizer]]:
+    """NodeSets to include in the configuration, and the finalizers they need first.
+
+    Parameters
+    ----------
+    running
+        Names of those in what slurmctld runs.
+    """
     found: list[NodeSet] = []
     finalizers: list[SetFinalizer] = []
     for node_set, raw in snapshot.node_sets:
@@ -22,7 +30,7 @@ def members(snapshot: Snapshot, running: Parsed) -> tuple[list[NodeSet], list[Se
         if node_set.deleting:
             # It stays as long as it may have pods; one that was never in the configuration has none.
             draining = labels.FINALIZER_NODESET_DRAIN in node_set.metadata.finalizers
-            if draining and node_set.name in running.node_sets:
+            if draining and node_set.name in running:
                 found.append(node_set)
             continue
         found.append(node_set)

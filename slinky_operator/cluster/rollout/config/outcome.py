@@ -12,6 +12,7 @@ from slinky_operator.cluster.rollout.config import manual_changes
 from slinky_operator.cluster.rollout.config.candidate import Candidate, Live, Refused, Step, Waiting
 from slinky_operator.cluster.rollout.preflight import decision
 from slinky_operator.cluster.rollout.preflight.decision import Untried
+from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut, named
 from slinky_operator.slurm.conf import Rendered
 
@@ -34,6 +35,9 @@ class Rollout:
     wake_up: float | None = None
     """Seconds until something is due without an event."""
 
+    runs: Object | None = None
+    """The ConfigMap with what slurmctld has last shown to run, or is to run first."""
+
     unaddressed: str = ""
     """Nodes outside Kubernetes that do not resolve in slurmctld's pod, for people."""
 
@@ -50,6 +54,7 @@ def outcome(candidate: Candidate, step: Step) -> Rollout:
         candidate.wanted,
         decision.untried(candidate.view, candidate.rendered),
         step.wake_up,
+        candidate.stored.last or candidate.stored.current,
         candidate.addresses.message,
     )
 

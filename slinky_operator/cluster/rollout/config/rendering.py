@@ -36,12 +36,12 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
     snapshot = view.snapshot
     stored = StoredConfig.of(snapshot)
     running = stored.running.lines
-    members, joining = membership.members(snapshot, running)
+    members, joining = membership.members(snapshot, stored.node_sets)
     parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, running)]
     endpoint = in_conf.endpoint(snapshot, running, never_ran=stored.never_ran(snapshot, stored.status))
     inputs = ConfInputs.of(snapshot.cluster, parts, snapshot.texts, endpoint, own_keys)
     inputs = replace(inputs, held=held(snapshot, inputs))
-    known = addresses.addresses(snapshot, inputs, stored.current, stored.good)
+    known = addresses.addresses(snapshot, inputs, stored.current, stored.last)
     inputs = addresses.over(inputs, known)
     load, status = _running(view, stored, members)
     states = manual_changes.known(snapshot, is_live=stored.is_live)
@@ -75,6 +75,8 @@ def _texts(
     if not wanted.problems and not stored.never_ran(snapshot, stored.status):
         use, nodes = answer.use(snapshot, view.now), answer.nodes(snapshot)
         kept = removals.keep(stored.running, wanted, use, nodes, live=stored.is_live)
+        if stored.is_lost(snapshot):
+            kept = removals.all_of_unknown(use)
     staying = kept.over(given)
     rendered = wanted if staying == given else render(staying, stored.running.lines)
     return given, unblamed(wanted, suspects(snapshot, inputs)), rendered, kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +29,8 @@ class StoredConfig:
     """The ConfigMap with what slurmctld has last shown to run, if it holds what the operator has written."""
 
     status: ConfigStatus
+    remembered: Object | None = None
+    """What this operator saw last of a Cluster that runs, if neither of both is left."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> StoredConfig:
@@ -37,18 +39,32 @@ class StoredConfig:
         mounted = snapshot.children.get(("ConfigMap", naming.config(name)))
         good = snapshot.children.get(("ConfigMap", naming.good_config(name)))
         status = snapshot.cluster.status.config or ConfigStatus()
-        return cls(mounted, shared_objects.intact(mounted), shared_objects.intact(good), status)
+        current, last = shared_objects.intact(mounted), shared_objects.intact(good)
+        is_known = current is not None or last is not None or not status.applied_hash
+        return cls(mounted, current, last, status, None if is_known else snapshot.memory.rollout.runs)
+
+    @property
+    def last(self) -> Object | None:
+        """What slurmctld has last shown to run, as far as it is known."""
+        return self.good or self.remembered
 
     @cached_property
     def running(self) -> ConfFiles:
         """The files that slurmctld runs with, or will; none for a Cluster without any."""
-        return ConfFiles.read(_files(self.current or self.good))
+        return ConfFiles.read(_files(self.current or self.last))
 
     @cached_property
     def proven(self) -> ConfFiles:
         """The files that slurmctld has last shown to run; if it has shown none, those that it mounts."""
-        found = _files(self.good or self.current)
+        found = _files(self.last or self.current)
         return self.running if found == self.running.files else ConfFiles.read(found)
+
+    @cached_property
+    def node_sets(self) -> Collection[str]:
+        """Names of the NodeSets in what slurmctld runs."""
+        if self.current is None and self.last is None:
+            return {*self.status.node_sets, *self.status.leaving_node_sets}
+        return self.running.lines.node_sets
 
     @cached_property
     def digest(self) -> str:
@@ -76,10 +92,23 @@ class StoredConfig:
         # A slurmctld left by an earlier Cluster of this name runs, although this one has never applied anything.
         return not snapshot.slurm_answers and not _is_ready(snapshot.pods.controller)
 
+    def is_lost(self, snapshot: Snapshot) -> bool:
+        """Whether slurmctld has files that nothing shows.
+
+        A pod that runs keeps what it mounts when the ConfigMap is deleted; one that waits for it cannot start.
+        """
+        if self.current is not None or self.last is not None or not self.status.applied_hash:
+            return False
+        return snapshot.slurm_answers or _phase(snapshot.pods.controller) == "Running"
+
 
 def _files(config_map: Object | None) -> Mapping[str, str]:
     found: Mapping[str, str] = (config_map or {}).get("data") or {}
     return found
+
+
+def _phase(pod: Object | None) -> str:
+    return str(((pod or {}).get("status") or {}).get("phase") or "")
 
 
 def _is_ready(pod: Object | None) -> bool:

@@ -40,7 +40,12 @@ def bring_in(candidate: Candidate) -> Step:
         done = (*leftovers(candidate), *busy)
         return Refused(words, done, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
     # What has never run cannot break, and what ran last can be restored without a query.
-    ran_last = (stored.good or {}).get("data") == candidate.rendered.files
+    ran_last = (stored.last or {}).get("data") == candidate.rendered.files
+    if stored.is_lost(view.snapshot):
+        ran_last = candidate.is_applied
+        if not ran_last and candidate.kept.why:
+            words = "; ".join(candidate.kept.why)
+            return Waiting(words, busy, wake_up=load.wake_up or USE_VALID, reason=candidate.kept.reason)
     if stored.never_ran(view.snapshot, candidate.status) or ran_last:
         return _written(candidate, busy)
     if candidate.first:

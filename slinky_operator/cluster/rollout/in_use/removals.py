@@ -206,6 +206,28 @@ def keep(running: ConfFiles, wanted: ConfFiles, use: Use | None, nodes: int | No
     )
 
 
+def all_of_unknown(use: Use | None) -> Kept:
+    """Decide what stays if nothing shows what slurmctld runs: all, as long as there is any job or reservation.
+
+    Parameters
+    ----------
+    use
+        Slurm's answer; `None` if it was not queried.
+    """
+    if use is None or use.why:
+        until, reason = f"until Slurm says what is in use{quoted(use.why if use else '')}", Reason.CONFIG_PENDING
+    elif use.jobs or use.reservations:
+        using = users([job.id for job in use.jobs], [one.name for one in use.reservations])
+        until, reason = f"until there is neither a job nor a reservation ({using})", Reason.WAITING_FOR_JOBS
+    else:
+        return Kept(asks=True)
+    words = (
+        f"the ConfigMaps with what slurmctld runs are gone, and a change could end any job: it waits {until}. Undo the "
+        "change of the spec, and they are written again at once"
+    )
+    return Kept(reason=reason, why=(words,), asks=True)
+
+
 def _room(old: Parsed, new: Parsed, nodes: int | None, why: list[str]) -> int:
     # Future nodes have no slurmd: what counts is the room beside them.
     before, after = (int(one.value("MaxNodeCount", "0")) - future_nodes.count_in(one) for one in (old, new))

@@ -230,3 +230,45 @@ def test_an_agent_whose_image_is_gone_is_replaced(monkeypatch: pytest.MonkeyPatc
 def test_versions_are_read_from_tags(new: str, old: str, newer: bool, older: bool) -> None:
     assert releases.is_newer_patch(new, old) is newer
     assert releases.is_older(new, old) is older
+
+
+def orphan(operators: Operators) -> None:
+    """`kubectl delete statefulset slurm-controller --cascade=orphan`: its pod runs on."""
+    del operators.world.children["StatefulSet", "slurm-controller"]
+
+
+@pytest.mark.parametrize("version", ["26.05", "24.11", "25.05.9"])
+def test_a_statefulset_that_is_lost_comes_back_with_the_image_that_it_had(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    operators = Operators(monkeypatch, "25.05.3")
+    operators.upgrade("25.05.3")
+    orphan(operators)
+    made = []
+    operators._set(images(version))
+    for _ in range(3):
+        made += [one for one in operators.world.step().actions if isinstance(one, Write)]
+    first = next(one for one in made if one.child.key == ("StatefulSet", "slurm-controller"))
+    containers = first.child.body["spec"]["template"]["spec"]["containers"]
+    assert next(one["image"] for one in containers if one["name"] == "slurmctld") == f"{PLACE}/slurmctld:25.05.3"
+
+
+def test_a_patch_is_tried_also_after_the_statefulset_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    operators = Operators(monkeypatch, "25.05.3")
+    operators.upgrade("25.05.3")
+    orphan(operators)
+    done = operators.upgrade("25.05.4")
+    trials = [one for one in done if isinstance(one, StartPreflight) and one.preflight.config_map]
+    written = [one.child.key for one in done if isinstance(one, Write)]
+    assert trials
+    assert written.count(("StatefulSet", "slurm-controller")) == 2
+    assert operators.running[0] == "slurmctld:25.05.4"
+    assert operators.world.raw["status"]["slurmctldImage"] == f"{PLACE}/slurmctld:25.05.4"
+
+
+def test_a_cluster_that_never_ran_gets_the_new_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    operators = Operators(monkeypatch, "25.05.3")
+    operators.world.raw["status"] = {"slurmctldImage": f"{PLACE}/slurmctld:25.05.3"}
+    orphan(operators)
+    operators.upgrade("26.05")
+    assert operators.running[0] == "slurmctld:26.05"

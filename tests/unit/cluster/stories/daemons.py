@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from slinky_api import labels
 from slinky_operator.kube import resources
 from slurm_client import errors
 from tests.support.account_database import AccountDatabase
+from tests.support.memory_kube import name_of
 from tests.unit.cluster.stories.lives import KEY
 from tests.unit.cluster.stories.seeded import Story
-from tests.unit.cluster.stories.site import ACCOUNTING, DATABASE, NAME, NAMESPACE, Site
+from tests.unit.cluster.stories.site import ACCOUNTING, CONTROLLER, DATABASE, NAME, NAMESPACE, Site
 from tests.unit.cluster.stories.slurm import job
 
 OLD, NEW = "24.11.5", "26.05.5"
@@ -79,6 +81,19 @@ async def other_template(site: Site) -> None:
     site.edit({"controller": {"template": {"spec": {"containers": "none"}}}})
     await site.settle(8)
     site.edit({"controller": {"resources": {"limits": {"cpu": "3"}}}, "restapi": {"replicas": 2}})
+    await site.settle()
+
+
+async def unseen(site: Site) -> None:
+    """No cache shows slurmctld's StatefulSet, whose label somebody has changed; its pod is to be another."""
+    await site.runs()
+    found = site.kube.find(resources.STATEFULSETS, CONTROLLER, NAMESPACE)
+    assert found is not None
+    own = {**found["metadata"]["labels"], labels.LABEL_APP_MANAGED_BY: "somebody"}
+    changed = site.kube.put(resources.STATEFULSETS, {**found, "metadata": {**found["metadata"], "labels": own}})
+    site.kube.caches[name_of(resources.STATEFULSETS)].remove(changed)
+    site.say("its StatefulSet is shown no more")
+    site.edit({"controller": {"template": {"metadata": {"annotations": {"a": "b"}}}}})
     await site.settle()
 
 
@@ -291,6 +306,7 @@ STORIES: Mapping[str, Story] = {
     "state not copied": partial(refused_upgrade, trial="t", end=(4, "it has 2048 MiB")),
     "no release": partial(refused_upgrade, trial="v", end=(127, "not found")),
     "other template": other_template,
+    "unseen": unseen,
     "lost slurm key": partial(lost_key, name=f"{NAME}-auth-slurm"),
     "lost jwt key": partial(lost_key, name=f"{NAME}-auth-jwt"),
     "lost copy": partial(lost_key, name=f"{NAME}-auth-copy"),

@@ -407,6 +407,26 @@ async def put_back(site: Site) -> None:
         await site.settle()
 
 
+async def both_gone(site: Site) -> None:
+    """Both ConfigMaps are deleted while a change waits for a job; the second time, another operator comes as well."""
+    site.edit(NIGHT)
+    await site.runs()
+    site.slurm.jobs = (job(7, partition="night"),)
+    site.edit({})
+    await site.settle(16)
+    for is_replaced in (False, True):
+        site.say("both ConfigMaps are deleted")
+        if is_replaced:
+            site.restart()
+        for name in (CONFIG, f"{CONFIG}-good"):
+            site.kube.end(resources.CONFIGMAPS, name, NAMESPACE)
+        await site.settle(16)
+    site.say("the job ends")
+    site.slurm.jobs = ()
+    site.wait(65)
+    await site.settle()
+
+
 async def killed(site: Site) -> None:
     """An operator that is killed after each of its writes still gets there."""
     site.node_set("compute")
@@ -483,6 +503,7 @@ STORIES: Mapping[str, Story] = {
     "no address": no_address,
     "taken back": taken_back,
     "put back": put_back,
+    "both gone": both_gone,
     "killed": killed,
     "texts of users": texts_of_users,
 }

@@ -73,6 +73,7 @@ class World(State):
         """One pass: plan, and let it all happen."""
         made = self.plan()
         self.memory.keys.known, self.memory.keys.troubled = made.keys.known, made.keys.troubled
+        self.memory.rollout.runs = made.runs or self.memory.rollout.runs
         self.memory.keys.seen = made.keys.secrets.seen or self.memory.keys.seen
         self.memory.keys.staged = made.keys.secrets.staged or self.memory.keys.staged
         for action in made.actions:

@@ -1,0 +1,131 @@
+"""Both ConfigMaps with what slurmctld runs may be deleted: no change reaches it for that."""
+
+from __future__ import annotations
+
+from slinky_api import labels
+from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.rollout.in_use.removals import ReservationUse, Use
+from slinky_operator.slurm.conf.syntax.parsed import parse
+from slinky_operator.slurm.connection.contact import Trouble
+from tests.unit.cluster.rollout_stories import GONE, PARTITION, job, settled
+from tests.unit.cluster.world import World, node_set_object
+
+BOTH = (("ConfigMap", "slurm-config"), ("ConfigMap", "slurm-config-good"))
+
+
+def are_deleted(world: World, *, by_another_operator: bool = False) -> None:
+    for key in BOTH:
+        del world.children[key]
+    if by_another_operator:
+        world.memory = Memory(world.memory.uid)
+
+
+def waiting() -> World:
+    """A Cluster whose partition `night` is to go, and stays for a job."""
+    world = settled(PARTITION)
+    world.use = Use(0.0, "", (job(7, "night"),))
+    world.raw["spec"] = {}
+    world.settle()
+    assert world.condition("ConfigApplied")["reason"] == "PartitionInUse"
+    return world
+
+
+def test_they_are_written_again_as_they_were() -> None:
+    world = waiting()
+    before = {key: world.children[key]["data"] for key in BOTH}
+    are_deleted(world)
+    world.settle()
+    assert {key: world.children[key]["data"] for key in BOTH} == before
+    assert parse(world.slurm_conf).partitions["night"].get("State") == "INACTIVE"
+    assert world.condition("ConfigApplied")["message"] == "partition night stays, closed to new jobs, for job 7"
+
+
+def test_what_is_not_the_operators_is_not_remembered() -> None:
+    world = waiting()
+    good = world.children[BOTH[1]]
+    world.children[BOTH[1]] = {**good, "data": {"slurm.conf": "Handmade=1\n"}}
+    world.settle()
+    are_deleted(world)
+    world.settle()
+    assert "Handmade" not in world.slurm_conf
+    assert "PartitionName=night" in world.slurm_conf
+
+
+def test_another_operator_writes_nothing_while_there_is_a_job() -> None:
+    world = waiting()
+    are_deleted(world, by_another_operator=True)
+    world.settle()
+    assert BOTH[0] not in world.children
+    condition = world.condition("ConfigApplied")
+    assert (condition["status"], condition["reason"]) == ("False", "WaitingForJobs")
+    assert condition["message"] == (
+        "the ConfigMaps with what slurmctld runs are gone, and a change could end any job: it waits until there is "
+        "neither a job nor a reservation (job 7). Undo the change of the spec, and they are written again at once"
+    )
+    world.use = Use(0.0, "", (), (ReservationUse("maint", "night", frozenset()),))
+    world.now += 10
+    world.settle()
+    assert "(reservation maint)" in world.condition("ConfigApplied")["message"]
+    world.use = Use(0.0, "")
+    world.now += 10
+    world.settle()
+    assert "night" not in parse(world.slurm_conf).partitions
+    assert world.condition("ConfigApplied")["status"] == "True"
+
+
+def test_another_operator_writes_nothing_before_slurm_has_answered() -> None:
+    world = settled(PARTITION)
+    world.use = Use(0.0, "", why="Unable to contact slurm controller")
+    world.raw["spec"] = {"extraConf": "KillWait=7"}
+    are_deleted(world, by_another_operator=True)
+    world.settle()
+    assert BOTH[0] not in world.children
+    message = world.condition("ConfigApplied")["message"]
+    assert "it waits until Slurm says what is in use (Unable to contact slurm controller)" in message
+
+
+def test_without_a_change_they_are_written_at_once() -> None:
+    world = settled(PARTITION)
+    world.use = Use(0.0, "", (job(7, "night"),))
+    before = world.slurm_conf
+    are_deleted(world, by_another_operator=True)
+    world.settle()
+    assert world.slurm_conf == before
+    assert world.tried == []
+
+
+def test_a_node_set_that_drains_is_no_change() -> None:
+    world = settled(None, node_set_object("compute"))
+    about = world.node_sets["compute"]["metadata"]
+    about["finalizers"] = [*about["finalizers"], labels.FINALIZER_NODESET_DRAIN]
+    about["deletionTimestamp"] = GONE
+    world.settle()
+    before = world.slurm_conf
+    assert "compute" in parse(before).node_sets
+    world.use = Use(0.0, "", (job(7, "compute"),))
+    are_deleted(world, by_another_operator=True)
+    world.settle()
+    assert world.slurm_conf == before
+
+
+def test_a_slurmctld_that_cannot_start_without_them_gets_them() -> None:
+    """It waits for them in its pod: nobody else can say whether a job is left."""
+    world = waiting()
+    are_deleted(world, by_another_operator=True)
+    world.trouble(Trouble.NO_ANSWER)
+    assert world.controller_pod is not None
+    for phase, is_written in (("Running", False), ("Pending", True)):
+        world.controller_pod = {**world.controller_pod, "status": {"phase": phase}}
+        for _ in range(20):
+            world.step()
+        assert (BOTH[0] in world.children) is is_written
+
+
+def test_a_cluster_that_never_ran_gets_what_is_wanted() -> None:
+    world = settled(PARTITION)
+    del world.raw["status"]
+    world.slurm, world.controller_pod = None, None
+    are_deleted(world)
+    world.raw["spec"] = {}
+    world.step()
+    assert "night" not in world.slurm_conf

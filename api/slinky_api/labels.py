@@ -327,6 +327,11 @@ ANNOTATION_SKIP_DRAIN: Final = NODESET_PREFIX + "skip-drain"
 ANNOTATION_POD_PROGRESSIVE_CREATE: Final = NODESET_PREFIX + "pod-progressive-create"
 """0.1 only (without ``nodeset.``)."""
 
+# Annotations on a Cluster
+
+ANNOTATION_WRITE_CONFIG: Final = CLUSTER_PREFIX + "write-configuration"
+"""Hash of a configuration that is to be written although nothing shows what slurmctld runs: jobs may die."""
+
 # Annotations on a LoginSet
 
 ANNOTATION_NEW_HOST_KEYS: Final = LOGINSET_PREFIX + "new-host-keys"

@@ -97,17 +97,11 @@ def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> 
     return images.with_image(naming.SLURMD, slurmd).with_image(identity.SSSD, sssd)
 
 
-def settled(snapshot: Snapshot, images: Images) -> str | None:
-    """The default image of slurmctld to keep in the status: that of its StatefulSet, once that has it.
-
-    Parameters
-    ----------
-    images
-        Those of this pass.
-    """
+def settled(snapshot: Snapshot) -> str | None:
+    """The image of slurmctld to keep in the status: that with which it was last up, whoever has named it."""
     live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
-    image = images.of(naming.CONTROLLER_CONTAINER)
-    return image if _image(live, naming.CONTROLLER_CONTAINER) == image else snapshot.cluster.status.slurmctld_image
+    is_up = live is not None and _is_up(live)
+    return (_image(live, naming.CONTROLLER_CONTAINER) if is_up else "") or snapshot.cluster.status.slurmctld_image
 
 
 def with_running_agent(snapshot: Snapshot, images: Images) -> Images:

@@ -51,7 +51,7 @@ def status_of(state: PassState, parts: Sequence[Part], off: Collection[str] = ()
         slurm_version=(slurm.slurm_version if slurm is not None else "") or before.slurm_version,
         api_version=(slurm.api_version if slurm is not None else "") or before.api_version,
         slurmd_image=None if cluster.spec.external else state.images.of(naming.SLURMD),
-        slurmctld_image=None if cluster.spec.external else default_images.settled(snapshot, state.images),
+        slurmctld_image=None if cluster.spec.external else default_images.settled(snapshot),
         slurm_key_file=None if cluster.spec.external else before.slurm_key_file,
         observed_generation=cluster.metadata.generation,
         last_contact=_last_contact(before, slurm, up=up),

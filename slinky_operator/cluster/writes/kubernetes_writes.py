@@ -60,7 +60,7 @@ async def write(action: Write, cluster: Cluster, memory: Memory, context: PassCo
     if left:
         await adoption.prove(context.kube, cluster)
     uid = None if found is None else found["metadata"]["uid"]
-    if found is not None and action.live is None:
+    if found is not None and action.live is None and _is_relabelled(child, found):
         return await _shown(child, found, cluster, memory, context)
     if uid is not None:
         body = {**body, "metadata": {**body["metadata"], "uid": uid}}
@@ -80,11 +80,21 @@ async def write(action: Write, cluster: Cluster, memory: Memory, context: PassCo
     return memory.writes.denied.pop(child.key, None) is not None
 
 
+def _is_relabelled(child: Child, found: Object) -> bool:
+    """Whether somebody has changed the labels of an object by which caches select it."""
+    own = found["metadata"].get("labels") or {}
+    return any(own.get(key) != value for key, value in child.body["metadata"]["labels"].items())
+
+
 async def _shown(child: Child, found: Object, cluster: Cluster, memory: Memory, context: PassContext) -> bool:
     """Give an object that no cache shows its labels, and nothing else: the plan did not know what it is like."""
     patch = {"metadata": {"labels": child.body["metadata"]["labels"]}}
     uid = found["metadata"]["uid"]
-    answer = await context.kube.merge_patch(child.resource, child.name, patch, cluster.namespace, uid=uid)
+    try:
+        answer = await context.kube.merge_patch(child.resource, child.name, patch, cluster.namespace, uid=uid)
+    except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
+        memory.writes.denied[child.key] = Denied(child.digest, error.message, context.clock())
+        return True
     if adoption.is_left(found, cluster):
         memory.adopted += (f"{child.resource.kind} {child.name}",)
     memory.writes.note(answer, context.clock())

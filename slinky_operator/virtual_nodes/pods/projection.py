@@ -44,7 +44,7 @@ def is_finished(job: SlurmJobStatus) -> bool:
     return is_true(job.conditions, SlurmJobCondition.FINISHED)
 
 
-def _is_given_up(job: SlurmJobStatus) -> bool:
+def is_given_up(job: SlurmJobStatus) -> bool:
     """Whether the job of a SlurmJob may run on, in a Slurm whose Cluster is gone."""
     finished = find(job.conditions, SlurmJobCondition.FINISHED)
     return finished is not None and finished.status == "True" and finished.reason == ConditionReason.CLUSTER_GONE
@@ -81,7 +81,7 @@ def of_job(frame: Frame, job: SlurmJobStatus) -> Object:
     """The status that shows a SlurmJob."""
     now, before = frame.now, _container(frame.pod)
     container = {**_blank(frame.pod), **_restarts(before, job, now)}
-    if _is_given_up(job):
+    if is_given_up(job):
         unknown = {"reason": str(ConditionReason.CLUSTER_GONE), **_message(job.summary)}
         container |= {"state": {"waiting": unknown}}
         return _status(frame, _phase(frame.pod), container, unknown["reason"])

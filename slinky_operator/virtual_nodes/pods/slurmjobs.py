@@ -13,7 +13,7 @@ from slinky_operator.reconcile.text import stamp
 from slinky_operator.reconcile.writes.parts import stored_status
 from slinky_operator.virtual_nodes.pod_jobs import job_name
 from slinky_operator.virtual_nodes.pods.pod_owners import is_of_job, place
-from slinky_operator.virtual_nodes.pods.projection import is_finished
+from slinky_operator.virtual_nodes.pods.projection import is_finished, is_given_up
 from slinky_operator.virtual_nodes.pods.snapshot import Place
 
 LEFT: Final = "left"
@@ -92,7 +92,8 @@ def detached(why: str, now: datetime) -> Object:
 def kept(pod: Object, job: Object, why: str) -> str:
     """What an Event says of a SlurmJob that is left without its pod: who has the job now, and how to cancel it."""
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
-    is_over = is_finished(stored_status(SlurmJobStatus, job))
+    status = stored_status(SlurmJobStatus, job)
+    is_over = is_finished(status) and not is_given_up(status)
     state = f"has ended, and SlurmJob {name} keeps its result" if is_over else f"keeps running as SlurmJob {name}"
     heir = "which the next pod of its controller takes over" if place(pod) else "since no controller makes another pod"
     cancel = "" if is_over else f". To cancel it: kubectl delete slurmjob {name} -n {namespace}"

@@ -220,8 +220,8 @@ class ClusterStatus(ApiModel):
     """Default image of slurmd for NodeSets: the operator's setting when the cluster was created, or a newer patch
     release of it."""
     slurmctld_image: str | None = None
-    """Default image of slurmctld: the operator's setting when slurmctld was created, or what has passed a trial since;
-    a StatefulSet that is lost is created with it again."""
+    """Image with which slurmctld was last up: a StatefulSet that is lost is created with it again, if the spec names
+    none."""
     slurm_key_file: str | None = None
     """What daemons have as the key of auth/slurm: slurm.jwks, a key set, or slurm.key, a single key; not set with
     spec.server."""

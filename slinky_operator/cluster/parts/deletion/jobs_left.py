@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from slinky_operator.cluster.actions import Action, Ask
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.pass_state import PassState
+from slinky_operator.cluster.rollout.config.stored import StoredConfig
 from slinky_operator.cluster.rollout.in_use import answer
 from slinky_operator.cluster.rollout.in_use.parameters import quoted, users
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
@@ -36,7 +37,7 @@ def jobs_left(snapshot: Snapshot, now: float) -> str:
         )
     jobs = [job.id for job in use.jobs if job.holding]
     if not jobs:
-        return ""
+        return "" if answer.is_fresh(snapshot, now) else "Slurm is asked once more for jobs on nodes outside Kubernetes"
     return (
         f"{users(jobs, ())} may run on nodes outside Kubernetes: drain them to get no more, and wait, or cancel the "
         "jobs; without spec.nodes the Cluster goes at once"
@@ -49,15 +50,18 @@ def ask_jobs_left(state: PassState) -> Iterator[Action]:
     if not snapshot.cluster.deleting or not _may_be(snapshot):
         return
     state.wake_up(answer.USE_VALID)
-    if answer.may_ask(snapshot, state.now):
+    use, now = answer.use(snapshot, state.now), state.now
+    # Expensive answers are used for a long time: that no job is left is asked once more.
+    is_last = use is not None and not use.why and not any(job.holding for job in use.jobs)
+    if answer.may_ask(snapshot, now) or (is_last and not answer.is_fresh(snapshot, now)):
         config = snapshot.cluster.status.config
         yield Ask(UseQuestion("" if config is None else config.applied_hash))
 
 
 def _may_be(snapshot: Snapshot) -> bool:
-    """Whether there may be such jobs: a slurmctld has run that knows nodes outside Kubernetes, and is there."""
-    cluster, config = snapshot.cluster, snapshot.cluster.status.config
-    has_run = config is not None and bool(config.applied_hash)
-    return (
-        bool(cluster.spec.nodes) and has_run and ("StatefulSet", naming.controller(cluster.name)) in snapshot.children
-    )
+    """Whether there may be such jobs: a slurmctld that has run, and may know nodes outside Kubernetes, is there."""
+    cluster = snapshot.cluster
+    if not cluster.spec.nodes or ("StatefulSet", naming.controller(cluster.name)) not in snapshot.children:
+        return False
+    stored = StoredConfig.of(snapshot)
+    return not stored.never_ran(snapshot, stored.status)

@@ -26,7 +26,13 @@ from slinky_operator.cluster.parts.upgrade import order
 from slinky_operator.cluster.parts.upgrade.asking import Answers, ask
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.cluster.rollout.preflight import running_release
-from slinky_operator.cluster.rollout.preflight.replacement import Replacement, Stage, leftovers, replacement
+from slinky_operator.cluster.rollout.preflight.replacement import (
+    Replacement,
+    Stage,
+    leftovers,
+    replacement,
+    without_files,
+)
 from slinky_operator.cluster.trials import engine, pods
 from slinky_operator.cluster.writes.due import writes
 from slinky_operator.kube.events import EventType
@@ -50,8 +56,12 @@ def keep_images(state: PassState) -> Iterable[Action]:
 def try_replacement(state: PassState) -> Iterable[Action]:
     """Try the pod that will replace slurmctld's."""
     snapshot, mounted = state.snapshot, state.mounted
-    if SLURM_CONF not in mounted.files or snapshot.cluster.deleting:
+    if snapshot.cluster.deleting:
         return leftovers(snapshot)
+    if SLURM_CONF not in mounted.files:
+        stays = without_files(snapshot)
+        state.note(stays)
+        return stays.actions
     wanted: Child | None = None
     try:
         wanted = SLURMCTLD.workload(_materials(state, mounted))

@@ -88,7 +88,9 @@ class Addresses:
         return ""
 
 
-def addresses(snapshot: Snapshot, inputs: ConfInputs, current: Object | None, good: Object | None) -> Addresses:
+def addresses(
+    snapshot: Snapshot, inputs: ConfInputs, current: Object | None, good: Object | None, *, is_lost: bool = False
+) -> Addresses:
     """Decide which nodes wait for an address.
 
     Parameters
@@ -97,10 +99,12 @@ def addresses(snapshot: Snapshot, inputs: ConfInputs, current: Object | None, go
         The ConfigMap that slurmctld's pod mounts, or None.
     good
         The one with the files that slurmctld has last shown to run, or None.
+    is_lost
+        Whether slurmctld runs, and nothing shows with which files: then no node is new.
     """
     known = _known(snapshot.memory, snapshot.pods.controller)
     running, proven = _text(current or good), _text(good)
-    judged, never = _judged(inputs.nodes, running, proven, known.found, known.missing)
+    judged, never = _judged(inputs.nodes, running, proven, known.found, known.missing, is_new=not is_lost)
     slurm = snapshot.slurm
     if never and slurm is not None and slurm.contact.state is ContactState.READY:
         # A node that Slurm itself shows counts as one with an address.
@@ -183,11 +187,22 @@ def _lookups(name: str, config: str) -> tuple[tuple[str, str], ...]:
 
 
 def _judged(
-    nodes: tuple[StaticNodeConf, ...], running: str, proven: str, found: frozenset[str], missing: frozenset[str]
+    nodes: tuple[StaticNodeConf, ...],
+    running: str,
+    proven: str,
+    found: frozenset[str],
+    missing: frozenset[str],
+    *,
+    is_new: bool = True,
 ) -> tuple[Addresses, tuple[str, ...]]:
     """The states of nodes, from the files and the resolved names.
 
     Also nodes that were never live, although they are in the file as if they were, and have no address.
+
+    Parameters
+    ----------
+    is_new
+        Whether a node that is in no file has never been live.
     """
     before, good = _states_in(running), _states_in(proven)
     future, unfound, unknown, never = set(), [], [], []
@@ -201,12 +216,12 @@ def _judged(
             lost = address in missing
             if lost:
                 unfound.append(node)
-            if before.get(node, True):
+            if before.get(node, is_new):
                 if address not in found:
                     future.add(node)
                     if not lost:
                         unknown.append(node)
-            elif lost and good.get(node, True):
+            elif lost and good.get(node, is_new):
                 never.append(node)
     return Addresses(frozenset(future), tuple(unfound), tuple(unknown)), tuple(never)
 

@@ -54,9 +54,16 @@ def outcome(candidate: Candidate, step: Step) -> Rollout:
         candidate.wanted,
         decision.untried(candidate.view, candidate.rendered),
         step.wake_up,
-        candidate.stored.last or candidate.stored.current,
+        _runs(candidate),
         candidate.addresses.message,
     )
+
+
+def _runs(candidate: Candidate) -> Object | None:
+    """The ConfigMap with what slurmctld runs; that which is known to run, if the last good one could not be written."""
+    stored = candidate.stored
+    is_live = stored.current is not None and stored.digest == candidate.status.applied_hash
+    return stored.current if is_live else stored.last or stored.current
 
 
 def _reported(candidate: Candidate, step: Step) -> tuple[Reason, str]:

@@ -41,7 +41,7 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
     endpoint = in_conf.endpoint(snapshot, running, never_ran=stored.never_ran(snapshot, stored.status))
     inputs = ConfInputs.of(snapshot.cluster, parts, snapshot.texts, endpoint, own_keys)
     inputs = replace(inputs, held=held(snapshot, inputs))
-    known = addresses.addresses(snapshot, inputs, stored.current, stored.last)
+    known = addresses.addresses(snapshot, inputs, stored.current, stored.last, is_lost=stored.is_lost)
     inputs = addresses.over(inputs, known)
     load, status = _running(view, stored, members)
     states = manual_changes.known(snapshot, is_live=stored.is_live)
@@ -75,7 +75,7 @@ def _texts(
     if not wanted.problems and not stored.never_ran(snapshot, stored.status):
         use, nodes = answer.use(snapshot, view.now), answer.nodes(snapshot)
         kept = removals.keep(stored.running, wanted, use, nodes, live=stored.is_live)
-        if stored.is_lost(snapshot):
+        if stored.is_lost:
             kept = removals.all_of_unknown(use)
     staying = kept.over(given)
     rendered = wanted if staying == given else render(staying, stored.running.lines)

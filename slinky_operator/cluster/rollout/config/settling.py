@@ -86,10 +86,14 @@ def _loaded(candidate: Candidate, current: Object) -> Step:
 
 def _saved(candidate: Candidate, current: Object) -> list[Action]:
     """Write the files that slurmctld has shown to run to the second ConfigMap, unless it holds them."""
-    cluster, rendered, good = candidate.view.snapshot.cluster, candidate.rendered, candidate.stored.good
-    name, change_id = naming.good_config(cluster.name), shared_objects.change_of(current)
+    snapshot, rendered, good = candidate.view.snapshot, candidate.rendered, candidate.stored.good
+    cluster, change_id = snapshot.cluster, shared_objects.change_of(current)
+    name = naming.good_config(cluster.name)
     body = shared_objects.config_map(cluster, rendered.files, rendered.hash, change_id, name)
-    return [] if good is not None and shows(body, good) else [Write(Child(CONFIGMAPS, body), good)]
+    if good is not None and shows(body, good):
+        return []
+    # It may be there, changed by somebody.
+    return [Write(Child(CONFIGMAPS, body), snapshot.children.get((CONFIGMAPS.kind, name)))]
 
 
 def _tried_beside(candidate: Candidate) -> tuple[Trial, Trial]:

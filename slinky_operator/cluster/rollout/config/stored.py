@@ -92,23 +92,15 @@ class StoredConfig:
         # A slurmctld left by an earlier Cluster of this name runs, although this one has never applied anything.
         return not snapshot.slurm_answers and not _is_ready(snapshot.pods.controller)
 
-    def is_lost(self, snapshot: Snapshot) -> bool:
-        """Whether slurmctld has files that nothing shows.
-
-        A pod that runs keeps what it mounts when the ConfigMap is deleted; one that waits for it cannot start.
-        """
-        if self.current is not None or self.last is not None or not self.status.applied_hash:
-            return False
-        return snapshot.slurm_answers or _phase(snapshot.pods.controller) == "Running"
+    @property
+    def is_lost(self) -> bool:
+        """Whether slurmctld has run with files that nothing shows; it may run on with them, and its jobs do."""
+        return self.current is None and self.last is None and bool(self.status.applied_hash)
 
 
 def _files(config_map: Object | None) -> Mapping[str, str]:
     found: Mapping[str, str] = (config_map or {}).get("data") or {}
     return found
-
-
-def _phase(pod: Object | None) -> str:
-    return str(((pod or {}).get("status") or {}).get("phase") or "")
 
 
 def _is_ready(pod: Object | None) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Ask, EmitEvent, Write, asks
 from slinky_operator.cluster.daemons import shared_objects
@@ -41,16 +42,29 @@ def bring_in(candidate: Candidate) -> Step:
         return Refused(words, done, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
     # What has never run cannot break, and what ran last can be restored without a query.
     ran_last = (stored.last or {}).get("data") == candidate.rendered.files
-    if stored.is_lost(view.snapshot):
+    if stored.is_lost:
         ran_last = candidate.is_applied
-        if not ran_last and candidate.kept.why:
-            words = "; ".join(candidate.kept.why)
+        if not ran_last and candidate.kept.why and not _is_accepted(candidate):
+            words = "; ".join((*candidate.kept.why, _acceptance(candidate)))
             return Waiting(words, busy, wake_up=load.wake_up or USE_VALID, reason=candidate.kept.reason)
     if stored.never_ran(view.snapshot, candidate.status) or ran_last:
         return _written(candidate, busy)
     if candidate.first:
         return Waiting(candidate.first, busy, wake_up=load.wake_up or 5.0)
     return _tried(candidate)
+
+
+def _is_accepted(candidate: Candidate) -> bool:
+    """Whether an administrator has accepted that this configuration ends jobs."""
+    annotations = candidate.view.snapshot.cluster.metadata.annotations
+    return annotations.get(labels.ANNOTATION_WRITE_CONFIG) == candidate.rendered.hash
+
+
+def _acceptance(candidate: Candidate) -> str:
+    about = candidate.view.snapshot.cluster.metadata
+    note = f"{labels.ANNOTATION_WRITE_CONFIG}={candidate.rendered.hash}"
+    command = f"kubectl -n {about.namespace} annotate --overwrite clusters.slinky.slurm.net {about.name} {note}"
+    return f"to write it before that, whatever it ends: {command}"
 
 
 def _tried(candidate: Candidate) -> Step:

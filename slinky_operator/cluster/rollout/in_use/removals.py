@@ -221,10 +221,7 @@ def all_of_unknown(use: Use | None) -> Kept:
         until, reason = f"until there is neither a job nor a reservation ({using})", Reason.WAITING_FOR_JOBS
     else:
         return Kept(asks=True)
-    words = (
-        f"the ConfigMaps with what slurmctld runs are gone, and a change could end any job: it waits {until}. Undo the "
-        "change of the spec, and they are written again at once"
-    )
+    words = f"the ConfigMaps with what slurmctld runs are gone, and any change could end any job: it waits {until}"
     return Kept(reason=reason, why=(words,), asks=True)
 
 

@@ -98,6 +98,8 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
     wanted
         The StatefulSet; `None` if it cannot be built, so that it stays unchanged.
     """
+    if shared_objects.intact(_config_map(view.snapshot)) is None:
+        return without_files(view.snapshot, wanted)
     found = _tried(view, wanted)
     live = None if wanted is None else view.snapshot.children.get(wanted.key)
     if wanted is None or live is None or not _protected(view.snapshot):
@@ -119,6 +121,19 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
     return Replacement(stage, message, asked.actions, due, restarts=False)
 
 
+def without_files(snapshot: Snapshot, wanted: Child | None = None) -> Replacement:
+    """What becomes of slurmctld's pod while no ConfigMap holds what it mounts: it stays, for another could not start.
+
+    Parameters
+    ----------
+    wanted
+        The StatefulSet; `None` if it cannot be built, or is not known yet.
+    """
+    key = wanted.key if wanted is not None else ("StatefulSet", naming.controller(snapshot.cluster.name))
+    stays = key in snapshot.children and _protected(snapshot)
+    return Replacement(Stage.TRYING if stays else Stage.FREE, "", leftovers(snapshot), restarts=not stays)
+
+
 def leftovers(snapshot: Snapshot) -> tuple[Remove, ...]:
     """Pods and ConfigMaps of all trials of slurmctld's next pod."""
     return tuple(one for kind in (pods.REHEARSAL, pods.STATE) for one in engine.leftovers(snapshot, kind))
@@ -128,7 +143,7 @@ def _tried(view: View, wanted: Child | None) -> Replacement:
     """Whether the wanted StatefulSet may be written, by the trials of its pod."""
     snapshot = view.snapshot
     live = None if wanted is None else snapshot.children.get(wanted.key)
-    config = shared_objects.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
+    config = shared_objects.intact(_config_map(snapshot))
     stale = leftovers(snapshot)
     free = Replacement(Stage.FREE, "", stale)
     if wanted is None or live is None or config is None or not _protected(snapshot):
@@ -201,6 +216,10 @@ def _jobs_at_risk(snapshot: Snapshot, wanted: Object, live: Object, now: float) 
         return "Slurm has not answered yet whether there are jobs"
     total = jobs.counts.total
     return f"{total} job{'' if total == 1 else 's'} with it" if total else ""
+
+
+def _config_map(snapshot: Snapshot) -> Object | None:
+    return snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name)))
 
 
 def _protected(snapshot: Snapshot) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from slinky_operator.cluster.actions import TearDown
 from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.rollout.in_use.removals import Use
+from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.slurm.connection.contact import Trouble
 from tests.unit.cluster.rollout_stories import GONE, job, settled
 from tests.unit.cluster.world import World
@@ -87,4 +88,19 @@ def test_a_slurmctld_that_is_gone_or_never_ran_keeps_nothing() -> None:
     assert is_torn_down(world, 1)
     world = deleted(Use(0.0, "", (RUNNING,)))
     world.raw["status"]["config"]["appliedHash"] = ""
+    # It was adopted, and runs, although this Cluster has proven nothing of it yet.
+    assert not is_torn_down(world)
+    world = deleted(Use(0.0, "", (RUNNING,)))
+    world.raw["status"]["config"]["appliedHash"] = ""
+    del world.children["ConfigMap", "slurm-config-good"]
+    world.slurm, world.controller_pod = None, None
     assert is_torn_down(world, 1)
+
+
+def test_an_old_answer_without_jobs_is_asked_once_more() -> None:
+    world = settled(METAL)
+    digest = world.raw["status"]["config"]["appliedHash"]
+    world.use = Use(0.0, "", (RUNNING,))
+    world.memory.answers.note(UseQuestion, Use(world.now - 5.0, digest, cost=0.0))
+    world.raw["metadata"]["deletionTimestamp"] = GONE
+    assert not is_torn_down(world)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from slinky_api import labels
+from slinky_operator.cluster.actions import Write
 from slinky_operator.cluster.memory.memory import Memory
 from slinky_operator.cluster.rollout.in_use.removals import ReservationUse, Use
 from slinky_operator.slurm.conf.syntax.parsed import parse
@@ -59,8 +62,10 @@ def test_another_operator_writes_nothing_while_there_is_a_job() -> None:
     condition = world.condition("ConfigApplied")
     assert (condition["status"], condition["reason"]) == ("False", "WaitingForJobs")
     assert condition["message"] == (
-        "the ConfigMaps with what slurmctld runs are gone, and a change could end any job: it waits until there is "
-        "neither a job nor a reservation (job 7). Undo the change of the spec, and they are written again at once"
+        "the ConfigMaps with what slurmctld runs are gone, and any change could end any job: it waits until there is "
+        "neither a job nor a reservation (job 7); to write it before that, whatever it ends: kubectl -n here annotate "
+        "--overwrite clusters.slinky.slurm.net slurm cluster.slinky.slurm.net/write-configuration="
+        f"{world.raw['status']['config']['hash']}"
     )
     world.use = Use(0.0, "", (), (ReservationUse("maint", "night", frozenset()),))
     world.now += 10
@@ -108,17 +113,51 @@ def test_a_node_set_that_drains_is_no_change() -> None:
     assert world.slurm_conf == before
 
 
-def test_a_slurmctld_that_cannot_start_without_them_gets_them() -> None:
-    """It waits for them in its pod: nobody else can say whether a job is left."""
+@pytest.mark.parametrize("phase", ["Running", "Pending", ""])
+def test_who_accepts_that_jobs_end_has_it_written_also_while_slurmctld_does_not_answer(phase: str) -> None:
+    """A pod that cannot mount its files waits for them; what it would end is in the state that slurmctld has saved."""
     world = waiting()
     are_deleted(world, by_another_operator=True)
     world.trouble(Trouble.NO_ANSWER)
     assert world.controller_pod is not None
-    for phase, is_written in (("Running", False), ("Pending", True)):
-        world.controller_pod = {**world.controller_pod, "status": {"phase": phase}}
+    world.controller_pod = {**world.controller_pod, "status": {"phase": phase}} if phase else None
+    accepted = labels.ANNOTATION_WRITE_CONFIG
+    for value in ("", "another", "true", world.raw["status"]["config"]["hash"]):
+        assert BOTH[0] not in world.children
+        world.raw["metadata"]["annotations"] = {accepted: value}
         for _ in range(20):
             world.step()
-        assert (BOTH[0] in world.children) is is_written
+    assert "night" not in parse(world.slurm_conf).partitions
+
+
+def test_slurmctlds_statefulset_stays_as_it_is_meanwhile() -> None:
+    world = waiting()
+    before = world.children["StatefulSet", "slurm-controller"]["spec"]
+    are_deleted(world, by_another_operator=True)
+    world.raw["spec"] = {"controller": {"template": {"metadata": {"annotations": {"a": "b"}}}}}
+    world.settle()
+    assert world.children["StatefulSet", "slurm-controller"]["spec"] == before
+    assert not [one for one in world.raw["status"]["conditions"] if one["reason"] == "ReplacementHeldBack"]
+
+
+def test_nodes_whose_names_are_looked_up_are_no_change() -> None:
+    world = settled({"nodes": [{"name": "metal[1-2]", "config": "CPUs=4"}]})
+    world.settle()
+    before = world.slurm_conf
+    assert "FUTURE" not in before
+    world.use = Use(0.0, "", (job(7, nodes=("metal1",)),))
+    are_deleted(world, by_another_operator=True)
+    world.settle()
+    assert world.slurm_conf == before
+
+
+def test_the_last_good_one_is_written_again_if_somebody_has_edited_it() -> None:
+    world = settled(PARTITION)
+    good = world.children[BOTH[1]]
+    world.children[BOTH[1]] = {**good, "data": {"slurm.conf": "Handmade=1\n"}}
+    writes = [one for one in world.settle() if isinstance(one, Write)]
+    assert [(one.child.key, one.live is not None) for one in writes] == [(BOTH[1], True)]
+    assert world.children[BOTH[1]]["data"] == good["data"]
 
 
 def test_a_cluster_that_never_ran_gets_what_is_wanted() -> None:

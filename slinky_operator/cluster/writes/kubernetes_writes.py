@@ -16,7 +16,7 @@ from slinky_operator.cluster.memory.writes import Denied
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PODS, SECRETS, Resource
+from slinky_operator.kube.resources import CONFIGMAPS, PODS, SECRETS, Resource
 from slinky_operator.reconcile.writes import finalizers
 from slinky_operator.reconcile.writes.children import Child, Settled, is_current
 
@@ -64,7 +64,11 @@ async def write(action: Write, cluster: Cluster, memory: Memory, context: PassCo
         return await _shown(child, found, cluster, memory, context)
     if uid is not None:
         body = {**body, "metadata": {**body["metadata"], "uid": uid}}
+    foreign = {} if found is None else _foreign(child, found)
     try:
+        if foreign:
+            # What another manager has added stays in an apply.
+            await context.kube.merge_patch(child.resource, child.name, foreign, cluster.namespace, uid=uid)
         # Force is not used to create an object: one that somebody has created meanwhile is not taken over.
         answer = await context.kube.apply(child.resource, body, force=uid is not None)
     except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
@@ -78,6 +82,14 @@ async def write(action: Write, cluster: Cluster, memory: Memory, context: PassCo
     else:
         memory.writes.settled[child.key] = Settled.of(child, answer)
     return memory.writes.denied.pop(child.key, None) is not None
+
+
+def _foreign(child: Child, found: Object) -> Object:
+    """The patch that takes out of a ConfigMap what somebody has added to its files; empty if nobody has."""
+    if child.resource is not CONFIGMAPS:
+        return {}
+    added = {key: None for key in found.get("data") or {} if key not in child.body["data"]}
+    return {"data": added} if added else {}
 
 
 def _is_relabelled(child: Child, found: Object) -> bool:

@@ -15,7 +15,7 @@ Measured with both releases: a job that runs meanwhile is recorded as a whole, a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
@@ -42,7 +42,7 @@ def has_accounting(conf: Parsed) -> bool:
     return conf.value(_TYPE).lower().rpartition("/")[2] == "slurmdbd"
 
 
-def endpoint(snapshot: Snapshot, running: Parsed, *, never_ran: bool) -> tuple[str, int] | None:
+def endpoint(snapshot: Snapshot, running: Parsed, *, never_ran: bool, is_lost: bool = False) -> tuple[str, int] | None:
     """Host and port that slurm.conf is to name; `None` while it names none.
 
     Parameters
@@ -51,12 +51,22 @@ def endpoint(snapshot: Snapshot, running: Parsed, *, never_ran: bool) -> tuple[s
         The slurm.conf in use.
     never_ran
         Whether no slurmctld has run with any configuration of the Cluster.
+    is_lost
+        Whether slurmctld runs, and nothing shows with which files.
     """
     cluster = snapshot.cluster
     found = variants.endpoint(cluster)
     if found is None or not variants.runs_slurmdbd(cluster) or never_ran or has_accounting(running):
         return found
-    return found if slurmdbd_is_ready(snapshot) else None
+    runs_with_it = is_lost and has_started_with_it(snapshot)
+    return found if runs_with_it or slurmdbd_is_ready(snapshot) else None
+
+
+def has_started_with_it(snapshot: Snapshot) -> bool:
+    """Whether slurmctld's pod is one that takes the cluster id of a database: its files name slurmdbd."""
+    live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name))) or {}
+    template: Mapping[str, Any] = (live.get("spec") or {}).get("template") or {}
+    return ANNOTATION_ID_OF in ((template.get("metadata") or {}).get("annotations") or {})
 
 
 def slurmdbd_is_ready(snapshot: Snapshot) -> bool:

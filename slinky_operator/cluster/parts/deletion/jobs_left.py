@@ -47,7 +47,8 @@ def jobs_left(snapshot: Snapshot, now: float) -> str:
 def ask_jobs_left(state: PassState) -> Iterator[Action]:
     """Ask Slurm for jobs while the deletion may have to wait for them."""
     snapshot = state.snapshot
-    if not snapshot.cluster.deleting or not _may_be(snapshot):
+    # The slurmd pods go first.
+    if not snapshot.cluster.deleting or snapshot.pods.slurmd_names or not _may_be(snapshot):
         return
     state.wake_up(answer.USE_VALID)
     use, now = answer.use(snapshot, state.now), state.now

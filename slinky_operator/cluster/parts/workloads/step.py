@@ -29,7 +29,6 @@ from slinky_operator.cluster.rollout.preflight import running_release
 from slinky_operator.cluster.rollout.preflight.replacement import (
     Replacement,
     Stage,
-    leftovers,
     replacement,
     without_files,
 )
@@ -56,9 +55,7 @@ def keep_images(state: PassState) -> Iterable[Action]:
 def try_replacement(state: PassState) -> Iterable[Action]:
     """Try the pod that will replace slurmctld's."""
     snapshot, mounted = state.snapshot, state.mounted
-    if snapshot.cluster.deleting:
-        return leftovers(snapshot)
-    if SLURM_CONF not in mounted.files:
+    if snapshot.cluster.deleting or SLURM_CONF not in mounted.files:
         stays = without_files(snapshot)
         state.note(stays)
         return stays.actions

@@ -38,7 +38,8 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
     running = stored.running.lines
     members, joining = membership.members(snapshot, stored.node_sets)
     parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, running)]
-    endpoint = in_conf.endpoint(snapshot, running, never_ran=stored.never_ran(snapshot, stored.status))
+    never_ran = stored.never_ran(snapshot, stored.status)
+    endpoint = in_conf.endpoint(snapshot, running, never_ran=never_ran, is_lost=stored.is_lost)
     inputs = ConfInputs.of(snapshot.cluster, parts, snapshot.texts, endpoint, own_keys)
     inputs = replace(inputs, held=held(snapshot, inputs))
     known = addresses.addresses(snapshot, inputs, stored.current, stored.last, is_lost=stored.is_lost)

@@ -171,7 +171,8 @@ def _refused(candidate: Candidate, trial: Trial) -> Step:
     view, stored, inputs = candidate.view, candidate.stored, candidate.inputs
     actions = (*trial.actions, *candidate.asking, *candidate.load.actions)
     found = changed(inputs, candidate.rendered, stored.running.lines)
-    if not found:
+    if not found or stored.is_lost:
+        # Where nothing shows what runs, a NodeSet that is held back would be left out.
         return Refused(trial.message, actions, wake_up=candidate.load.wake_up)
     rest = {**inputs.held, **{one.name: "" for one in found}}
     others = render(candidate.kept.over(replace(inputs, held=rest)), stored.running.lines)

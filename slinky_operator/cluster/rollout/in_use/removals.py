@@ -221,7 +221,10 @@ def all_of_unknown(use: Use | None) -> Kept:
         until, reason = f"until there is neither a job nor a reservation ({using})", Reason.WAITING_FOR_JOBS
     else:
         return Kept(asks=True)
-    words = f"the ConfigMaps with what slurmctld runs are gone, and any change could end any job: it waits {until}"
+    words = (
+        "the ConfigMaps with what slurmctld runs are gone, and any change could end any job: it waits, and slurmctld's "
+        f"pod stays as it is, {until}"
+    )
     return Kept(reason=reason, why=(words,), asks=True)
 
 

@@ -122,7 +122,10 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
 
 
 def without_files(snapshot: Snapshot, wanted: Child | None = None) -> Replacement:
-    """What becomes of slurmctld's pod while no ConfigMap holds what it mounts: it stays, for another could not start.
+    """What becomes of slurmctld's pod while nothing can be tried: it stays.
+
+    So it is while no ConfigMap holds what it mounts, and another pod could not start; and in a Cluster that is being
+    deleted.
 
     Parameters
     ----------

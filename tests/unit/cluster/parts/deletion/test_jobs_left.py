@@ -47,6 +47,14 @@ def test_it_waits_for_jobs_and_goes_with_the_last_of_them() -> None:
     assert is_torn_down(world)
 
 
+def test_slurmctlds_pod_stays_as_it_is_meanwhile() -> None:
+    world = deleted(Use(0.0, "", (RUNNING,)))
+    before = world.children["StatefulSet", "slurm-controller"]["spec"]
+    world.raw["spec"] = {**METAL, "controller": {"template": {"metadata": {"annotations": {"a": "b"}}}}}
+    world.settle()
+    assert world.children["StatefulSet", "slurm-controller"]["spec"] == before
+
+
 def test_it_waits_for_an_answer() -> None:
     world = deleted(Use(0.0, "", why="Unable to contact slurm controller"))
     world.settle()

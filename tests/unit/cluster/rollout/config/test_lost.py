@@ -7,6 +7,7 @@ import pytest
 from slinky_api import labels
 from slinky_operator.cluster.actions import Write
 from slinky_operator.cluster.memory.memory import Memory
+from slinky_operator.cluster.parts.accounting import in_conf
 from slinky_operator.cluster.rollout.in_use.removals import ReservationUse, Use
 from slinky_operator.slurm.conf.syntax.parsed import parse
 from slinky_operator.slurm.connection.contact import Trouble
@@ -62,9 +63,10 @@ def test_another_operator_writes_nothing_while_there_is_a_job() -> None:
     condition = world.condition("ConfigApplied")
     assert (condition["status"], condition["reason"]) == ("False", "WaitingForJobs")
     assert condition["message"] == (
-        "the ConfigMaps with what slurmctld runs are gone, and any change could end any job: it waits until there is "
-        "neither a job nor a reservation (job 7); to write it before that, whatever it ends: kubectl -n here annotate "
-        "--overwrite clusters.slinky.slurm.net slurm cluster.slinky.slurm.net/write-configuration="
+        "the ConfigMaps with what slurmctld runs are gone, and any change could end any job: it waits, and slurmctld's "
+        "pod stays as it is, until there is neither a job nor a reservation (job 7); to write it before that, whatever "
+        "it ends: kubectl -n here annotate --overwrite clusters.slinky.slurm.net slurm "
+        "cluster.slinky.slurm.net/write-configuration="
         f"{world.raw['status']['config']['hash']}"
     )
     world.use = Use(0.0, "", (), (ReservationUse("maint", "night", frozenset()),))
@@ -86,7 +88,7 @@ def test_another_operator_writes_nothing_before_slurm_has_answered() -> None:
     world.settle()
     assert BOTH[0] not in world.children
     message = world.condition("ConfigApplied")["message"]
-    assert "it waits until Slurm says what is in use (Unable to contact slurm controller)" in message
+    assert "until Slurm says what is in use (Unable to contact slurm controller)" in message
 
 
 def test_without_a_change_they_are_written_at_once() -> None:
@@ -128,6 +130,34 @@ def test_who_accepts_that_jobs_end_has_it_written_also_while_slurmctld_does_not_
         for _ in range(20):
             world.step()
     assert "night" not in parse(world.slurm_conf).partitions
+
+
+def test_what_was_accepted_and_is_refused_is_said_and_nothing_else_is_offered() -> None:
+    world = settled(PARTITION, node_set_object("compute"))
+    world.use = Use(0.0, "", (job(7, "compute"),))
+    world.refuses = lambda text: "fatal: Bogus" if "Bogus" in text else ""
+    are_deleted(world, by_another_operator=True)
+    world.raw["spec"] = {"extraConf": "Bogus=1"}
+    world.settle()
+    digest = world.raw["status"]["config"]["hash"]
+    world.raw["metadata"]["annotations"] = {labels.ANNOTATION_WRITE_CONFIG: digest}
+    for _ in range(20):
+        world.step()
+    condition = world.condition("ConfigApplied")
+    assert condition["reason"] == "ConfigRefused"
+    assert "fatal: Bogus" in condition["message"]
+    assert world.raw["status"]["config"]["hash"] == digest
+    assert BOTH[0] not in world.children
+
+
+def test_accounting_is_no_change_while_slurmdbd_is_away() -> None:
+    world = settled({"accounting": {}})
+    before = world.slurm_conf
+    assert in_conf.has_accounting(parse(before))
+    world.use = Use(0.0, "", (job(7),))
+    are_deleted(world, by_another_operator=True)
+    world.settle()
+    assert world.slurm_conf == before
 
 
 def test_slurmctlds_statefulset_stays_as_it_is_meanwhile() -> None:

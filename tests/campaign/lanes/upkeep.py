@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, Final, Protocol
 
 from hack.installing.operator import CHART, RELEASE, HelmFailed, Installation
+from slinky_api import labels
 from tests.campaign.lanes.actions import SOON
 from tests.campaign.lanes.keys import MADE_SECRETS, STEPS, next_set
 from tests.support import loaded_images
@@ -26,10 +27,24 @@ OPERATOR_IMAGE: Final = "localhost/slinky/slurm-operator"
 TAGS: Final = ("dev", "next")
 ROTATE: Final = "rotate the key of Slurm"
 LOSE: Final = "lose a Secret"
+HARM: Final = "harm an object of slurmctld's"
+
+HARMS: Final[Mapping[str, Sequence[str]]] = {
+    "both ConfigMaps": ("delete", "configmap", "{name}-config", "{name}-config-good"),
+    "its StatefulSet, not its pod": ("delete", "statefulset", "{name}-controller", "--cascade=orphan"),
+    "the label of its StatefulSet": (
+        "label", "--overwrite", "statefulset", "{name}-controller", f"{labels.LABEL_APP_MANAGED_BY}=somebody",
+    ),
+    "a file too many": (
+        "patch", "configmap", "{name}-config", "--type=merge", '--patch={{"data": {{"added.conf": "#"}}}}',
+    ),
+}  # fmt: skip
+"""What becomes of it, with the arguments of kubectl."""
 
 EACH: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     ROTATE: tuple({"step": one} for one in STEPS),
     LOSE: tuple({"secret": one} for one in MADE_SECRETS),
+    HARM: tuple({"harm": one} for one in HARMS),
 }
 """Kinds that are several: what is different in each of them."""
 
@@ -91,6 +106,11 @@ def _lose(site: Upkept, values: Mapping[str, Any]) -> str:
     return site.slurm.kube("delete", "secret", name, timeout=SOON)
 
 
+def _harm(site: Upkept, values: Mapping[str, Any]) -> str:
+    name = site.slurm.name
+    return site.slurm.kube(*(one.format(name=name) for one in HARMS[values["harm"]]), timeout=SOON)
+
+
 def _upgrade_slurm(site: Upkept, values: Mapping[str, Any]) -> str:
     return site.upgrade_slurm()
 
@@ -115,6 +135,7 @@ UPKEEP: Final[Mapping[str, Upkeep]] = {
     ROTATE: Upkeep(_rotate_slurm, {"step": ("add", *STEPS)}, 4),
     "rotate the key of JWTs": Upkeep(_rotate_jwt, {}, 3),
     LOSE: Upkeep(_lose, {"secret": MADE_SECRETS}),
+    HARM: Upkeep(_harm, {"harm": tuple(HARMS)}),
     # Only where it is dealt: it needs a site with the older release.
     UPGRADE: Upkeep(_upgrade_slurm, {}, 0),
     "upgrade the operator": Upkeep(_upgrade_operator, {"tag": TAGS, "patience": (120, 300)}, 3),

@@ -26,7 +26,7 @@ MIB = 2**20
 WAYS = ("endless-list", "endless-blanks", "bomb", "drip", "deep", "tiny-chunks", "two-gigabytes", "empty-lists", "ssh")
 """How the hostile one answers, in turn."""
 
-LOOKS = 2 * len(WAYS)
+LOOKS = len(WAYS)
 """How often it is asked at least."""
 
 GROWTH = 64

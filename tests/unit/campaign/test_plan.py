@@ -12,6 +12,7 @@ from tests.campaign.deck import hand
 from tests.campaign.faults.table import FAULTS
 from tests.campaign.lanes import actions, jobs
 from tests.campaign.lanes.keys import MADE_SECRETS, STEPS
+from tests.campaign.lanes.upkeep import HARMS
 from tests.campaign.plan import ADMIN, BROKEN, JOBS, LANES, LATE, cards, has_upgrade, make, tables
 
 SEEDS = range(40)
@@ -33,9 +34,10 @@ def test_twenty_seeds_in_a_row_have_every_kind_of_every_lane(first: int, seconds
             assert any(step.name == card.name and card.values.items() <= step.values.items() for step in drawn), card
 
 
-def test_every_mistake_in_a_rotation_and_every_lost_secret_is_a_card() -> None:
+def test_every_harm_every_mistake_in_a_rotation_and_every_lost_secret_is_a_card() -> None:
     found = [{**one.values} for one in cards()[ADMIN] if one.values]
-    assert found == [*({"secret": one} for one in MADE_SECRETS), *({"step": one} for one in STEPS)]
+    harms, lost = ({"harm": one} for one in HARMS), ({"secret": one} for one in MADE_SECRETS)
+    assert found == [*harms, *lost, *({"step": one} for one in STEPS)]
 
 
 def test_ten_seeds_share_a_deck_and_each_card_is_dealt_once() -> None:

@@ -38,6 +38,17 @@ INVALID: Final = re.compile(r"reservation.*invalid", re.IGNORECASE)
 IS_HELD: Final = re.compile(rf"held|reservation.*deleted|{INVALID.pattern}", re.IGNORECASE)
 """Reasons of jobs that wait to be released; Slurm holds those of a reservation that is deleted or has ended."""
 
+RESUMED: Final = re.compile(
+    r"^JobId=(\d+) .* JobState=RUNNING .* SuspendTime=\d\S+ .* NodeList=([ab]-\d+) ", re.MULTILINE
+)
+"""Jobs on one slurmd pod that run, and were suspended before, with their nodes."""
+
+IS_STOPPED: Final = """\
+for found in $(grep -ls '^State:.*T (stopped)' /proc/[0-9]*/status); do
+    tr '\\0' '\\n' < "${found%/status}/environ" | grep -x "SLURM_JOB_ID=$1"
+done"""
+"""Prints something if a process of a job is stopped."""
+
 LEFT: Final = re.compile(r"kubectl delete -n \S+ pod/(\S+) configmap/([\w-]+)")
 """What a condition says is to be deleted."""
 
@@ -69,6 +80,7 @@ class Administrator:
         for name in NODES:
             self.put("NodeSet", name, self.specs.nodeset(name))
         done += [*self._take_drains_off(), *self.end_reservations(), *self.let_jobs_go()]
+        done += self.wake_stopped()
         return [*done, *self._submit_again(), *self._take_left_away()]
 
     def cancel_lost(self, nodes: Collection[str], before: float) -> list[str]:
@@ -154,6 +166,15 @@ class Administrator:
                     yield f"job {job} was held: {reason}"
             if state == "SUSPENDED":
                 in_slurm(self.slurm, "scontrol", "resume", job)
+
+    def wake_stopped(self) -> Iterator[str]:
+        """Resume once more what Slurm shows as running, although its processes are stopped (docs/promises.md)."""
+        text = self.slurm.control("scontrol", "--oneliner", "show", "job")
+        for job, node in RESUMED.findall(text):
+            if self.slurm.kube("exec", node, "--container=slurmd", "--", "sh", "-c", IS_STOPPED, "look", job).strip():
+                in_slurm(self.slurm, "scontrol", "suspend", job)
+                in_slurm(self.slurm, "scontrol", "resume", job)
+                yield f"job {job} was stopped on {node}, although Slurm showed it running"
 
     def _put_keys_back(self) -> list[str]:
         """Where a set of keys is refused, put back what daemons have, as the message of the condition says."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from hack.localkube.kubectl import KubectlFailed
-from tests.campaign.site.administrator import Administrator
+from tests.campaign.site.administrator import IS_STOPPED, Administrator
 from tests.campaign.site.specs import Specs
 from tests.support.slurm_in_kubernetes import NEWEST, OLDER, SlurmInKubernetes
 
@@ -24,6 +27,8 @@ class Answering:
     namespace: str = "campaign"
     refuses: str = "-"
     """What a command must have in it to be refused."""
+    stopped: str = "-"
+    """The job whose processes are stopped."""
     waiting: str = ""
     """Jobs that wait, with their reservations."""
 
@@ -38,6 +43,9 @@ class Answering:
                 {"metadata": {"name": "b", "deletionTimestamp": "now"}, "status": {"conditions": [kept]}},
             ]
         }
+
+    def kube(self, *arguments: str) -> str:
+        return "stopped" if arguments[-1] == self.stopped else ""
 
     def kubectl(self, *arguments: str, **more: Any) -> str:
         self.done.append(" ".join(arguments).partition(" timeout ")[2])
@@ -103,6 +111,40 @@ def test_jobs_of_deleted_reservations_are_released() -> None:
         "30 scontrol release 10",
     ]
     assert said[0] == "job 7 was held: Reservation c1-3 was deleted"
+
+
+def test_a_job_whose_resume_was_lost_is_resumed_once_more() -> None:
+    line = "JobId={} JobName=x JobState={} Reason=None SuspendTime={} SecsPreSuspend=3 NodeList={} BatchHost=a-0 \n"
+    shown = "".join(
+        line.format(*one)
+        for one in (
+            (7, "RUNNING", "2026-11-30T08:39:40", "a-0"),
+            (8, "RUNNING", "None", "a-0"),
+            (9, "SUSPENDED", "2026-11-30T08:39:40", "a-1"),
+            (10, "RUNNING", "2026-11-30T08:39:40", "b-1"),
+        )
+    )
+    slurm = Answering(shown, stopped="7")
+    said = [*administrator(slurm).wake_stopped()]
+    assert slurm.done == ["30 scontrol suspend 7", "30 scontrol resume 7"]
+    assert said == ["job 7 was stopped on a-0, although Slurm showed it running"]
+
+
+def test_what_is_stopped_is_found_by_the_number_of_its_job() -> None:
+    with subprocess.Popen(["sleep", "60"], env={"SLURM_JOB_ID": "7"}) as process:
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+
+        def look(job: str) -> str:
+            return subprocess.run(
+                ["sh", "-c", IS_STOPPED, "look", job], capture_output=True, text=True, check=False
+            ).stdout.strip()
+
+        assert (look("7"), look("77")) == ("SLURM_JOB_ID=7", "")
+        process.send_signal(signal.SIGCONT)
+        os.waitid(os.P_PID, process.pid, os.WCONTINUED)
+        assert look("7") == ""
+        process.kill()
 
 
 def test_an_older_slurm_places_no_pods() -> None:

@@ -89,11 +89,12 @@ class Round:
         lost = [(lost_with(one.said), one.at) for one in self._happened if one.what in LOSSES]
         left = self.site.settle(BOUND, self._note, lost, self._forgotten, partial(self._note, what=WAITS))
         lines, records = witness.read(self.site.folder, self.prefix), tuple(self._records())
+        asked = witness.with_answers(self._asked, self.site.submissions())
         left += [] if left else self.site.clear(BOUND)
         self._happened.append(Happened(began, moment(), "settle", "; ".join(left) or "all is at rest"))
         self.cost = costs.measure(self.site)
         return Seen(
-            asked=tuple(self._asked),
+            asked=asked,
             lines=lines,
             records=records,
             happened=tuple(sorted(self._happened, key=lambda one: one.at)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -39,7 +39,7 @@ class Asked:
     name
         Its name in Slurm, where that is not the mark.
     until
-        When that was answered; 0 where it is not known. Of an object the job is submitted later still.
+        When that was answered; 0 where it is not known. Of an object when its job was taken: see `with_answers`.
     """
 
     mark: str
@@ -48,6 +48,17 @@ class Asked:
     job: str = ""
     name: str = ""
     until: float = 0.0
+
+
+def with_answers(asked: Iterable[Asked], submissions: Mapping[str, float]) -> tuple[Asked, ...]:
+    """Jobs with when Slurm took them, where the operator has submitted them.
+
+    Parameters
+    ----------
+    submissions
+        By names of SlurmJobs, in seconds since the epoch.
+    """
+    return tuple(replace(one, until=max(one.until, submissions.get(one.name or one.mark, 0.0))) for one in asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -241,6 +242,15 @@ class Site:
         found: list[dict[str, Any]] = self.cluster.kubectl.get("slurmjobs.slinky.slurm.net", "--namespace", TEAM)[
             "items"
         ]
+        return found
+
+    def submissions(self) -> dict[str, float]:
+        """When Slurm took the jobs of SlurmJobs, in seconds since the epoch, by their names."""
+        found = {}
+        for one in self._slurm_jobs():
+            answered = one.get("status", {}).get("submission", {}).get("answeredAt")
+            if answered:
+                found[one["metadata"]["name"]] = datetime.fromisoformat(answered).timestamp()
         return found
 
     # What is looked at

@@ -12,7 +12,7 @@ from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLU
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.pods import POD_KINDS
 from tests.campaign.verdict import AROUND, FORGOTTEN, forgotten, judge
-from tests.campaign.witness import NO_NODES, OBJECT, Asked, Happened, Line, Record, Seen
+from tests.campaign.witness import NO_NODES, OBJECT, Asked, Happened, Line, Record, Seen, with_answers
 
 START, END = 1000.0, 1030.0
 
@@ -120,6 +120,20 @@ def test_a_job_whose_submission_took_long_is_forgotten_until_it_was_answered() -
         "lost",
         "recorded otherwise",
     ]
+
+
+def test_the_job_of_an_object_is_forgotten_until_slurm_has_taken_it_however_long_the_operator_waited() -> None:
+    made = [Asked("m", "long", START, OBJECT, until=START + 1), Asked("n", "long", START, OBJECT, "pod-1")]
+    killed = Happened(START + 43, START + 44, SLURMCTLD_KILLED, "")
+    seen = world(state="PENDING", happened=(killed,))
+
+    def lost(submissions: dict[str, float]) -> int:
+        asked = with_answers(made, submissions)
+        return kinds(dataclasses.replace(seen, asked=asked)).count("lost")
+
+    assert lost({"pod-1": START + 40, "m": START + 30, "another": START + 42}) == 0
+    assert lost({"pod-1": START + 40, "m": START + 20}) == 1
+    assert lost({}) == 2
 
 
 def test_an_attempt_that_slurm_placed_and_never_launched_is_no_finding_once_the_job_has_run() -> None:

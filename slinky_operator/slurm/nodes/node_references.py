@@ -5,6 +5,10 @@ reservations all the time. Once a record is gone, a job that requires the node e
 nodes; a job that excludes it can no longer be changed or held; a reservation made by name loses the node, and is
 deleted without a last one (all measured with 24.11 and 26.05).
 
+A job that has lost one of its nodes, and is to run again, still ends on the others. Slurm shows only those, lets the
+record of the lost one be deleted, and at the next reconfigure does not find the nodes of the job any more: it stays
+COMPLETING for good (seen with 26.05). Until such a job has left its nodes, any node may be the one that it has lost.
+
 The lists are texts of users. Each text is read once, whatever the number of its jobs, and the work on all of them is
 bounded: a list that is not read, because it is too long or no list of hosts, counts as naming every node. What is kept
 between two answers of Slurm is bounded as well (`remembered`). Which nodes' records are deleted is decided elsewhere.
@@ -13,6 +17,7 @@ between two answers of Slurm is bounded as well (`remembered`). Which nodes' rec
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from typing import Final
 
 from slinky_operator.slurm import naming
@@ -37,6 +42,9 @@ UNREAD: Final = "[...]"
 UNKNOWN: Final = Job(id=0, state=JobState("PENDING"), required_nodes=UNREAD)
 """Stands for jobs that were not read: perhaps they name any node."""
 
+_ENDS: Final = frozenset({"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY"})
+"""States in which a job runs no more, whatever its nodes do."""
+
 _PUNCTUATION: Final = frozenset("[],")
 """In no name: a text that is no list of hosts is its own only member."""
 
@@ -49,7 +57,14 @@ References = Mapping[str, tuple[str, ...]]
 
 def are_given(jobs: Iterable[Job], reservations: Iterable[Reservation]) -> bool:
     """Whether anything may name a node at all; most answers need no further look."""
-    return any(job.required_nodes or job.excluded_nodes for job in jobs) or any(map(_is_by_name, reservations))
+    return any(job.required_nodes or job.excluded_nodes or is_coming_back(job) for job in jobs) or any(
+        map(_is_by_name, reservations)
+    )
+
+
+def is_coming_back(job: Job) -> bool:
+    """Whether a job may run again, and has not left all the nodes that it had."""
+    return "COMPLETING" in job.state.flags and job.state.base not in _ENDS
 
 
 def find(
@@ -68,10 +83,14 @@ def find(
     most
         Characters and names that are read; lists beyond that count as naming every node.
     """
+    known = tuple(jobs)
     open_, left = set(names), most
     found: dict[str, list[str]] = {}
-    unread: list[str] = []
-    for text, given in _lists(jobs, reservations).items():
+    unread = [
+        f"perhaps held by job {job.alone}, which ends on other nodes before it runs again"
+        for job in islice(filter(is_coming_back, known), FEW)
+    ]
+    for text, given in _lists(known, reservations).items():
         left -= len(text)
         left -= min(hostlist.size(text), hostlist.LIMIT) if left >= 0 else 0
         members = hostlist.expand(text) if left >= 0 else ()
@@ -100,7 +119,7 @@ def remembered(jobs: Iterable[Job]) -> tuple[Job, ...]:
     counts: dict[tuple[str, str], int] = {}
     characters, is_full = 0, False
     for job in jobs:
-        if job.nodes:
+        if job.nodes or is_coming_back(job):
             kept.append(job)
             continue
         lists = job.required_nodes, job.excluded_nodes

@@ -44,6 +44,23 @@ def test_jobs_that_have_not_ended_name_what_they_require_and_exclude() -> None:
 
 
 @pytest.mark.parametrize(
+    ("base", "is_kept"),
+    [("PENDING", True), ("NODE_FAIL", True), ("PREEMPTED", True), ("COMPLETED", False), ("CANCELLED", False)],
+)
+def test_a_job_that_comes_back_may_have_lost_any_node_until_it_has_left_the_others(base: str, is_kept: bool) -> None:
+    """Slurm shows the nodes alone on which it still ends, and finds none of them once the lost one has no record."""
+    ending = job(18, state=JobState(base, frozenset({"COMPLETING"})), nodes=("b-1",))
+    why = ("perhaps held by job 18, which ends on other nodes before it runs again",)
+    assert find(iter([ending]), (), ["b-0"]) == ({"b-0": why} if is_kept else {})
+    assert node_references.are_given([ending], ()) is is_kept
+    assert find([job(18, state=JobState(base))], (), ["b-0"]) == {}
+    without = job(18, state=ending.state)
+    assert remembered([without]) == ((without,) if is_kept else ())
+    many = [job(number, state=JobState("PENDING", frozenset({"COMPLETING"}))) for number in range(100)]
+    assert len(find(many, (), ["b-0"])["b-0"]) == FEW
+
+
+@pytest.mark.parametrize(
     ("flags", "names"),
     [
         (("SPEC_NODES",), {"c-3": ("named by reservation r",)}),

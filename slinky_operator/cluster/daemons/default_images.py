@@ -98,7 +98,7 @@ def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> 
 
 
 def settled(snapshot: Snapshot) -> str | None:
-    """The image of slurmctld to keep in the status: that with which it was last up, whoever has named it."""
+    """The image of slurmctld to keep in the status: that with which it was last up, from the spec or not."""
     live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
     is_up = live is not None and _is_up(live)
     return (_image(live, naming.CONTROLLER_CONTAINER) if is_up else "") or snapshot.cluster.status.slurmctld_image

@@ -10,7 +10,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.kube.resources import CONFIGMAPS, STATEFULSETS, Resource
-from tests.integration.cluster.conftest import Bench, ready, wait_until
+from tests.integration.cluster.conftest import Bench, passes, ready
 
 pytestmark = pytest.mark.long
 
@@ -41,8 +41,7 @@ async def test_a_file_that_somebody_adds_is_taken_out(bench: Bench, name: str) -
         # Then it rests.
         for _ in range(20):
             operator.requests.clear()
-            operator.controller.queue.add((bench.namespace, "slurm"))
-            await wait_until(lambda: not len(operator.controller.queue) and not operator.controller.queue.processing)
+            await passes(operator, (bench.namespace, "slurm"), 5)
             if not operator.writes:
                 break
         assert operator.writes == []

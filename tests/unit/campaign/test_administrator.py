@@ -131,7 +131,8 @@ def test_a_job_whose_resume_was_lost_is_resumed_once_more() -> None:
 
 
 def test_what_is_stopped_is_found_by_the_number_of_its_job() -> None:
-    with subprocess.Popen(["sleep", "60"], env={"SLURM_JOB_ID": "7"}) as process:
+    number = str(os.getpid())
+    with subprocess.Popen(["sleep", "60"], env={"SLURM_JOB_ID": number}) as process:
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED)
 
@@ -140,10 +141,10 @@ def test_what_is_stopped_is_found_by_the_number_of_its_job() -> None:
                 ["sh", "-c", IS_STOPPED, "look", job], capture_output=True, text=True, check=False
             ).stdout.strip()
 
-        assert (look("7"), look("77")) == ("SLURM_JOB_ID=7", "")
+        assert (look(number), look(f"{number}7")) == (f"SLURM_JOB_ID={number}", "")
         process.send_signal(signal.SIGCONT)
         os.waitid(os.P_PID, process.pid, os.WCONTINUED)
-        assert look("7") == ""
+        assert look(number) == ""
         process.kill()
 
 

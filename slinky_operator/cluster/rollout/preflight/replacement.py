@@ -99,7 +99,7 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
         The StatefulSet; `None` if it cannot be built, so that it stays unchanged.
     """
     if shared_objects.intact(_config_map(view.snapshot)) is None:
-        return without_files(view.snapshot, wanted)
+        return without_files(view.snapshot)
     found = _tried(view, wanted)
     live = None if wanted is None else view.snapshot.children.get(wanted.key)
     if wanted is None or live is None or not _protected(view.snapshot):
@@ -121,19 +121,14 @@ def replacement(view: View, wanted: Child | None) -> Replacement:
     return Replacement(stage, message, asked.actions, due, restarts=False)
 
 
-def without_files(snapshot: Snapshot, wanted: Child | None = None) -> Replacement:
+def without_files(snapshot: Snapshot) -> Replacement:
     """What becomes of slurmctld's pod while nothing can be tried: it stays.
 
     So it is while no ConfigMap holds what it mounts, and another pod could not start; and in a Cluster that is being
     deleted.
-
-    Parameters
-    ----------
-    wanted
-        The StatefulSet; `None` if it cannot be built, or is not known yet.
     """
-    key = wanted.key if wanted is not None else ("StatefulSet", naming.controller(snapshot.cluster.name))
-    stays = key in snapshot.children and _protected(snapshot)
+    is_there = ("StatefulSet", naming.controller(snapshot.cluster.name)) in snapshot.children
+    stays = is_there and _protected(snapshot)
     return Replacement(Stage.TRYING if stays else Stage.FREE, "", leftovers(snapshot), restarts=not stays)
 
 

@@ -190,7 +190,7 @@ class Site:
         """End it and leave nothing behind."""
         self._open.close()
         try:
-            self.cluster.down()
+            self.cluster.down(quiet=True)
         finally:
             self.disks.unmount()
 
@@ -357,12 +357,14 @@ class Site:
     def objects(self) -> Counter[str]:
         """Names of what the operator keeps in the namespace, a hash in them left out, and NodeSets of slurmd pods.
 
-        Not the key of job logs: it stays with the Cluster once a NodeSet has had them, since tokens last.
+        Not keys that stay with the Cluster: that of job logs once a NodeSet has had them, since tokens last, and that
+        of Slurm once the Cluster has named no Secret of its users'.
         """
         found = Counter(f"pods of {set_of(name)}" for name in self.slurm.slurmd_pods())
         for kind in OWNED:
             found.update(lasting_object(kind, one["metadata"]) for one in self.slurm.get(kind)["items"])
-        del found[lasting_name("secrets", naming.job_logs_key(self.slurm.name))]
+        for name in (naming.job_logs_key(self.slurm.name), naming.slurm_key_secret(self.slurm.name)):
+            del found[lasting_name("secrets", name)]
         return found
 
     def records(self) -> str:

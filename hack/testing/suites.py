@@ -89,10 +89,11 @@ def end_to_end(*options: str, less: str = "") -> Suite:
         (
             # What looks for traces on the whole machine must be alone on it.
             (Call("e2e-ground", ("tests/e2e/ground", "-m", "not alone")),),
-            # All of one call share a cluster; those of the other disturb theirs, and so have it to themselves.
+            # All of one call share a cluster; those of the others disturb theirs, and so have it to themselves.
             (
                 twice("e2e", "tests/e2e/operator", "-m", f"not alone{less}", "--numprocesses=4", *options),
                 twice("e2e-alone", "tests/e2e", "-m", f"alone{less}", "--apart", "--numprocesses=2", *options),
+                twice("e2e-campaign", "tests/e2e/campaign"),
             ),
         ),
     )

@@ -1,6 +1,6 @@
 """Several sites side by side, each a local Kubernetes and a process of its own: one that is free takes the next round.
 
-A round mostly waits, so that two cores play several. What one round is, is left to :mod:`tests.campaign.__main__`.
+A round mostly waits, so that two cores play several. What one round is, is left to :mod:`tests.campaign.player`.
 """
 
 from __future__ import annotations

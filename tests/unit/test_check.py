@@ -280,14 +280,15 @@ def test_each_suite_is_prepared_and_none_overwrites_a_report(name: str) -> None:
 
 def test_no_test_is_left_out_by_the_suites_of_make_test_but_those_for_make_test_full() -> None:
     places = [one.arguments for name in PREPARED for step in SUITES[name].steps for one in step]
-    assert {one[0] for one in places if "-m" not in one} == {"tests/unit"}
+    assert {one[0] for one in places if "-m" not in one} == {"tests/unit", "tests/e2e/campaign"}
     assert sorted((one[0], one[one.index("-m") + 1]) for one in places if "-m" in one) == [
         ("tests/e2e", "alone and not full"),
         ("tests/e2e/ground", "not alone"),
         ("tests/e2e/operator", "not alone and not full"),
         ("tests/integration", "not full"),
     ]
-    assert {path.parent.name for path in (check.ROOT / "tests" / "e2e").glob("*/test_*.py")} == {"ground", "operator"}
+    folders = {path.parent.name for path in (check.ROOT / "tests" / "e2e").glob("*/test_*.py")}
+    assert folders == {"campaign", "ground", "operator"}
     full = [one.arguments for name in PREPARED for step in SUITES[f"{name}-full"].steps for one in step]
     assert not [one for one in full if "not full" in one or "--one-in=8" in one]
     assert sorted(one[one.index("-m") + 1] for one in full if "-m" in one) == ["alone", "not alone", "not alone"]

@@ -10,10 +10,22 @@ import pytest
 
 from tests.campaign.deck import hand
 from tests.campaign.faults.table import FAULTS
+from tests.campaign.kept import KEPT, SECONDS
 from tests.campaign.lanes import actions, jobs
 from tests.campaign.lanes.keys import MADE_SECRETS, STEPS
 from tests.campaign.lanes.upkeep import HARMS
-from tests.campaign.plan import ADMIN, BROKEN, JOBS, LANES, LATE, cards, has_upgrade, make, tables
+from tests.campaign.plan import (
+    ADMIN,
+    BROKEN,
+    JOBS,
+    LANES,
+    LATE,
+    cards,
+    has_other_node,
+    has_upgrade,
+    make,
+    tables,
+)
 
 SEEDS = range(40)
 
@@ -127,3 +139,15 @@ def test_every_fault_is_in_one_lane_and_has_a_length_if_it_has_an_end() -> None:
 def test_no_action_names_what_the_site_does_not_have() -> None:
     for name, action in actions.ACTIONS.items():
         assert set(action.choices.get("nodeset", ())) <= set(jobs.NODES), name
+
+
+def test_the_seeds_of_every_run_have_faults_of_each_lane_and_need_one_site() -> None:
+    plans = [make(seed, SECONDS) for seed in KEPT]
+    assert not any(has_upgrade(plan) or has_other_node(plan) for plan in plans)
+    names = {step.name for plan in plans for step in plan.steps}
+    assert names >= {
+        "operator killed", "slurmctld killed", "slurmctld ended", "slurmctld unreachable", "agent killed",
+        "slurmctld's disk full", "MariaDB's disk full", "kubelet stopped", "DNS gone", "API server says 500",
+        "API server says 409", "another leader", "rotate the key of Slurm", "rotate the key of JWTs", "scale", "evict",
+        "edit Cluster", "edit a field of the Cluster", "edit a field of a NodeSet", "harm an object of slurmctld's",
+    }  # fmt: skip

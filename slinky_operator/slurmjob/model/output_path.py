@@ -50,15 +50,24 @@ def why_not_served(cluster: Cluster, partitions: str | None, nodesets: Sequence[
         return f"nodes of {where} outside Kubernetes may run the job"
     if not chosen:
         return f"no NodeSet of {where} has the job's partition"
-    for one in nodesets:
-        name = one["metadata"]["name"]
-        if name in chosen and (one.get("spec") or {}).get("jobLogs") is None:
-            return f"NodeSet {name} of {where} has no jobLogs"
+    known = {one["metadata"]["name"]: one for one in nodesets}
+    for name in sorted(chosen):
+        if why := _why_without(known.get(name)):
+            return f"NodeSet {name} of {where} {why}"
     for pod in pods:
         own = pod["metadata"].get("labels") or {}
         if pod_ownership.is_slurmd(pod) and own.get(labels.LABEL_NODESET_NAME) in chosen and not has_server(pod):
             return f"pod {pod['metadata']['name']} has no job log server yet"
     return ""
+
+
+def _why_without(nodeset: Object | None) -> str:
+    """Say why nodes of a NodeSet may have no server: one that is to be made, or made again, may not ask for it."""
+    if nodeset is None:
+        return "does not exist"
+    if nodeset["metadata"].get("deletionTimestamp"):
+        return "is being deleted"
+    return "has no jobLogs" if (nodeset.get("spec") or {}).get("jobLogs") is None else ""
 
 
 def node_sets_of(cluster: Cluster, partitions: str | None, names: list[str]) -> set[str] | None:

@@ -131,6 +131,26 @@ async def test_a_job_that_may_run_without_a_server_writes_where_slurm_says(
     assert logs.find(PODS) is None
 
 
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["w", "gone"], "NodeSet gone of Cluster ns/slurm does not exist"),
+        (["ends"], "ends of Cluster ns/slurm is being deleted"),
+    ],
+)
+async def test_a_nodeset_of_the_partition_that_may_come_without_a_server_counts_as_one(
+    logs: LogWorld, names: list[str], words: str
+) -> None:
+    ending = nodeset("ends", {"jobLogs": {}})
+    ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    logs.kube.put(NODESETS, ending)
+    logs.world.cluster(partitions=[{"name": "main", "nodeSets": names}])
+    await logs.start(partition="main")
+    (job,) = logs.world.in_slurm()
+    assert naming.JOB_OUTPUT_FOLDER not in job.standard_output
+    assert words in logs.condition[2]
+
+
 async def test_a_partition_with_servers_is_enough(logs: LogWorld) -> None:
     without_servers(logs)
     logs.world.cluster(partitions=[{"name": "main", "nodeSets": ["w"]}], nodes=[{"name": "metal"}])

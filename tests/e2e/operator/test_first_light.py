@@ -66,6 +66,11 @@ def test_a_batch_job_completes(slurm: SlurmInKubernetes) -> None:
     slurm.wait_job(slurm.submit(seconds=1), "COMPLETED")
 
 
+def test_a_job_that_waited_for_a_node_with_a_job_log_server_starts_on_one_without(slurm: SlurmInKubernetes) -> None:
+    """Slurm ends a job whose output it cannot open, so the folder is there."""
+    slurm.wait_job(slurm.submit("--output=/var/spool/job-output/secret-%j.out", seconds=1), "COMPLETED")
+
+
 def test_a_nodeset_added_later_works_and_no_pod_is_restarted(slurm: SlurmInKubernetes) -> None:
     before = identities(slurm)
     job = slurm.submit(seconds=15)

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from slinky_operator.cluster.parts.daemons import DAEMONS
+from slinky_operator.cluster.parts.exporter.manifests import EXPORTER
 from tests.unit.cluster.world import World, cluster_object
 
 SHAPES: tuple[dict[str, Any], ...] = (
@@ -15,9 +17,11 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"metadata": {"labels": "none"}},
 )
 
+FIELDS = [one.template_field.removeprefix("spec.").removesuffix(".template") for one in (*DAEMONS, EXPORTER)]
+
 
 @pytest.mark.parametrize("template", SHAPES, ids=str)
-@pytest.mark.parametrize("field", ["controller", "restapi", "accounting", "accounting.mariadb", "metrics.exporter"])
+@pytest.mark.parametrize("field", FIELDS)
 def test_a_template_of_the_wrong_shape_is_named_and_holds_up_nothing_else(field: str, template: dict[str, Any]) -> None:
     base: dict[str, Any] = {"accounting": {}, "metrics": {"exporter": {"enabled": True}}}
     world = World(cluster_object(base))

@@ -94,12 +94,12 @@ class SlurmInKubernetes:
 
     def delete(self) -> None:
         """Delete the namespace and wait until it is gone."""
-        self._close_shells()
+        self.close_shells()
         self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait", timeout=2 * PATIENCE)
 
     def abandon(self) -> None:
         """Begin to delete the namespace: for the end of tests, which need not see it gone."""
-        self._close_shells()
+        self.close_shells()
         self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait=false")
 
     def describe(self) -> str:
@@ -112,7 +112,8 @@ class SlurmInKubernetes:
         )
         return "\n".join(_said(look) for look in looks)
 
-    def _close_shells(self) -> None:
+    def close_shells(self) -> None:
+        """End the shells that are kept in pods."""
         for shell in self.shells.values():
             shell.close()
         self.shells.clear()

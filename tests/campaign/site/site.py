@@ -188,6 +188,7 @@ class Site:
 
     def down(self) -> None:
         """End it and leave nothing behind."""
+        self.slurm.close_shells()
         self._open.close()
         try:
             self.cluster.down(quiet=True)

@@ -36,6 +36,8 @@ class Looked:
     """The job with this object's mark and user; None if there is none."""
     records: tuple[Job, ...] = ()
     """What that was made of."""
+    claimed: int | None = None
+    """Number of a job with mark and user, which another SlurmJob has as its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,18 +56,21 @@ class JobList:
         if queue is None or at is None:
             return None
         mark, user = Mark(job.uid, begun.attempt), status.user or ""
-        found = self._own(job, begun, queue.records(mark, user))
+        marked = queue.records(mark, user)
+        found = self._own(job, begun, marked)
         if not found and begun.started_at is not None and at > begun.started_at:
-            found = self._own(job, begun, queue.all_records(mark, user))
+            marked = queue.all_records(mark, user)
+            found = self._own(job, begun, marked)
         key = job.namespace, "records", job.uid
         seen = await reading.seen(key, records.of_queue, found, status.array, status.tasks)
-        return Looked(at, seen, tuple(found))
+        claimed = min(map(marks.number_of, marked), default=None) if status.job_id is None and not found else None
+        return Looked(at, seen, tuple(found), claimed)
 
     def _own(self, job: SlurmJob, begun: JobSubmission, marked: Sequence[Job]) -> tuple[Job, ...]:
         number = job.status.job_id
         # Numbers come again after slurmctld has lost its state: those of SlurmJobs that have ended mean nothing here.
-        numbers = map(marks.number_of, marked) if number is None else ()
-        others = self._of_others(job, numbers, ended=False)
+        unknown = ((marks.number_of(one), one.submit_time) for one in marked) if number is None else ()
+        others = self._of_others(job, unknown, ended=False)
         return marks.own_records(marked, number, begun.started_at, others)
 
     def _list(self, cluster: Cluster) -> tuple[Queue | None, datetime | None]:
@@ -90,16 +93,26 @@ class JobList:
         chosen = looked.seen.job_id if looked is not None and looked.seen is not None else None
         found = late_calls.second_jobs(marked, job, chosen, late_calls.settled(cluster))
         # A job whose mark was changed is lost to its SlurmJob, which then ends before it.
-        others = self._of_others(job, (one.job_id for one in found), ended=True)
+        others = self._of_others(job, ((one.job_id, one.submit_time) for one in found), ended=True)
         return at, tuple(one for one in found if one.job_id not in others)
 
-    def _of_others(self, job: SlurmJob, numbers: Iterable[int], *, ended: bool) -> frozenset[int]:
-        """Which of these jobs are those of other SlurmJobs of the Cluster; with or without those that have ended."""
+    def _of_others(
+        self, job: SlurmJob, submitted: Iterable[tuple[int, datetime | None]], *, ended: bool
+    ) -> frozenset[int]:
+        """Which of these jobs are those of other SlurmJobs of the Cluster; with or without those that have ended.
 
-        def is_of_another(number: int) -> bool:
+        Parameters
+        ----------
+        submitted
+            Numbers, and when their jobs were submitted. One that came after the job that another SlurmJob had under
+            the same number is not that: slurmctld has lost its state meanwhile.
+        """
+
+        def is_of_another(number: int, at: datetime | None) -> bool:
             for other in self._jobs.find(NUMBER, number_in("/".join(job.cluster_key), number)):
-                if other["metadata"].get("uid") != job.uid and (ended or not dependencies.has_ended(other)):
+                is_open = ended or not dependencies.has_ended(other)
+                if other["metadata"].get("uid") != job.uid and is_open and not marks.is_newer(at, other):
                     return True
             return False
 
-        return frozenset(number for number in numbers if is_of_another(number))
+        return frozenset(number for number, at in submitted if is_of_another(number, at))

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api import labels
+from slinky_operator.kube.objects import Object
 from slurm_client.models import Job
 
 _PREFIX: Final = labels.SLURMJOB_PREFIX + "uid="
@@ -80,3 +81,12 @@ def number_of(job: Job) -> int:
 def is_early(job: Job, started: datetime | None) -> bool:
     """Whether a job was submitted before a time, by more than clocks differ."""
     return started is not None and job.submit_time is not None and job.submit_time < started - TOLERANCE
+
+
+def is_newer(submitted: datetime | None, other: Object) -> bool:
+    """Whether a job was certainly submitted after that of another SlurmJob, by the status of that."""
+    try:
+        noted = datetime.fromisoformat(str((other.get("status") or {}).get("submitTime")))
+    except ValueError:
+        return False
+    return submitted is not None and noted.tzinfo is not None and submitted - noted > TOLERANCE

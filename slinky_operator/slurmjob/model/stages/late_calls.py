@@ -214,6 +214,12 @@ def looking(until: datetime) -> Note:
     return Note(Reason.SUBMITTING, f"{words} until {until:%H:%M:%S} UTC, since the call may still arrive")
 
 
+def claimed(number: int) -> Note:
+    """What is shown while a job with the mark of the SlurmJob is noted as another one's."""
+    words = f"Slurm's answer to the submission was lost, and job {number} has the mark of this SlurmJob"
+    return Note(Reason.SUBMITTING, f"{words}, but is that of another one: nothing is submitted before that has ended")
+
+
 def unknown(name: str, started: datetime, candidates: Sequence[int] = ()) -> str:
     """What is shown of a submission that is not repeated although no job of it is found.
 

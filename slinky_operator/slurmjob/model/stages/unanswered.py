@@ -56,6 +56,8 @@ def looked_for(snapshot: Snapshot) -> Plan:
     until = started + late_calls.settled(snapshot.cluster)
     if snapshot.looked is None or snapshot.looked.at < until:
         return Plan(news=late_calls.looking(until), wake=RETRY_S)
+    if snapshot.looked.claimed is not None:
+        return Plan(news=late_calls.claimed(snapshot.looked.claimed), wake=RETRY_S)
     return _lost(snapshot, begun, started)
 
 

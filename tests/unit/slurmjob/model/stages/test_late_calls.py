@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.model.slurm_records import marks
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.stages import late_calls
 from slinky_operator.slurmjob.model.stages.late_calls import LONG, MARGIN, SETTLED
@@ -260,6 +261,72 @@ async def test_the_job_of_another_slurmjob_does_not_pass_for_a_lost_one(world: J
     assert world.status().get("jobId") is None
     number = await late.arrive()
     assert await world.submitted() == number
+
+
+async def given_again(world: JobWorld, late: LateCalls, number: int, after: float) -> None:
+    """Let slurmctld lose the job of this number, and give the number to the oldest call, seconds after that job."""
+    lost = world.slurm.world.jobs[number]
+    world.slurm.world.forget_job(number)
+    arrived = world.slurm.world.jobs.pop(await late.arrive())
+    assert lost.submit_time is not None
+    world.slurm.world.jobs[number] = replace(
+        arrived, id=number, submit_time=lost.submit_time + timedelta(seconds=after)
+    )
+    world.slurm.world.set_job_state(number, "RUNNING")
+    entry = world.clients.get("cluster-1")
+    assert entry is not None
+    while not any(one.extra == arrived.extra for one in entry.client.job_watch.objects.values() if one.id == number):
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("after", [4, 6], ids=["by the clocks perhaps the same", "later"])
+async def test_a_lost_job_under_the_number_of_another_slurmjob_is_not_submitted_twice(
+    world: JobWorld, late: LateCalls, after: float
+) -> None:
+    """slurmctld has lost its state, and nobody has seen yet that the job of the other one is gone."""
+    late.is_away = False
+    world.job("other")
+    other = await world.submitted("other")
+    late.is_away = True
+    world.job()
+    await world.until(lambda: late.calls)
+    await given_again(world, late, other, after)
+    await passes(world)
+    world.ahead += SETTLED + SECOND
+    is_doubtful = after < marks.TOLERANCE.total_seconds()
+    shown = f"job {other} has the mark of this SlurmJob"
+    while shown not in world.condition("Submitted")[2] if is_doubtful else world.status().get("jobId") is None:
+        # Of the other one no pass is made yet.
+        await world.step()
+        await asyncio.sleep(0.005)
+    await passes(world)
+    await world.until(lambda: world.condition("Finished", "other")[0] == "True")
+    assert await world.submitted() == other
+    assert not late.calls
+    assert states(world).keys() == {other}
+
+
+async def test_a_second_job_under_the_number_of_a_slurmjob_that_has_ended_is_cancelled(
+    world: JobWorld, late: LateCalls
+) -> None:
+    late.is_away = False
+    world.job("other")
+    other = await world.submitted("other")
+    world.slurm.world.finish_job(other)
+    await world.until(lambda: world.condition("Finished", "other")[0] == "True")
+    late.is_away = True
+    number = await submitted_again(world, late)
+    await given_again(world, late, other, 6)
+    await world.until(lambda: states(world)[other] == "CANCELLED")
+    assert world.status()["jobId"] == number
+
+
+@pytest.mark.parametrize("noted", [None, "", "soon", "2026-01-01T12:00:00", "9999-12-31T23:59:59Z"])
+def test_a_time_that_nobody_can_compare_proves_nothing(noted: str | None) -> None:
+    submitted = datetime(2026, 6, 1, tzinfo=UTC)
+    assert not marks.is_newer(submitted, {"status": {"submitTime": noted}})
+    assert not marks.is_newer(None, {"status": {"submitTime": "2026-01-01T12:00:00Z"}})
+    assert marks.is_newer(submitted, {"status": {"submitTime": "2026-01-01T12:00:00Z"}})
 
 
 async def test_where_calls_are_limited_nothing_is_repeated_for_minutes(world: JobWorld, late: LateCalls) -> None:

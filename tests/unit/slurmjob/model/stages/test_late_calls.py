@@ -275,7 +275,7 @@ async def given_again(world: JobWorld, late: LateCalls, number: int, after: floa
     world.slurm.world.set_job_state(number, "RUNNING")
     entry = world.clients.get("cluster-1")
     assert entry is not None
-    while not any(one.extra == arrived.extra for one in entry.client.job_watch.objects.values() if one.id == number):
+    while not any(one.extra == arrived.extra for one in entry.client.job_watch.objects.values() if one.id == number):  # noqa: ASYNC110
         await asyncio.sleep(0.005)
 
 

@@ -215,12 +215,14 @@ def _ended_with_reservation(asked: Asked, records: list[Record], happened: tuple
 def _was_not_launched(record: Record, lines: Sequence[Line], records: list[Record]) -> bool:
     """Whether Slurm has placed an attempt, not launched it, and requeued the job, which then ran.
 
-    The node had just been lost, or slurmctld reconfigured in that moment (docs/promises.md).
+    The node had just been lost, or slurmctld reconfigured in that moment (docs/promises.md), or the node still ran a
+    job of the same number, which slurmctld had forgotten.
     """
     task = record.job.partition("_")[2]
     starts = [one.at for one in lines if one.what == "start" and task in {"", one.task}]
     began = any(record.start - 1 <= at <= record.end + 1 for at in starts)
-    return record.state == "NODE_FAIL" and not began and any(one.state == "COMPLETED" for one in records)
+    is_over = record.state in {"NODE_FAIL", "REQUEUED"}
+    return is_over and not began and any(one.state == "COMPLETED" for one in records)
 
 
 def _of_lines(asked: Asked, tasks: int, lines: tuple[Line, ...], about: str) -> Iterator[Finding]:

@@ -136,9 +136,10 @@ def test_the_job_of_an_object_is_forgotten_until_slurm_has_taken_it_however_long
     assert lost({}) == 2
 
 
-def test_an_attempt_that_slurm_placed_and_never_launched_is_no_finding_once_the_job_has_run() -> None:
+@pytest.mark.parametrize("state", ["NODE_FAIL", "REQUEUED"])
+def test_an_attempt_that_slurm_placed_and_never_launched_is_no_finding_once_the_job_has_run(state: str) -> None:
     seen = world(line("start", START, restarts=1), line("end", END, restarts=1))
-    missed = Record("7", "m", "NODE_FAIL", "1:0", START - 90, START - 50, "a-0")
+    missed = Record("7", "m", state, "1:0", START - 90, START - 50, "a-0")
     assert judge(dataclasses.replace(seen, records=(missed, *seen.records))) == []
     begun = dataclasses.replace(missed, end=START + 1)
     assert kinds(dataclasses.replace(seen, records=(begun, *seen.records))) == ["recorded otherwise"]

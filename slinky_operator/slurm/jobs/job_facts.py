@@ -42,7 +42,7 @@ MOST_OF_PARTITION: Final = 5
 """Reasons that are named of one partition."""
 
 MOST_DISTINCT: Final = 4_096
-"""Reasons that are told apart while jobs are counted."""
+"""Reasons that are counted separately."""
 
 MOST_PARTITIONS: Final = 1_000
 """Partitions that jobs are counted for."""

@@ -49,7 +49,7 @@ _PUNCTUATION: Final = frozenset("[],")
 """In no name: a text that is no list of hosts is its own only member."""
 
 REQUIRED: Final = "required by"
-"""How a name is told that a job asks for."""
+"""Words before the job that asks for a node."""
 
 References = Mapping[str, tuple[str, ...]]
 """What names a node, by its name: `required by job 12`; only nodes that are named, and at most `FEW` for each."""

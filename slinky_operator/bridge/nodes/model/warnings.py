@@ -100,7 +100,7 @@ def remarks_of(found: Configuration, accounts: Collection[str]) -> Iterable[str]
     """
     if found.patient:
         yield (
-            f"partitions {named(found.patient)} have a GraceTime: pods of a preempted job are told by the annotation "
+            f"partitions {named(found.patient)} have a GraceTime: pods learn of a preemption by the annotation "
             f"{labels.ANNOTATION_BRIDGE_DEADLINE} alone, and its nodes take no job for up to a minute"
         )
     if accounts and not found.enforces:

@@ -99,7 +99,7 @@ class Round:
             records=records,
             happened=tuple(sorted(self._happened, key=lambda one: one.at)),
             unsettled=tuple(left),
-            orphans=tuple(self._orphans()),
+            orphans=tuple(self.site.orphans()),
             costs=tuple(self.cost.complaints(self.before)),
             leaks=tuple(costs.leaks(self.site)),
         )
@@ -231,11 +231,6 @@ class Round:
                 return
             say(f"  ...  slurmdbd has no end of {open_} yet")
             time.sleep(2)
-
-    def _orphans(self) -> Iterator[str]:
-        now, before = self.site.objects(), self.site.at_rest
-        yield from (f"{one}: {now[one]} are there, and {before[one]} at rest before" for one in sorted(now - before))
-        yield from (f"{one}: {now[one]} are there, and {before[one]} at rest before" for one in sorted(before - now))
 
 
 def moment() -> float:

@@ -284,7 +284,8 @@ class Site:
         before: list[str] = []
         while True:
             try:
-                left = [*self._restless()]
+                # What the operator makes again takes its time, too: a Token hears of its Secret within half a minute.
+                left = [*self._restless()] or (self.orphans() if self.at_rest else [])
             except (LocalKubeError, ValueError, KeyError) as error:
                 left = [f"no look: {error}"]
             now = time.monotonic()
@@ -367,6 +368,12 @@ class Site:
         for name in (naming.job_logs_key(self.slurm.name), naming.slurm_key_secret(self.slurm.name)):
             del found[lasting_name("secrets", name)]
         return found
+
+    def orphans(self) -> list[str]:
+        """What is there and belongs to nobody, or is not there any more, beside the time when all was calm."""
+        now, before = self.objects(), self.at_rest
+        return [f"{one}: {now[one]} are there, and {before[one]} at rest before" for one in sorted({*now, *before})
+                if now[one] != before[one]]  # fmt: skip
 
     def records(self) -> str:
         """What slurmdbd has of all jobs."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import pytest
 
@@ -47,6 +47,8 @@ class Slow:
     restless: Callable[[float], str]
     now: float = 0.0
     done: int = 0
+    at_rest: Counter[str] = field(default_factory=Counter)
+    astray: Callable[[float], str] = lambda now: ""
 
     def monotonic(self) -> float:
         return self.now
@@ -64,6 +66,9 @@ class Slow:
 
     def cancel_ended(self, names: object) -> list[str]:
         return []
+
+    def orphans(self) -> list[str]:
+        return [said] if (said := self.astray(self.now)) else []
 
     def _restless(self) -> Iterator[str]:
         if said := self.restless(self.now):
@@ -95,3 +100,27 @@ def test_what_a_round_waits_for_is_told_when_it_is_something_else(monkeypatch: p
     monkeypatch.setattr("tests.campaign.site.site.time", slow)
     assert Site.settle(cast("Site", slow), 300, waits=heard.append) == []
     assert heard == ["job 1", "node a-0", "nothing"]
+
+
+def test_a_round_ends_when_what_lost_its_owner_has_one_again_of_which_the_operator_hears_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow, heard = Slow(lambda now: "job 1: RUNNING" if now < 4 else ""), list[str]()
+    slow.astray = lambda now: "secrets portal of nobody: 1 are there, and 0 at rest before" if now < 30 else ""
+    monkeypatch.setattr("tests.campaign.site.site.time", slow)
+    assert Site.settle(cast("Site", slow), 300) == []
+    assert slow.now == 4, "nobody knows what is there at rest while the site comes up"
+    slow.now, slow.at_rest = 0.0, Counter(["secrets portal"])
+    assert Site.settle(cast("Site", slow), 300, waits=heard.append) == []
+    assert slow.now == 30
+    assert heard == ["job 1", "secrets portal of nobody", "nothing"]
+
+
+def test_what_is_astray_is_what_was_not_there_so_often_or_is_gone() -> None:
+    site: Any = type("Site", (), {"at_rest": Counter(["secrets a", "secrets b"])})()
+    site.objects = lambda: Counter(["secrets a", "secrets a", "secrets c"])
+    assert Site.orphans(cast("Site", site)) == [
+        "secrets a: 2 are there, and 1 at rest before",
+        "secrets b: 0 are there, and 1 at rest before",
+        "secrets c: 1 are there, and 0 at rest before",
+    ]

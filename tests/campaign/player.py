@@ -57,6 +57,20 @@ class Player:
         """Whether a plan has a finding of one of these kinds."""
         return any(one.what in kinds for one in self.play(plan))
 
+    def confirmed(self, plan: Plan) -> list[Finding]:
+        """Play one round, and once more where something was wrong, at a new site; what was wrong both times.
+
+        A fault that has met nothing says something of this machine, and nothing of the operator. So may what does not
+        come again: its story is printed, for somebody to read.
+        """
+        first = {one.what for one in self.play(plan)} - {MET_NOTHING}
+        if not first:
+            return []
+        found = [one for one in self.play(plan) if one.what in first]
+        if not found:
+            say(f"  ...  seed {plan.seed}: {', '.join(sorted(first))} did not come again")
+        return found
+
     def play(self, plan: Plan) -> list[Finding]:
         """Play one round, and say what was wrong."""
         site = self._ready(plan)

@@ -15,7 +15,15 @@ from typing_extensions import override
 
 from tests.campaign.faults.claims import DATABASE_FULL, STATE_FULL
 from tests.campaign.faults.machines import LOSSES, NODE_GONE, lost_after, lost_with
-from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
+from tests.campaign.faults.network import SLURMCTLD_UNREACHABLE
+from tests.campaign.faults.processes import (
+    MARIADB_FROZEN,
+    MARIADB_KILLED,
+    SLURMCTLD_ENDED,
+    SLURMCTLD_KILLED,
+    SLURMDBD_FROZEN,
+    SLURMDBD_KILLED,
+)
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.jobs import KINDS, RESERVATION
 from tests.campaign.lanes.pods import POD_KINDS
@@ -32,6 +40,15 @@ AROUND: Final = 5.0
 
 AWAY: Final = 120.0
 """Seconds after a lost Node is back in which what was there may still be away."""
+
+SLURMDBD_AWAY: Final = (
+    SLURMCTLD_UNREACHABLE, SLURMDBD_KILLED, SLURMDBD_FROZEN, MARIADB_KILLED, MARIADB_FROZEN, DATABASE_FULL
+)  # fmt: skip
+"""What keeps slurmctld from sending records, which it has in its memory until slurmdbd has answered."""
+
+UNSENT: Final = 60.0
+"""Seconds after that in which records may still wait: a packet that was dropped is sent again after a time that doubles
+each time, and slurmdbd needs its database first."""
 
 MET_NOTHING: Final = "met nothing"
 """A finding about the campaign itself."""
@@ -174,9 +191,16 @@ def _forgetful(happened: tuple[Happened, ...]) -> Times:
 
 
 def _unrecorded(happened: tuple[Happened, ...]) -> Times:
-    """When MariaDB may have lost, or not taken, a record."""
+    """When MariaDB may have lost, or not taken, a record, or slurmctld lost what it had not sent yet."""
     lost = ((one.at, _killed(one)) for one in happened if one.what in LOSSES and "mariadbd" in lost_with(one.said))
-    return (*_times(happened, MARIADB_KILLED), *_times(happened, DATABASE_FULL), *lost)
+    away = [span for what in SLURMDBD_AWAY for span in _times(happened, what)]
+    unsent = (
+        (begun, last)
+        for killed, last in _forgetful(happened)
+        for begun, until in away
+        if begun <= last and killed <= until + UNSENT
+    )
+    return (*_times(happened, MARIADB_KILLED), *_times(happened, DATABASE_FULL), *lost, *unsent)
 
 
 def _ended_with_node(lines: tuple[Line, ...], records: list[Record], happened: tuple[Happened, ...]) -> bool:

@@ -19,6 +19,8 @@ from hack.localkube.programs import debian
 from tests.campaign.faults.kind import Doing, Fault, MetNothing, Place, soon
 from tests.campaign.faults.processes import THERE, processes, state
 
+SLURMCTLD_UNREACHABLE: Final = "slurmctld unreachable"
+
 COMMENT: Final = "campaign"
 """By which the rules are known."""
 
@@ -82,6 +84,6 @@ def _one_of_each_network(cluster: Cluster) -> Iterator[int]:
 
 UNREACHABLE: Final[Mapping[str, Fault]] = {
     # Shorter than Slurm waits before it misses nodes.
-    "slurmctld unreachable": _unreachable("slurmctld", (5, 25)),
+    SLURMCTLD_UNREACHABLE: _unreachable("slurmctld", (5, 25)),
     "slurmrestd unreachable": _unreachable("slurmrestd", (5, 30)),
 }

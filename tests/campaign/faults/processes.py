@@ -17,7 +17,10 @@ from tests.campaign.faults.kind import Doing, Ending, Fault, MetNothing, Place, 
 
 SLURMCTLD_KILLED: Final = "slurmctld killed"
 SLURMCTLD_ENDED: Final = "slurmctld ended"
+SLURMDBD_KILLED: Final = "slurmdbd killed"
+SLURMDBD_FROZEN: Final = "slurmdbd frozen"
 MARIADB_KILLED: Final = "MariaDB killed"
+MARIADB_FROZEN: Final = "MariaDB frozen"
 OPERATOR: Final = "slurm-operator"
 AGENT: Final = "slinky_operator.agent"
 JOB_LOGS: Final = "slinky_operator.joblogs serve"
@@ -135,10 +138,10 @@ PROCESSES: Final[Mapping[str, Fault]] = {
     SLURMCTLD_KILLED: _killed("slurmctld", weight=1),
     "slurmctld frozen": _frozen("slurmctld", (3, 15)),
     SLURMCTLD_ENDED: Fault(_send("slurmctld", signal.SIGTERM)),
-    "slurmdbd killed": _killed("slurmdbd"),
-    "slurmdbd frozen": _frozen("slurmdbd", (3, 20)),
+    SLURMDBD_KILLED: _killed("slurmdbd"),
+    SLURMDBD_FROZEN: _frozen("slurmdbd", (3, 20)),
     MARIADB_KILLED: _killed("mariadbd", weight=1),
-    "MariaDB frozen": _frozen("mariadbd", (3, 20), weight=1),
+    MARIADB_FROZEN: _frozen("mariadbd", (3, 20), weight=1),
     "agent killed": _killed(AGENT, is_name=False),
     "agent frozen": _frozen(AGENT, (3, 20), is_name=False),
     "job log server killed": _killed(JOB_LOGS, weight=1, is_name=False),

@@ -11,7 +11,7 @@ from tests.campaign.faults.machines import LOSSES, NODE_GONE, NODE_LOST, NODE_RE
 from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
 from tests.campaign.lanes.actions import DELETE_SLURMCTLD
 from tests.campaign.lanes.pods import POD_KINDS
-from tests.campaign.verdict import AROUND, FORGOTTEN, forgotten, judge
+from tests.campaign.verdict import AROUND, FORGOTTEN, SLURMDBD_AWAY, UNSENT, forgotten, judge
 from tests.campaign.witness import NO_NODES, OBJECT, Asked, Happened, Line, Record, Seen, with_answers
 
 START, END = 1000.0, 1030.0
@@ -175,6 +175,23 @@ def test_a_kill_of_mariadb_excuses_a_record_and_no_job() -> None:
     killed = (Happened(START + 1, START + 1, MARIADB_KILLED, ""),)
     assert judge(world(line("start", START), line("end", END), state="RUNNING", happened=killed)) == []
     assert kinds(world(line("start", START), state="RUNNING", happened=killed)) == ["killed"]
+
+
+@pytest.mark.parametrize("what", SLURMDBD_AWAY)
+def test_what_slurmctld_had_not_sent_when_it_was_killed_is_not_recorded(what: str) -> None:
+    lines = (line("start", START), line("end", END))
+    away = Happened(START + 1, END + 10, what, "")
+    kill = Happened(END + 2 * FORGOTTEN, END + 2 * FORGOTTEN, SLURMCTLD_KILLED, "")
+    assert judge(world(*lines, state="RUNNING", happened=(away, kill))) == []
+    assert "recorded otherwise" in kinds(world(*lines, state="RUNNING", happened=(kill,)))
+    # All was sent before it was killed, or the job ended before.
+    late = dataclasses.replace(kill, at=away.until + UNSENT + 1, until=away.until + UNSENT + 1)
+    early = dataclasses.replace(away, at=END + FORGOTTEN + 1, until=END + FORGOTTEN + 2)
+    excused_alone = [] if what in {MARIADB_KILLED, DATABASE_FULL} else ["recorded otherwise"]
+    assert kinds(world(*lines, state="RUNNING", happened=(away, late))) == excused_alone
+    assert kinds(world(*lines, state="RUNNING", happened=(early, kill))) == ["recorded otherwise"]
+    # It is no excuse for the job.
+    assert "killed" in kinds(world(line("start", START), state="RUNNING", happened=(away, kill)))
 
 
 def test_what_is_wrong_with_objects_costs_and_secrets_is_found() -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from kubectl_slurm.facts.pictures import SlurmPicture
 from kubectl_slurm.screen.blocks import Line, Mood, Section
 from kubectl_slurm.screen.words import clip, named, number, span
+from slinky_api.containers import components
 from slurm_client.models import Job
 
 REPLACING: Final = (
@@ -41,8 +42,9 @@ CONFIGURATION: Final = (
 )  # fmt: skip
 """Fields of a Cluster that become slurm.conf and its family."""
 
-DAEMONS: Final = (("controller", "slurmctld"), ("restapi", "slurmrestd"), ("accounting", "slurmdbd"))
-"""Fields of a Cluster with a daemon's pod."""
+DAEMONS: Final = tuple((field, daemon) for daemon, field in components().items())
+"""Fields of a Cluster with a daemon's pod, which have the name of its component. Those of MariaDB and the exporter are
+below other fields."""
 
 TOLD_OF_CLUSTERS: Final = frozenset({*CONFIGURATION, *(part for part, _ in DAEMONS), "identity", "auth"})
 HARMLESS_OF_CLUSTERS: Final = frozenset({"metrics", "jobs"})

@@ -15,13 +15,9 @@ import yaml
 
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.packaging.render import ROOT
+from slinky_api.crd.__main__ import KINDS
 
-CRDS = (
-    "clusters.slinky.slurm.net",
-    "nodesets.slinky.slurm.net",
-    "loginsets.slinky.slurm.net",
-    "tokens.slinky.slurm.net",
-)
+CRDS = tuple(f"{kind.plural}.{kind.group}" for kind, _ in KINDS)
 
 JOB_CRD = "slurmjobs.slinky.slurm.net"
 

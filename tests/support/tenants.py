@@ -23,6 +23,7 @@ import yaml
 
 from hack.localkube.kubectl import wait_for
 from hack.packaging.render import ROOT, render
+from slinky_api.crd.__main__ import JOB_KINDS, KINDS
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.testing.threaded import running as fake_running
 from tests.support import deployed_operator, service_account
@@ -221,7 +222,8 @@ def running(plane: ControlPlane, folder: Path) -> Iterator[Site]:
                 site.until(f"{kind} {name}", lambda: site.find(kind, name, VICTIM).get("status", {}).get(field_))  # noqa: B023
             yield site
             # Nothing of it is left for other tests of this API server, also not what waits for its Slurm.
-            for kind in ("SlurmJob", "Token", "NodeSet", "LoginSet", "Cluster"):
+            # Clusters last.
+            for kind in sorted((one.kind for one, _ in (*KINDS, *JOB_KINDS)), reverse=True):
                 for namespace in (TENANT, VICTIM):
                     place = f"{OWN}{namespace}/{plural(kind)}"
                     _ = site.ask("DELETE", place, who=admin)

@@ -29,7 +29,8 @@ MOST_LINES = 10_000
 def logs(options: Options, *, thing: str, lines: int, stream: str | None, about: bool) -> None:
     """Show logs of a daemon or a node, or the output of a job.
 
-    DAEMON is slurmctld, slurmrestd, slurmdbd, mariadb or exporter; of a node the logs are those of its slurmd.
+    DAEMON is one of the Cluster, such as slurmctld or slurmdbd; a wrong one is answered with their names. Of a node
+    the logs are those of its slurmd.
 
     The output of a job is read from the log pod of its SlurmJob, or from the file on the node where its script ran, as
     the user of the job. Where it cannot be read, one sentence says why.

@@ -19,6 +19,7 @@ from hack.localkube.paths import PROJECT
 from hack.localkube.programs import build
 from tests.support.documents import RUNNING, WHOLE_SITE, Action, blocks
 from tests.support.reader import Reader
+from tests.support.served import CRDS
 from tests.support.shell import Shell
 from tests.support.slurm_in_kubernetes import PATIENCE
 
@@ -30,7 +31,7 @@ NODES, CONFIGURATION, TOKENS = "docs/kubernetes-nodes.md", "docs/configuration.m
 LOGIN, IDENTITY = "docs/login.md", "docs/identity.md"
 PAGES = (README, QUICK_START, INSTALL, FIRST_JOB, NODES, CONFIGURATION, TOKENS, LOGIN, IDENTITY)
 
-KINDS = ",".join(f"{plural}.slinky.slurm.net" for plural in ("nodesets", "clusters", "loginsets", "tokens"))
+KINDS = ",".join(sorted(CRDS, reverse=True))
 FINALIZER_IS_BACK = """
 until kubectl -n slurm get nodesets.slinky.slurm.net compute -o jsonpath='{.metadata.finalizers}' |
   grep slurm.net/drain; do

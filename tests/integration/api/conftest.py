@@ -12,10 +12,11 @@ import httpx
 import pytest
 import yaml
 
+from slinky_api.crd.__main__ import KINDS
 from tests.support.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
-PLURALS = {"Cluster": "clusters", "NodeSet": "nodesets", "LoginSet": "loginsets", "Token": "tokens"}
+PLURALS = {kind.kind: kind.plural for kind, _ in KINDS}
 
 
 class Api:

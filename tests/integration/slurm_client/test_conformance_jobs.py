@@ -249,7 +249,7 @@ async def test_requeue_where_the_parser_has_it(target: Target, version: str) -> 
         if "get_job_requeue" not in {each.operation for each in wire.endpoints(version)}:
             with pytest.raises(errors.NotSupported) as refused:
                 await slurm.requeue_job(job_id)
-            assert refused.value.available_in == ("v0.0.45",)
+            assert refused.value.available_in == wire.parsers_with("get_job_requeue")
         else:
             await slurm.requeue_job(job_id)
 

@@ -14,6 +14,7 @@ from hack.packaging.__main__ import generated, main
 from hack.packaging.errors import UndocumentedValue
 from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART, render
 from hack.packaging.values_table import values
+from slinky_api.crd.__main__ import KINDS
 
 
 def test_nothing_has_drifted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,8 +41,7 @@ def test_kustomize_builds_all_that_the_chart_renders() -> None:
     command = [str(build.tool("kubectl")), "kustomize", str(ROOT / "config/default")]
     built = list(yaml.safe_load_all(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
     names = {(obj["kind"], obj["metadata"]["name"]) for obj in built}
-    plurals = ("clusters", "nodesets", "loginsets", "tokens")
-    crds = {("CustomResourceDefinition", f"{plural}.slinky.slurm.net") for plural in plurals}
+    crds = {("CustomResourceDefinition", f"{kind.plural}.{kind.group}") for kind, _ in KINDS}
     assert names == {(obj["kind"], obj["metadata"]["name"]) for obj in render()} | crds | {
         ("Namespace", "slurm-operator")
     }

@@ -10,6 +10,7 @@ import yaml
 
 from hack.release.contents import artifacthub
 from hack.release.parameters import ROOT, Parameters
+from slinky_api.crd.__main__ import KINDS
 
 GIVEN = Parameters("1.2.3", "registry.example.com/slurm", "https://git.example.com/s", "abc", is_dirty=False, epoch=0)
 
@@ -23,7 +24,7 @@ def test_the_operators_chart_names_its_kinds_and_images() -> None:
     found = said("slurm-operator")
     assert found["operator"] == "true"
     kinds = yaml.safe_load(found["crds"])
-    assert [kind["kind"] for kind in kinds] == ["Cluster", "LoginSet", "NodeSet", "Token"]
+    assert [kind["kind"] for kind in kinds] == sorted(kind.kind for kind, _ in KINDS)
     assert all(kind["name"].endswith(".slinky.slurm.net") and kind["description"] for kind in kinds)
     images = {one["name"]: one["image"] for one in yaml.safe_load(found["images"])}
     assert images["slurm-operator"] == "registry.example.com/slurm/slurm-operator:1.2.3"

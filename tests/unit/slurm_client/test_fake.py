@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 HEADERS = {"X-SLURM-USER-TOKEN": "token"}
-CASES = [(f"{series}.5", version) for series in ("24.11", "26.05") for version in PARSERS_OF_RELEASE[series]]
+SERIES = ("24.11", max(PARSERS_OF_RELEASE))
+CASES = [(f"{series}.5", version) for series in SERIES for version in PARSERS_OF_RELEASE[series]]
 
 
 @pytest.fixture(params=CASES, ids=["-".join(case) for case in CASES])

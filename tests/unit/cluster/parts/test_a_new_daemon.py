@@ -1,8 +1,9 @@
 """A daemon with a condition and a question is what its folder has, and one entry in each list of `registered`.
 
 The recorder in the folder `recorder` pretends to be one, and is the model to copy. What is shown here is what
-docs/architecture.md says such a daemon costs: this fails if another list has to name it. What cannot be shown here are
-the types of its fields, its own condition and reasons, and the policies of the charts.
+docs/architecture.md says such a daemon costs: this fails if another list of the operator has to name it. What cannot be
+shown here are the types of its fields, its own condition and reasons, the policies of the charts, and that its readers
+of answers and statuses are tried with hostile texts (`tests/unit/bounds/test_pods_answers.py`).
 """
 
 from __future__ import annotations

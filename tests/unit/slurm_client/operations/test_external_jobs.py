@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from slurm_client import JobSpec, SlurmClient, errors
+from slurm_client import JobSpec, SlurmClient, errors, wire
 from slurm_client.testing import FakeSlurmrestd
 
 SPEC = JobSpec(name="p", tasks=3, cpus_per_task=2, memory_per_cpu_mib=100, flags=["EXTERNAL_JOB"], extra="mark")
@@ -78,7 +78,7 @@ async def test_a_parser_that_does_not_know_it_is_not_asked(release: str) -> None
     ):
         with pytest.raises(errors.NotSupported, match=r"v0\.0\.42 has no EXTERNAL_JOB") as caught:
             _ = await slurm.submit_job(SPEC)
-        assert caught.value.available_in == ("v0.0.43", "v0.0.44", "v0.0.45")
+        assert caught.value.available_in == wire.PARSERS[wire.PARSERS.index("v0.0.43") :]
         with pytest.raises(errors.NotSupported):
             _ = await slurm.submit_het_job([SPEC, SPEC])
         assert fake.calls("post_job_submit") == []

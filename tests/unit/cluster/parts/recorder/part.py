@@ -49,11 +49,16 @@ class RecorderPart(Part):
 def asked(snapshot: Snapshot) -> Iterator[tuple[Object, Records | None]]:
     """Its pods that are ready, with the last answer of each: one that starts refuses connections."""
     for pod in RECORDER.pods(snapshot):
-        containers = (pod.get("status") or {}).get("containerStatuses") or ()
-        if any(one.get("ready") for one in containers if one.get("name") == RECORDER.daemon):
+        if is_ready(pod):
             answer = snapshot.memory.answers.of(RecordsQuestion, pod["metadata"]["name"])
             is_its_own = answer is not None and answer.pod_uid == pod["metadata"]["uid"]
             yield pod, answer if is_its_own else None
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether its container is ready, as the kubelet says."""
+    containers = (pod.get("status") or {}).get("containerStatuses") or ()
+    return any(one.get("ready") for one in containers if one.get("name") == RECORDER.daemon)
 
 
 def ask_records(state: PassState) -> Iterator[Action]:

@@ -162,7 +162,7 @@ HELM ?= helm
 DOCKER ?= docker
 DIST := dist
 CRD_FOLDERS := helm/slurm-operator/crds helm/slurm-jobs/crds
-KINDS := clusters nodesets loginsets tokens slurmjobs
+KINDS := $(patsubst slinky.slurm.net_%.yaml,%,$(notdir $(wildcard $(CRD_FOLDERS:%=%/slinky.slurm.net_*.yaml))))
 # Where there is no kubectl or helm, those that the local Kubernetes has built.
 export PATH := $(PATH):$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slurm-operator/bin
 

@@ -19,6 +19,7 @@ JOB_KINDS = ((SLURMJOB, SlurmJob),)
 OLD_JOB_KINDS = ((wlm.SLURMJOB, wlm.SlurmJob), (wlm.WLMJOB, wlm.WlmJob), (slurm.SLURMJOB, slurm.SlurmJob))
 """What their fields mean to Slurm is in docs/old-job-kinds.md."""
 CRD_FOLDERS = ("config/crd", "helm/slurm-operator/crds")
+"""Where the files of the kinds go; kustomize reads the first."""
 JOB_CRD_FOLDERS = ("config/crd/jobs", "helm/slurm-jobs/crds")
 """Folders of their own: a site without jobs as objects installs none of these kinds."""
 OLD_JOB_CRD_FOLDERS = ("config/crd/jobs/sylabs", "helm/slurm-sylabs-jobs/crds")
@@ -38,8 +39,15 @@ def generated() -> dict[str, str]:
         for resource, model in kinds:
             text = HEADER + to_yaml(definition(resource, model))
             for folder in folders:
-                files[f"{folder}/{resource.group}_{resource.plural}.yaml"] = text
+                files[f"{folder}/{_file(resource)}"] = text
+        listed = sorted(_file(resource) for resource, _ in kinds)
+        about = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": listed}
+        files[f"{folders[0]}/kustomization.yaml"] = HEADER + to_yaml(about)
     return files
+
+
+def _file(resource: Resource) -> str:
+    return f"{resource.group}_{resource.plural}.yaml"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -107,6 +107,15 @@ def last_words(statuses: Iterable[Object], container: str) -> str:
     return ""
 
 
+def ended_in_order(pod: Object, container: str) -> bool:
+    """Whether a container has last ended since it was asked to, which is no fault, whatever it had logged before."""
+    for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        if one.get("name") == container:
+            states = ((one.get(key) or {}).get("terminated") for key in ("state", "lastState"))
+            return (next(filter(None, states), None) or {}).get("exitCode") == 0
+    return False
+
+
 def stuck(pod: Object) -> str:
     """Why a pod does not start, as its scheduler and kubelet report; empty if they report nothing."""
     status = pod.get("status") or {}

@@ -36,7 +36,7 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import subjects
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.conf.syntax.parsed import Parsed
-from slinky_operator.slurm.pods.exit_messages import last_words
+from slinky_operator.slurm.pods.exit_messages import ended_in_order, last_words
 
 RECONFIGURING: Final = "reconfiguring"
 """What is said once files are mounted, until slurmctld has read them."""
@@ -113,7 +113,9 @@ def loading(snapshot: Snapshot, config_map: Object, conf: Parsed, now: float) ->
 
 
 def words_of(pod: Object) -> str:
-    """The last output of slurmctld if it keeps exiting."""
+    """The last output of slurmctld if it has failed; empty if it has ended in order, which is no word on its files."""
+    if ended_in_order(pod, naming.CONTROLLER_CONTAINER):
+        return ""
     return last_words((pod.get("status") or {}).get("containerStatuses") or (), naming.CONTROLLER_CONTAINER)
 
 

@@ -46,7 +46,7 @@ from slinky_operator.reconcile.writes.children import Child, has_settled, shows
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.pod_templates.shapes import spec_of
-from slinky_operator.slurm.pods.exit_messages import ended, held_up, stuck
+from slinky_operator.slurm.pods.exit_messages import ended, ended_in_order, held_up, stuck
 from slinky_operator.slurm.releases import Release
 
 ALONE: Final = timedelta(seconds=60)
@@ -230,11 +230,9 @@ def _protected(snapshot: Snapshot) -> bool:
 
 def _pauses(pod: Object) -> bool:
     """Whether the kubelet starts slurmctld again after an orderly end, and only waits with it: nothing is wrong."""
-    for one in (pod.get("status") or {}).get("containerStatuses") or ():
-        if one["name"] == naming.CONTROLLER_CONTAINER and (one.get("state") or {}).get("waiting"):
-            ended_before = (one.get("lastState") or {}).get("terminated") or {}
-            return ended_before.get("exitCode") == 0
-    return False
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    states = (one.get("state") or {} for one in statuses if one["name"] == naming.CONTROLLER_CONTAINER)
+    return any("waiting" in one for one in states) and ended_in_order(pod, naming.CONTROLLER_CONTAINER)
 
 
 def _look(view: View, tried: TrialObjects, template: Mapping[str, Any]) -> Replacement:

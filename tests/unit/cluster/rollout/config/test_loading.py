@@ -61,6 +61,27 @@ def test_a_slurmctld_that_keeps_ending_gets_the_last_good_configuration_back() -
     assert "only shows with jobs" in world.condition("ConfigApplied")["message"]
 
 
+def test_a_slurmctld_that_was_asked_to_end_twice_has_refused_nothing() -> None:
+    world = settled()
+    world.raw["spec"] = PARTITION
+    until(world, Reload)
+    assert world.controller_pod is not None
+    world.trouble(Trouble.CONTROLLER_DOWN)
+    ended = {"terminated": {"exitCode": 0, "message": "slurmctld: error: _find_node_record: lookup failure"}}
+    status = {"name": "slurmctld", "ready": False, "lastState": ended}
+    states: tuple[dict[str, Any], ...] = ({"waiting": {"reason": "CrashLoopBackOff"}}, {"running": {}})
+    for state in states:
+        world.controller_pod["status"]["containerStatuses"] = [{**status, "state": state}]
+        assert config_maps(world.step()) == []
+        assert "night" in world.slurm_conf
+        assert "lookup failure" not in world.condition("ConfigApplied")["message"]
+    world.controller_pod["status"]["containerStatuses"] = []
+    world.slurm = None
+    world.settle()
+    assert "night" in world.slurm_conf
+    assert world.condition("ConfigApplied")["status"] == "True"
+
+
 def test_the_last_good_configuration_is_kept_before_the_status_says_applied() -> None:
     world = settled()
     world.raw["spec"] = PARTITION

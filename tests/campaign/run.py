@@ -90,6 +90,7 @@ class Round:
         left = self.site.settle(BOUND, self._note, lost, self._forgotten, partial(self._note, what=WAITS))
         lines, records = witness.read(self.site.folder, self.prefix), tuple(self._records())
         asked = witness.with_answers(self._asked, self.site.submissions())
+        refused = self.site.refused()
         left += [] if left else self.site.clear(BOUND)
         self._happened.append(Happened(began, moment(), "settle", "; ".join(left) or "all is at rest"))
         self.cost = costs.measure(self.site)
@@ -102,6 +103,7 @@ class Round:
             orphans=tuple(self.site.orphans()),
             costs=tuple(self.cost.complaints(self.before)),
             leaks=tuple(costs.leaks(self.site)),
+            refused=refused,
         )
 
     def _forgotten(self) -> set[str]:

@@ -130,6 +130,8 @@ class Seen:
         Where a secret was found.
     loops
         What the operator asked for so often that it turns in a loop.
+    refused
+        Names of pods that failed since their namespace had no tenant.
     """
 
     asked: tuple[Asked, ...] = ()
@@ -141,6 +143,7 @@ class Seen:
     costs: tuple[str, ...] = ()
     leaks: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
+    refused: frozenset[str] = frozenset()
 
 
 def lines_of(text: str) -> Iterator[Line]:

@@ -20,6 +20,8 @@ BY_HAND: Final = "campaign"
 
 DELETE_SLURMCTLD: Final = "delete slurmctld's pod"
 
+EDIT_CLUSTER: Final = "edit a field of the Cluster"
+
 OWNER_LABELS: Final = (labels.LABEL_CLUSTER_UID, labels.LABEL_TOKEN_UID)
 """Labels with the uid of an owner: what jobs need of a Cluster has no owner references, but the first of these."""
 
@@ -199,7 +201,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "evict": Action(_evict, {"node": _NODES}),
     "edit Cluster": Action(_edit_cluster, {"spec": CLUSTER_EDITS}, 3),
     "edit NodeSet": Action(_edit_nodeset, {"nodeset": tuple(NODES), "spec": NODESET_EDITS}, 3),
-    "edit a field of the Cluster": Action(_edit_cluster, {}, 4, edits="clusters"),
+    EDIT_CLUSTER: Action(_edit_cluster, {}, 4, edits="clusters"),
     "edit a field of a NodeSet": Action(_edit_nodeset, {"nodeset": tuple(NODES)}, 4, edits="nodesets"),
     "take labels off a pod": Action(_take_labels, {"node": _NODES}, 1),
     "take the owners off a pod": Action(_take_owners, {"node": _NODES}, 1),

@@ -254,6 +254,11 @@ class Site:
                 found[one["metadata"]["name"]] = datetime.fromisoformat(answered).timestamp()
         return found
 
+    def refused(self) -> frozenset[str]:
+        """Names of pods of users that failed since their namespace has no tenant."""
+        pods = self.cluster.kubectl.get("pods", "--namespace", TEAM)["items"]
+        return frozenset(one["metadata"]["name"] for one in pods if one["status"].get("reason") == "JobsNotAllowed")
+
     # What is looked at
 
     def settle(

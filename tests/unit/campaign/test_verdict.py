@@ -9,7 +9,7 @@ import pytest
 from tests.campaign.faults.claims import DATABASE_FULL, STATE_FULL
 from tests.campaign.faults.machines import LOSSES, NODE_GONE, NODE_LOST, NODE_REPLACED
 from tests.campaign.faults.processes import MARIADB_KILLED, SLURMCTLD_ENDED, SLURMCTLD_KILLED
-from tests.campaign.lanes.actions import DELETE_SLURMCTLD
+from tests.campaign.lanes.actions import DELETE_SLURMCTLD, EDIT_CLUSTER
 from tests.campaign.lanes.pods import POD_KINDS
 from tests.campaign.verdict import AROUND, FORGOTTEN, SLURMDBD_AWAY, UNSENT, forgotten, judge
 from tests.campaign.witness import NO_NODES, OBJECT, Asked, Happened, Line, Record, Seen, with_answers
@@ -364,3 +364,25 @@ def test_slurmctld_may_have_forgotten_ends_shortly_before_it_was_killed(
     lines: tuple[Line, ...], at: float, expected: set[str]
 ) -> None:
     assert forgotten({"m": lines}, (Happened(at, at, SLURMCTLD_KILLED, ""),)) == expected
+
+
+@pytest.mark.parametrize(
+    ("edited", "refused", "excused"),
+    [
+        ("jobs.tenants.[].namespaceLabels.*", {"m"}, True),
+        ("jobs.tenants.[].namespaceLabels.*", {"another"}, False),
+        # It fails, and nobody has taken the tenant away.
+        ("jobs.bridge.patience", {"m"}, False),
+    ],
+)
+def test_a_bare_pod_whose_namespace_was_taken_its_tenant_fails_as_it_has_to(
+    edited: str, refused: set[str], excused: bool
+) -> None:
+    edit = Happened(START, START, f'{EDIT_CLUSTER} {{"field": "{edited}", "taste": "good"}}', "patched")
+    seen = Seen(
+        asked=(Asked("m", "pod on a virtual Node", START, OBJECT, "pod-1"),), lines={"m": ()}, happened=(edit,),
+        refused=frozenset(refused),
+    )  # fmt: skip
+    assert (judge(seen) == []) is excused
+    # What has run is judged as ever.
+    assert kinds(dataclasses.replace(seen, lines={"m": (line("start", START),)})) != []

@@ -41,6 +41,8 @@ _NOISE: Final = re.compile(
     r"|is invalid, reset to|Resetting CPUs|Could not find configured group"
     # The line before it says the same, with a number of a file that nobody sees.
     r"|^error: Parse error in file \S*/slurm\.conf line \d+"
+    # A slow machine.
+    r"|High latency for \d+ calls"
     # Less than an error.
     r"|^debug\d?:"
 )

@@ -8,6 +8,7 @@ from slinky_operator.slurm.pods.exit_messages import MAX_LINES, short
 
 NOT_THE_FAULT = (
     "error: Configured MailProg is invalid",
+    "error: High latency for 1000 calls to gettimeofday(): 2318 microseconds",
     "error: Could not open node state file /preflight/state/node_state: No such file or directory",
     "error: NOTE: Trying backup state save file. Information may be lost!",
     "error: Job accounting information gathered, but not stored",

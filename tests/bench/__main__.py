@@ -1,7 +1,7 @@
 """Runs benches, and writes what they have measured: ``make bench``, ``make bench ALL=1 OUT=build/bench.json``.
 
 A quick run has the figures that grow with nodes, NodeSets, Clusters, SlurmJobs and the jobs of a day, at their smaller
-sizes; it takes some 15 minutes on an idle machine with two cores. All of tests/bench takes hours. What is measured is
+sizes; it takes some 12 minutes on an idle machine with two cores. All of tests/bench takes hours. What is measured is
 left to the benches, the table to `figures`.
 """
 

@@ -24,6 +24,9 @@ _NO_VOLUME: Final = (
     "one in storageClassName"
 )
 
+_ASKED: Final = "Terminate signal "
+"""What slurmctld of 24.11 and 26.05 logs when it is asked to end, by a signal or by `scontrol shutdown`."""
+
 OLD: Final = timedelta(seconds=10)
 """A line that is so much older than the last one is not why a daemon has ended."""
 
@@ -110,11 +113,17 @@ def last_words(statuses: Iterable[Object], container: str) -> str:
 
 
 def ended_in_order(pod: Object, container: str) -> bool:
-    """Whether a container has last ended since it was asked to, which is no fault, whatever it had logged before."""
+    """Whether a container has last ended since it was asked to, which is no fault, whatever it had logged before.
+
+    By its exit code where the kubelet asked. A slurmctld that an administrator ends (`scontrol shutdown`) ends below a
+    first process that was asked nothing, and exits with 1: there the last thing that slurmctld says decides.
+    """
     for one in (pod.get("status") or {}).get("containerStatuses") or ():
         if one.get("name") == container:
             states = ((one.get(key) or {}).get("terminated") for key in ("state", "lastState"))
-            return (next(filter(None, states), None) or {}).get("exitCode") == 0
+            last = next(filter(None, states), None) or {}
+            _, asked, since = str(last.get("message") or "").rpartition(_ASKED)
+            return last.get("exitCode") == 0 or (bool(asked) and "fatal" not in since)
     return False
 
 

@@ -42,14 +42,15 @@ def test_what_slurmctld_does_not_take_is_put_back_and_left_alone_until_it_change
     assert world.condition("ConfigApplied")["status"] == "True"
 
 
-def test_a_slurmctld_that_keeps_ending_gets_the_last_good_configuration_back() -> None:
+@pytest.mark.parametrize("before", ["", "slurmctld: Terminate signal SIGTERM received\n"])
+def test_a_slurmctld_that_keeps_ending_gets_the_last_good_configuration_back(before: str) -> None:
     world = settled()
     world.raw["spec"] = PARTITION
     until(world, Reload)
     assert world.controller_pod is not None
     assert world.slurm is not None
     world.trouble(Trouble.CONTROLLER_DOWN)
-    ended = {"terminated": {"exitCode": 1, "message": "slurmctld: fatal: something that only shows with jobs"}}
+    ended = {"terminated": {"exitCode": 1, "message": f"{before}slurmctld: fatal: something that only shows with jobs"}}
     status = {"name": "slurmctld", "ready": False, "lastState": ended}
     world.controller_pod["status"]["containerStatuses"] = [{**status, "state": {"running": {}}}]
     assert config_maps(world.step()) == [], "one end may have any cause"
@@ -61,14 +62,24 @@ def test_a_slurmctld_that_keeps_ending_gets_the_last_good_configuration_back() -
     assert "only shows with jobs" in world.condition("ConfigApplied")["message"]
 
 
-def test_a_slurmctld_that_was_asked_to_end_twice_has_refused_nothing() -> None:
+ASKED = "slurmctld: error: _find_node_record: lookup failure\nslurmctld: Terminate signal SIGTERM received\n"
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        {"exitCode": 0, "message": "slurmctld: error: _find_node_record: lookup failure"},
+        # scontrol shutdown: the first process was asked nothing.
+        {"exitCode": 1, "message": f"{ASKED}slurmctld: Saving all slurm state\nslurmctld has ended\n"},
+    ],
+)
+def test_a_slurmctld_that_was_asked_to_end_twice_has_refused_nothing(ended: dict[str, Any]) -> None:
     world = settled()
     world.raw["spec"] = PARTITION
     until(world, Reload)
     assert world.controller_pod is not None
     world.trouble(Trouble.CONTROLLER_DOWN)
-    ended = {"terminated": {"exitCode": 0, "message": "slurmctld: error: _find_node_record: lookup failure"}}
-    status = {"name": "slurmctld", "ready": False, "lastState": ended}
+    status = {"name": "slurmctld", "ready": False, "lastState": {"terminated": ended}}
     states: tuple[dict[str, Any], ...] = ({"waiting": {"reason": "CrashLoopBackOff"}}, {"running": {}})
     for state in states:
         world.controller_pod["status"]["containerStatuses"] = [{**status, "state": state}]

@@ -305,8 +305,8 @@ class Settings(BaseModel):
 
     daemon_priority_class: str = Field(
         default="",
-        description="PriorityClass of the pods of daemons of Clusters whose templates name none. Pods of nodes have "
-        "that of their NodeSet's template.",
+        description="PriorityClass of the pods of daemons of Clusters, except the exporter, whose templates name none. "
+        "Pods of nodes have that of their NodeSet's template.",
     )
 
     # Process

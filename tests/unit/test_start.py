@@ -58,7 +58,7 @@ def test_the_collector_does_not_look_at_what_is_imported(started: dict[str, obje
     assert isinstance(frozen, int)
     assert isinstance(during, int)
     assert frozen > 100_000
-    # Each collection is told twice; some follow the imports.
+    # Each collection is reported twice; some follow the imports.
     assert during < 20
 
 

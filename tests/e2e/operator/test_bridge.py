@@ -44,7 +44,7 @@ GPU = "nvidia.com/gpu"
 PASSWD = "alice:x:2001:2001::/home/alice:/bin/sh\n"
 OVER = {"Succeeded", "Failed"}
 FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.2; done"
-"""A program that ends when it is told to."""
+"""A program that ends on SIGTERM."""
 
 STUBBORN = "trap 'echo told; sleep 3; echo over; exit 0' TERM; while :; do sleep 0.2; done"
 """A program that needs some of its grace period."""

@@ -61,7 +61,7 @@ TEMPLATES = Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "Resourc
 POLICIES = "validatingadmissionpolicies.admissionregistration.k8s.io"
 FLAGS = ("--slurmjobs", "--watch-nodes", "--bridge-clusters=*", "--bridge-devices", "--no-leader-election")
 HELD = "held"
-"""Pods with this label keep their gates, whoever removes them, as long as the policy is there."""
+"""Pods with this label keep their gates, even if somebody removes them, as long as the policy is there."""
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ async def test_a_list_that_is_too_large_is_read_one_by_one(target: Target, versi
     ):
         with pytest.raises(errors.TooLarge):
             await small.jobs()
-        # What slurmctld has forgotten between the two questions is told apart from what it does not say.
+        # What slurmctld has forgotten between the two questions does not count as what it does not say.
         with pytest.raises(errors.NotFound):
             await slurm.job_parts(2**30)
         found = {job.id: job for job in await small.all_jobs()}

@@ -117,7 +117,7 @@ class Matrix:
 
     def write(self, *, after: bool) -> None:
         """The files of before, or of after the change."""
-        names = {"renamed": "named-anew"} if after else {}
+        names = {"renamed": "another-name"} if after else {}
         lines = [
             f"NodeName={names.get(name, name)} NodeAddr=127.0.0.1 Port={self.ports[name]} {both[after] or HAS}"
             for name, both in NODES.items()

@@ -24,7 +24,7 @@ from tests.support.bridged.machines import OVER, cpus_of, pinned_to
 from tests.support.bridged.site import BridgedSite
 
 PATIENCE_S: Final = 30.0
-"""Seconds for which a pod may live without a running job, and a running job without a pod: others are told late."""
+"""Seconds for which a pod may live without a running job, and a running job without a pod: others learn of it late."""
 
 RUNNING: Final = frozenset({"RUNNING", "COMPLETING"})
 _FIELD: Final = re.compile(r"\b(JobId|JobName|JobState|Partition)=(\S*)")

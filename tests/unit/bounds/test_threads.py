@@ -1,7 +1,7 @@
 """No code of ours runs in a thread that nobody has thought about.
 
 A call in the default executor of asyncio, a pool or a thread of its own needs a purpose and a reason why it ends, and
-must not be begun twice for the same object: `slinky_operator.runtime.threads` sees to that in the operator. Whoever
+must not be begun twice for the same object: `slinky_operator.runtime.threads` sees to that in the operator. Code that
 needs a thread elsewhere adds it here, with the reason.
 """
 

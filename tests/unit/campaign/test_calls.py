@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
-from typing_extensions import override
 
-from tests.campaign import calls
 from tests.campaign.calls import CALLS, MOST, MOST_OF_ONE, READS, WRITES, Calls, Counters, SlurmCalls, counters_of
 
 PAGE = """\
@@ -42,7 +36,7 @@ def test_a_process_that_begins_counts_from_zero_and_one_that_was_there_from_what
     assert [looked.since()[0] for _ in range(3)] == [{"a": 2, "b": 1}, {"a": 3}, {"a": 1}]
 
 
-def test_reads_and_writes_are_told_apart() -> None:
+def test_reads_and_writes_are_distinguished() -> None:
     found = Calls()
     asked = Counter({"GET /api/v1/pods": 3, "WATCH /api/v1/pods": 1, "PATCH /api/v1/pods/a-0": 2})
     found.add_requests([asked, Counter({"GET /api/v1/pods": 1})])
@@ -75,28 +69,3 @@ def test_many_different_ones_are_a_loop_too() -> None:
     found = Calls()
     found.add(WRITES, {f"POST /api/v1/pods/{number}": 1.0 for number in range(int(MOST) + 1)})
     assert [*found.complaints()] == [f"operator: {MOST + 1:.0f} times in 10 s {WRITES}"]
-
-
-class _Metrics(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = PAGE.encode() if self.path == "/metrics" else b""
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(body)
-
-    @override
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
-
-
-@pytest.fixture
-def metrics() -> Iterator[int]:
-    with HTTPServer(("127.0.0.1", 0), _Metrics) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="enters the network of a process")
-def test_metrics_are_read_in_the_network_of_the_process(metrics: int) -> None:
-    assert counters_of(calls.page(os.getpid(), metrics))[1]["get_ping"] == 1000.0

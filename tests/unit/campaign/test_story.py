@@ -1,4 +1,4 @@
-"""The story of a round is told by time, with what was wrong and the way to play it again."""
+"""The story of a round is in the order of time, with what was wrong and the way to play it again."""
 
 from __future__ import annotations
 

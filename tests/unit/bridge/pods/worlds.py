@@ -46,7 +46,7 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class Kube(MemoryKube):
-    """Keeps versions, shows changes when it is told to, and ends the operator after a write."""
+    """Keeps versions, shows changes on demand, and ends the operator after a write."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A Secret of keys for logins that is not there, or has no host key, is told within a minute and no pass fails."""
+"""A Secret of keys for logins that is not there, or has no host key, is reported within a minute and no pass fails."""
 
 from __future__ import annotations
 

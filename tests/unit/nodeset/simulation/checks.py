@@ -1,6 +1,6 @@
 """Health checks of the simulated nodes: what their programs report, and what may follow from that.
 
-Scripts are told apart by their texts. What is wrong with a node, all scripts that work find.
+Scripts are distinguished by their texts. What is wrong with a node, all scripts that work find.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def give_back_lost_words(world: World) -> None:
 def give_back_hosts(world: World) -> bool:
     """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget.
 
-    Returns whether a request to drain has gone, of which the controller is told at once.
+    Returns whether a request to drain has gone, of which the controller learns at once.
     """
     image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
     images = {pod["spec"].get("containers", [{}])[0].get("image") for pod in world.pods.values()}

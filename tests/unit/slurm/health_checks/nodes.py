@@ -22,7 +22,7 @@ printf '%s\\n' "$*" >> "{folder}/told"
 
 
 class FakeNode:
-    """A node whose slurmctld writes down what it is told."""
+    """A node whose slurmctld records what it receives."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -69,7 +69,7 @@ class Node(Container):
 
     @contextmanager
     def running(self) -> Iterator[subprocess.Popen[str]]:
-        """Run it until slurmd is told to end, which has to work to the last."""
+        """Run it until slurmd gets SIGTERM, which has to work to the last."""
         with self.start() as process:
             try:
                 wait_for((self.folder / "started").exists, process)

@@ -46,7 +46,7 @@ def test_what_names_no_tasks_is_refused(text: str) -> None:
     [
         (f"0-{LARGEST}", LARGEST + 1, 65_536),
         (f"1-{LARGEST}:2", LARGEST // 2, 65_536),
-        # Ranges with steps that overlap are told apart by one byte for each index.
+        # Ranges with steps that overlap take one byte for each index.
         ("0-2000000:2,1-2000000", 2_000_001, 3 * LARGEST),
     ],
 )

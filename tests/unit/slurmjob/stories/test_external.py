@@ -1,4 +1,4 @@
-"""Jobs without a script: what they are given, how their end is told, and what a crash of slurmctld changes."""
+"""Jobs without a script: what they are given, how their end is reported, and what a crash of slurmctld changes."""
 
 from __future__ import annotations
 

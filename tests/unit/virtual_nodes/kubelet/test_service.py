@@ -30,7 +30,7 @@ class Kube:
 
 @asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator[tuple[KubeletApi, list[str]]]:
-    """The API with the pair in a folder, and what administrators are told."""
+    """The API with the pair in a folder, and what administrators see."""
     told: list[str] = []
     answers = cast("Answers", SimpleNamespace(answer=None))
     api = KubeletApi(

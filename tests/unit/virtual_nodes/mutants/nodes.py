@@ -92,7 +92,7 @@ def labels_make_a_node_ours(patch: pytest.MonkeyPatch) -> None:
 
 
 def cordons_of_others_end(patch: pytest.MonkeyPatch) -> None:
-    """The partition is back, so the Node takes pods, whoever has cordoned it."""
+    """The partition is back, so the Node takes pods, even if somebody has cordoned it."""
     real = plan._cordon
 
     def cordon(now: bool, record: WrittenRecord, *, gone: bool) -> tuple[bool, dict[str, Any]]:

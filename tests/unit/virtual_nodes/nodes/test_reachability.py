@@ -115,7 +115,7 @@ def test_an_address_of_ipv6_is_readable() -> None:
 
 @asynccontextmanager
 async def asking(world: World) -> AsyncIterator[list[Any]]:
-    """The question under way; yields the keys of Clusters that are told of an answer."""
+    """The question under way; yields the keys of Clusters that get an answer."""
     told: list[Any] = []
     world.reachability.subscribe(told.append)
     task = asyncio.create_task(world.reachability.run())

@@ -44,6 +44,9 @@ NODESETS: Final = Kind("NodeSet", "nodesets", _OURS, "v1alpha1")
 LOGINSETS: Final = Kind("LoginSet", "loginsets", _OURS, "v1alpha1")
 TOKENS: Final = Kind("Token", "tokens", _OURS, "v1alpha1")
 SLURMJOBS: Final = Kind("SlurmJob", "slurmjobs", _OURS, "v1alpha1")
+OURS: Final = (CLUSTERS, NODESETS, LOGINSETS, TOKENS, SLURMJOBS)
+"""Kinds of this project, in the order of a support report."""
+
 PODS: Final = Kind("Pod", "pods")
 SECRETS: Final = Kind("Secret", "secrets", reader="edit")
 CONFIG_MAPS: Final = Kind("ConfigMap", "configmaps")

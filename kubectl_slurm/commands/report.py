@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import click
 
-from kubectl_slurm.access.kinds import CLUSTERS, CONFIG_MAPS, EVENTS, LOGINSETS, NODESETS, PODS, SLURMJOBS, TOKENS, Kind
+from kubectl_slurm.access.kinds import CONFIG_MAPS, EVENTS, OURS, PODS, Kind
 from kubectl_slurm.commands.logs.command import of_daemon
 from kubectl_slurm.commands.shared.options import Options, shared
 from kubectl_slurm.commands.shared.session import Session, open_session
@@ -27,7 +27,7 @@ from kubectl_slurm.screen.printing import Printer, plain
 from kubectl_slurm.version import __version__
 from slinky_api.containers import components
 
-KINDS = (CLUSTERS, NODESETS, LOGINSETS, TOKENS, SLURMJOBS, PODS, EVENTS)
+KINDS = (*OURS, PODS, EVENTS)
 MOST_OBJECTS = 2000
 LINES = 2000
 

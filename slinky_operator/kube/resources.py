@@ -1,6 +1,7 @@
 """Names of the API resources the operator talks to.
 
-A `Resource` says how a URL is built and nothing else; which fields an object has is left to the controllers.
+A `Resource` says how a URL is built and nothing else; which fields an object has is left to the controllers. The names
+of this project's own kinds are those of their CRDs (`of_kind`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from typing_extensions import override
+
+from slinky_api import v1alpha1
+from slinky_api.resource import Resource as ApiResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +84,16 @@ def _segment(text: str) -> str:
     return text
 
 
-SLINKY_GROUP = "slinky.slurm.net"
+def of_kind(kind: ApiResource) -> Resource:
+    """A kind of this project, by the names that its CRD has."""
+    return Resource(kind.group, kind.version, kind.plural, kind.kind)
 
-CLUSTERS = Resource(SLINKY_GROUP, "v1alpha1", "clusters", "Cluster")
-NODESETS = Resource(SLINKY_GROUP, "v1alpha1", "nodesets", "NodeSet")
-TOKENS = Resource(SLINKY_GROUP, "v1alpha1", "tokens", "Token")
-LOGINSETS = Resource(SLINKY_GROUP, "v1alpha1", "loginsets", "LoginSet")
-SLURMJOBS = Resource(SLINKY_GROUP, "v1alpha1", "slurmjobs", "SlurmJob")
+
+CLUSTERS = of_kind(v1alpha1.CLUSTER)
+NODESETS = of_kind(v1alpha1.NODESET)
+TOKENS = of_kind(v1alpha1.TOKEN)
+LOGINSETS = of_kind(v1alpha1.LOGINSET)
+SLURMJOBS = of_kind(v1alpha1.SLURMJOB)
 
 WLM_SLURMJOBS = Resource("wlm.sylabs.io", "v1alpha1", "slurmjobs", "SlurmJob")
 WLM_WLMJOBS = Resource("wlm.sylabs.io", "v1alpha1", "wlmjobs", "WlmJob")

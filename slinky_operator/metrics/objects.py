@@ -17,13 +17,15 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
+from slinky_api import v1alpha1
 from slinky_operator.kube import resources
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.metrics import job_objects, virtual_objects
 from slinky_operator.metrics.names import MOST_OBJECTS, PREFIX
 
-KINDS: Final = (resources.CLUSTERS, resources.NODESETS, resources.LOGINSETS, resources.TOKENS)
+KINDS: Final = tuple(resources.of_kind(kind) for kind, _ in v1alpha1.KINDS)
+"""Kinds whose objects are shown one by one."""
 
 JOB_KINDS: Final = {
     resources.SLURMJOBS: resources.SLURMJOBS.kind,

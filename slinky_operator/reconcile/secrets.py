@@ -23,9 +23,10 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.common import GROUP
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.resources import SECRETS, SLINKY_GROUP
+from slinky_operator.kube.resources import SECRETS
 from slinky_operator.reconcile.text import moment
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.tokens import signing_keys
@@ -215,7 +216,7 @@ def _is_of_operator(metadata: Mapping[str, Any]) -> bool:
     owners = (str(reference.get("apiVersion")) for reference in metadata.get("ownerReferences") or ())
     domains = (text.partition("/")[0] for text in (*owners, *marks))
     return marks.get(labels.LABEL_APP_MANAGED_BY) == labels.MANAGED_BY or any(
-        domain == SLINKY_GROUP or domain.endswith(f".{SLINKY_GROUP}") for domain in domains
+        domain == GROUP or domain.endswith(f".{GROUP}") for domain in domains
     )
 
 

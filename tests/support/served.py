@@ -15,7 +15,7 @@ import yaml
 
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.packaging.render import ROOT
-from slinky_api.crd.__main__ import KINDS
+from slinky_api.v1alpha1 import KINDS
 
 CRDS = tuple(f"{kind.plural}.{kind.group}" for kind, _ in KINDS)
 

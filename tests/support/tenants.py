@@ -23,7 +23,7 @@ import yaml
 
 from hack.localkube.kubectl import wait_for
 from hack.packaging.render import ROOT, render
-from slinky_api.crd.__main__ import JOB_KINDS, KINDS
+from slinky_api.v1alpha1 import JOB_KINDS, KINDS
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.testing.threaded import running as fake_running
 from tests.support import deployed_operator, service_account

@@ -16,8 +16,9 @@ import yaml
 
 from hack.packaging.render import OPERATOR_CHART, ROOT, render
 from kubectl_slurm.access import kinds
-from slinky_api.crd.__main__ import JOB_KINDS, KINDS, OLD_JOB_KINDS
 from slinky_api.resource import Resource
+from slinky_api.sylabs import OLD_JOB_KINDS
+from slinky_api.v1alpha1 import JOB_KINDS, KINDS
 from slinky_operator.kube import resources
 from slinky_operator.metrics import objects
 from tests.unit.helm.test_rights import grants
@@ -49,18 +50,13 @@ def test_the_operator_knows_the_kind(resource: Resource) -> None:
     assert operators(resource) in vars(resources).values()
 
 
-def test_each_kind_has_samples_of_each_object_or_is_counted() -> None:
-    assert [*objects.KINDS] == [operators(resource) for resource in of(KINDS)]
+def test_each_kind_of_jobs_is_counted() -> None:
     assert {*objects.JOB_KINDS} == {operators(resource) for resource in of((*JOB_KINDS, *OLD_JOB_KINDS))}
 
 
 def test_the_plugin_knows_the_kinds_of_this_project() -> None:
-    known = {
-        (one.group, one.version, one.plural, one.name) for one in vars(kinds).values() if isinstance(one, kinds.Kind)
-    }
-    assert {one for one in known if one[0] == "slinky.slurm.net"} == {
-        (one.group, one.version, one.plural, one.kind) for one in OURS
-    }
+    known = [(one.group, one.version, one.plural, one.name) for one in kinds.OURS]
+    assert known == [(one.group, one.version, one.plural, one.kind) for one in OURS]
 
 
 def test_make_uninstall_looks_for_objects_of_each_kind() -> None:

@@ -8,16 +8,11 @@ from pathlib import Path
 from slinky_api.crd.definition import definition, to_yaml
 from slinky_api.docs import api_reference
 from slinky_api.resource import Resource
-from slinky_api.sylabs import slurm, wlm
-from slinky_api.v1alpha1 import CLUSTER, LOGINSET, NODESET, SLURMJOB, TOKEN, Cluster, LoginSet, NodeSet, SlurmJob, Token
-from slinky_api.v1alpha1.common import ApiObject
+from slinky_api.sylabs import OLD_JOB_KINDS
+from slinky_api.v1alpha1 import JOB_KINDS, KINDS, Kinds
 
 __all__ = ["generated", "main"]
 
-KINDS = ((CLUSTER, Cluster), (NODESET, NodeSet), (LOGINSET, LoginSet), (TOKEN, Token))
-JOB_KINDS = ((SLURMJOB, SlurmJob),)
-OLD_JOB_KINDS = ((wlm.SLURMJOB, wlm.SlurmJob), (wlm.WLMJOB, wlm.WlmJob), (slurm.SLURMJOB, slurm.SlurmJob))
-"""What their fields mean to Slurm is in docs/old-job-kinds.md."""
 CRD_FOLDERS = ("config/crd", "helm/slurm-operator/crds")
 """Where the files of the kinds go; kustomize reads the first."""
 JOB_CRD_FOLDERS = ("config/crd/jobs", "helm/slurm-jobs/crds")
@@ -30,7 +25,7 @@ HEADER = "# Generated from api/slinky_api by 'python -m slinky_api.crd write'. D
 def generated() -> dict[str, str]:
     """All generated files: content by path from the root of the repository."""
     files = {"docs/api-reference.md": api_reference((*KINDS, *JOB_KINDS, *OLD_JOB_KINDS))}
-    rooms: tuple[tuple[tuple[tuple[Resource, type[ApiObject]], ...], tuple[str, ...]], ...] = (
+    rooms: tuple[tuple[Kinds, tuple[str, ...]], ...] = (
         (KINDS, CRD_FOLDERS),
         (JOB_KINDS, JOB_CRD_FOLDERS),
         (OLD_JOB_KINDS, OLD_JOB_CRD_FOLDERS),

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from slinky_api.v1alpha1.common import GROUP
 from slinky_operator.kube.cache.budget import footprint
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import SLINKY_GROUP
 
 MARK: Final = "leftOut"
 """Key of a stub, beside `metadata`: the bytes that the whole object would take."""
@@ -90,7 +90,7 @@ def _small(value: Any) -> Any:
 def _own(annotations: Any) -> Mapping[str, Any]:
     """The operator's annotations."""
     given = annotations if isinstance(annotations, Mapping) else {}
-    return {key: value for key, value in given.items() if key.partition("/")[0].endswith(SLINKY_GROUP)}
+    return {key: value for key, value in given.items() if key.partition("/")[0].endswith(GROUP)}
 
 
 def _texts(value: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import yaml
 
-from slinky_api.crd.__main__ import KINDS
+from slinky_api.v1alpha1 import KINDS
 from tests.support.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[3]

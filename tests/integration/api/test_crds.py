@@ -8,7 +8,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slinky_api.crd import __main__ as crds
+from slinky_api import v1alpha1
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus
 from slinky_api.v1alpha1.common import ApiObject
@@ -17,7 +17,7 @@ from tests.support import served
 from tests.support.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
-KINDS: dict[str, type[ApiObject]] = {resource.kind: model for resource, model in (*crds.KINDS, *crds.JOB_KINDS)}
+KINDS: dict[str, type[ApiObject]] = {resource.kind: model for resource, model in (*v1alpha1.KINDS, *v1alpha1.JOB_KINDS)}
 SAMPLES = [
     pytest.param(obj, id=f"{path.relative_to(ROOT / 'config/samples')}:{obj['kind']}")
     for path in sorted((ROOT / "config/samples").rglob("*.yaml"))

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from slinky_api.crd.__main__ import JOB_KINDS, KINDS
 from slinky_api.crd.definition import definition
+from slinky_api.v1alpha1 import JOB_KINDS, KINDS
 from tests.support.deployed_operator import fetch
 from tests.support.from_schema import Path, Schema, filled, text_fields
 from tests.support.tenants import HELLO, OWN, TENANT, VICTIM, Answer, Site, made, plural

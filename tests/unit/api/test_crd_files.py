@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from slinky_api.crd.__main__ import KINDS, generated, main
+from slinky_api.crd.__main__ import generated, main
 from slinky_api.crd.definition import definition, to_yaml
-from slinky_api.v1alpha1 import CLUSTER, NODESET, Cluster, NodeSet
+from slinky_api.v1alpha1 import CLUSTER, KINDS, NODESET, Cluster, NodeSet
 
 ROOT = Path(__file__).parents[3]
 CRDS = sorted((ROOT / "config" / "crd").glob("slinky*.yaml"))

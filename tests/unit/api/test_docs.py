@@ -1,7 +1,7 @@
 """The API reference names every field where a reader looks for it."""
 
-from slinky_api.crd.__main__ import KINDS
 from slinky_api.docs import api_reference
+from slinky_api.v1alpha1 import KINDS
 
 TEXT = api_reference(KINDS)
 

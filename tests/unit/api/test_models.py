@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from slinky_api import labels
-from slinky_api.crd import __main__ as crds
+from slinky_api import labels, v1alpha1
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus
 from slinky_api.v1alpha1.cluster.status import ClusterStatus
@@ -21,7 +20,7 @@ from slinky_api.v1alpha1.common import ApiObject, Condition
 from slinky_api.v1alpha1.nodeset.spec import OnTimeout, ScalingMode
 
 ROOT = Path(__file__).parents[3]
-KINDS: dict[str, type[ApiObject]] = {resource.kind: model for resource, model in (*crds.KINDS, *crds.JOB_KINDS)}
+KINDS: dict[str, type[ApiObject]] = {resource.kind: model for resource, model in (*v1alpha1.KINDS, *v1alpha1.JOB_KINDS)}
 SAMPLES = [
     pytest.param(obj, id=f"{path.relative_to(ROOT / 'config/samples')}:{obj['kind']}")
     for path in sorted((ROOT / "config/samples").rglob("*.yaml"))

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from slinky_api.crd.__main__ import JOB_KINDS, KINDS, OLD_JOB_KINDS
 from slinky_api.crd.definition import definition
+from slinky_api.sylabs import OLD_JOB_KINDS
+from slinky_api.v1alpha1 import JOB_KINDS, KINDS
 
 FRAGMENT: Final = "a fragment of a Kubernetes object: weight bounds values, characters and levels, shapes the names"
 OLD: Final = (

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import pytest
 
-from slinky_api.crd.__main__ import JOB_KINDS, KINDS, OLD_JOB_KINDS
 from slinky_api.crd.definition import definition
+from slinky_api.sylabs import OLD_JOB_KINDS
+from slinky_api.v1alpha1 import JOB_KINDS, KINDS
 from slinky_api.v1alpha1.common import ApiObject
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.parameters import PARAMETERS

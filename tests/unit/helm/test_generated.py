@@ -14,7 +14,7 @@ from hack.packaging.__main__ import generated, main
 from hack.packaging.errors import UndocumentedValue
 from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART, render
 from hack.packaging.values_table import values
-from slinky_api.crd.__main__ import KINDS
+from slinky_api.v1alpha1 import KINDS
 
 
 def test_nothing_has_drifted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import yaml
 
 from hack.release.contents import artifacthub
 from hack.release.parameters import ROOT, Parameters
-from slinky_api.crd.__main__ import KINDS
+from slinky_api.v1alpha1 import KINDS
 
 GIVEN = Parameters("1.2.3", "registry.example.com/slurm", "https://git.example.com/s", "abc", is_dirty=False, epoch=0)
 

@@ -134,12 +134,13 @@ async def sweep(kube: KubeClient, caches: Caches, key: Key) -> None:
     try:
         await kube.get(CLUSTERS, name, namespace)
     except errors.NotFound:
-        node_sets = (await kube.list(NODESETS, namespace)).items
-        found = (await kube.list(PODS, namespace, label_selector=f"{labels.LABEL_CLUSTER_NAME}={name}")).items
-        if any(map(pod_ownership.is_slurmd, found)) or any(
-            (one.get("spec") or {}).get("clusterName") == name for one in node_sets
-        ):
-            return
+        selector = f"{labels.LABEL_CLUSTER_NAME}={name}"
+        async for one in kube.each(PODS, namespace, label_selector=selector):
+            if pod_ownership.is_slurmd(one):
+                return
+        async for one in kube.each(NODESETS, namespace):
+            if (one.get("spec") or {}).get("clusterName") == name:
+                return
         for resource, obj in left:
             await _delete(kube, resource, obj)
 

@@ -48,6 +48,9 @@ logger = logging.getLogger(__name__)
 MANY_LINES: Final = 50
 """Number of NodeSets, nodes outside Kubernetes and partitions from which on rules run in a thread."""
 
+MANY_NODES: Final = 500
+"""Number of Slurm's nodes from which on rules run in a thread: they count them, some 5 us each."""
+
 ROUNDS: Final = 8
 """Rounds within one pass, each after something was learned; more would delay others."""
 
@@ -242,7 +245,9 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
 
 
 def _is_long(snapshot: Snapshot) -> bool:
-    """Whether the rules would block the event loop for long: by the length of all texts and the number of lines."""
+    """Whether the rules would block the event loop for long: by the length of texts, the number of lines and nodes."""
+    if snapshot.slurm is not None and len(snapshot.slurm.nodes) > MANY_NODES:
+        return True
     characters = sum(len(text) for source in snapshot.texts.values() for text in source.texts.values())
     spec = snapshot.cluster.spec
     many = len(snapshot.node_sets) + len(spec.nodes) + len(spec.partitions)

@@ -253,10 +253,10 @@ def observe(
 def _pods(cluster: Cluster, store: Store) -> ClusterPods:
     key = f"{cluster.namespace}/{cluster.name}"
     pod = store.get(cluster.namespace, naming.controller_pod(cluster.name))
-    unmarked_pods, slurmds = store.find(UNMARKED, key), store.find(SLURMD_PODS, key)
+    unmarked_pods = store.find(UNMARKED, key)
     return ClusterPods(
-        slurmd_names=tuple(sorted(one["metadata"]["name"] for one in slurmds)),
-        slurmds=tuple(slurmds),
+        slurmd_names=tuple(sorted(name for _, name in store.find_keys(SLURMD_PODS, key))),
+        slurmds=tuple(store.find(SLURMD_PODS, key)),
         controller=pod if _is_controller(pod, cluster) else None,
         controller_ending=pod if _is_controller(pod, cluster, ending=True) else None,
         daemons=_daemon_pods(unmarked_pods, cluster),

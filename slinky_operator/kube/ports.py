@@ -8,9 +8,10 @@ of that verb; a controller takes `Kube`.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Protocol
 
-from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 
 
@@ -18,6 +19,19 @@ class Getter(Protocol):
     """Reads one object."""
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object: ...
+
+
+class Lister(Protocol):
+    """Reads a whole collection, one object at a time."""
+
+    def each(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> AsyncIterator[Object]: ...
 
 
 class Creator(Protocol):
@@ -56,12 +70,8 @@ class StatusPatcher(Protocol):
     ) -> Object: ...
 
 
-class Kube(Getter, Creator, Patcher, StatusPatcher, Protocol):
+class Kube(Getter, Lister, Creator, Patcher, StatusPatcher, Protocol):
     """The calls that controllers make."""
-
-    async def list(
-        self, resource: Resource, namespace: str | None = None, *, label_selector: str | None = None
-    ) -> Listing: ...
 
     async def delete(
         self,

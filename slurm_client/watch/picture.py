@@ -40,6 +40,9 @@ class Picture(Generic[T]):
     def __init__(self, key: Callable[[T], str]) -> None:
         self._key = key
         self._objects: dict[str, T] = {}
+        self._shown: Mapping[str, T] = MappingProxyType(self._objects)
+        self._is_held = False
+        """Whether somebody may hold what is shown."""
         self._numbers = itertools.count(1)
         self._list_applied = 0
         self._single_applied: dict[str, int] = {}
@@ -47,8 +50,16 @@ class Picture(Generic[T]):
 
     @property
     def objects(self) -> Mapping[str, T]:
-        """All objects by key; a live view."""
-        return MappingProxyType(self._objects)
+        """
+        All objects by key, as they are now: what changes later is in another mapping.
+
+        So it may be gone through in another thread, and is the same mapping until something has changed.
+        """
+        self._is_held = True
+        return self._shown
+
+    def __len__(self) -> int:
+        return len(self._objects)
 
     def ask(self) -> int:
         """Return the number of a request that starts now."""
@@ -98,7 +109,7 @@ class Picture(Generic[T]):
             found.pop(key, None)
             if key in self._objects:
                 found[key] = self._objects[key]
-        self._objects = found
+        self._show(found)
         self.is_complete = True
         publish([event for event in events if event.key not in newer] if newer else events)
         await drop(replaced)
@@ -116,8 +127,13 @@ class Picture(Generic[T]):
         if not self.is_complete:
             return []  # the first list tells everything
         old = self._objects.get(key)
+        if self._is_held and old is not value:
+            self._show(dict(self._objects))
         if value is None:
             self._objects.pop(key, None)
         else:
             self._objects[key] = value
         return [Event(key, old, value)] if old != value else []
+
+    def _show(self, objects: dict[str, T]) -> None:
+        self._objects, self._shown, self._is_held = objects, MappingProxyType(objects), False

@@ -104,7 +104,7 @@ class Watch(Generic[T]):
 
     @property
     def objects(self) -> Mapping[str, T]:
-        """All objects by key, as last seen; a live view."""
+        """All objects by key, as last seen; what is seen later is in another mapping."""
         return self._picture.objects
 
     @property
@@ -118,7 +118,7 @@ class Watch(Generic[T]):
             polls=self._polls,
             full_answers=self._full_answers,
             interval=self._interval,
-            objects=len(self._picture.objects),
+            objects=len(self._picture),
             failed_polls=self._failed_polls,
             duration=self._duration,
         )

@@ -90,6 +90,11 @@ class MemoryKube:
         listing = await self.list(resource, namespace, **options)
         yield Page(listing.items, listing.resource_version, "")
 
+    async def each(self, resource: Resource, namespace: str | None = None, **options: Any) -> AsyncIterator[Object]:
+        """One after the other."""
+        for obj in (await self.list(resource, namespace, **options)).items:
+            yield obj
+
     async def some(
         self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None, most: int
     ) -> Page:

@@ -219,11 +219,11 @@ class GroupReconciler(Reconciler):
         uid = str(body["metadata"]["labels"][labels.LABEL_BRIDGE_GROUP])
         selector = f"{labels.LABEL_BRIDGE_GROUP}={uid}"
         wanted = slurmjobs.attempt_of(snapshot.key, body) or 0
-        there = await self._kube.list(SLURMJOBS, snapshot.namespace, label_selector=selector)
-        return any(
-            (slurmjobs.attempt_of(snapshot.key, one) or 0) > wanted and slurmjobs.is_owned(snapshot.key, one, uid)
-            for one in there.items
-        )
+        async for one in self._kube.each(SLURMJOBS, snapshot.namespace, label_selector=selector):
+            later = (slurmjobs.attempt_of(snapshot.key, one) or 0) > wanted
+            if later and slurmjobs.is_owned(snapshot.key, one, uid):
+                return True
+        return False
 
     async def _create(self, snapshot: Snapshot, body: Object) -> None:
         group, name = f"{snapshot.namespace}/{snapshot.key}", str(body["metadata"]["name"])

@@ -32,6 +32,7 @@ from slinky_operator.kube.cache.budget import Budget
 from slinky_operator.kube.cache.interest import Interest, OwnershipClaim
 from slinky_operator.kube.cache.listed import Listed
 from slinky_operator.kube.cache.store import Change, Indexer, Store, key_of
+from slinky_operator.kube.calls.reading import SLICE
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
@@ -193,13 +194,17 @@ class Informer:
         async for page in self._client.pages(
             self.resource, namespace, label_selector=self._label_selector, field_selector=self._field_selector
         ):
-            items = [obj for obj in page.items if covers(key_of(obj)[0]) and self._counts(obj)]
-            for obj in items:
-                self._prune(obj)
             version = page.resource_version
             if listed is None:
                 listed = Listed(self.store, int(version or 0), covers, known=known)
-            self._tell(listed.add(items))
+            for start in range(0, len(page.items), SLICE):
+                if start:
+                    await asyncio.sleep(0)
+                some = page.items[start : start + SLICE]
+                items = [obj for obj in some if covers(key_of(obj)[0]) and self._counts(obj)]
+                for obj in items:
+                    self._prune(obj)
+                self._tell(listed.add(items))
         if listed is not None:
             self._tell(listed.end())
         # One that has ceased to count meanwhile was forgotten, and what others have listed since is theirs to show.

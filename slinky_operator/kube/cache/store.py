@@ -135,6 +135,10 @@ class Store:
             return list(self._objects.values())
         return [obj for (ns, _), obj in self._objects.items() if ns == namespace]
 
+    def others(self, namespace: str, names: Container[str]) -> list[Object]:
+        """Objects of a namespace, but for those with these names."""
+        return [obj for (ns, name), obj in self._objects.items() if ns == namespace and name not in names]
+
     def keys(self) -> list[Key]:
         """Keys of all objects."""
         return list(self._objects)

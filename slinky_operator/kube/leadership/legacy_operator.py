@@ -16,11 +16,12 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.objects import Listing, Object
-from slinky_operator.kube.resources import LEASES, Resource
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Lister
+from slinky_operator.kube.resources import LEASES
 
 logger = logging.getLogger(__name__)
 
@@ -41,21 +42,6 @@ MARGIN: Final = 5.0
 
 SHOWN: Final = 5
 """Namespaces named in a line."""
-
-
-class Lister(Protocol):
-    """What is asked of the API server."""
-
-    async def list(
-        self,
-        resource: Resource,
-        namespace: str | None = None,
-        *,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-    ) -> Listing:
-        """List a kind."""
-        ...
 
 
 class Observed:
@@ -189,9 +175,7 @@ async def _found(kube: Lister, name: str, namespaces: Sequence[str], lines: _Lin
     everywhere: Sequence[str | None] = [None]
     for namespace in namespaces or everywhere:
         try:
-            listing = await kube.list(LEASES, namespace, field_selector=f"metadata.name={name}")
+            found += [one async for one in kube.each(LEASES, namespace, field_selector=f"metadata.name={name}")]
         except errors.Forbidden as error:
             lines.say(f"cannot look for another operator: {error}")
-            continue
-        found += listing.items
     return found

@@ -25,10 +25,10 @@ from typing import Final, Protocol
 from slinky_api import labels
 from slinky_operator.kube import errors
 from slinky_operator.kube.leadership.evidence import Evidence
-from slinky_operator.kube.leadership.legacy_operator import LOOK_EVERY, Lister, Observed
+from slinky_operator.kube.leadership.legacy_operator import LOOK_EVERY, Observed
 from slinky_operator.kube.leadership.scope import Release, Shared, age, release_of, shared
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.ports import Creator, Getter
+from slinky_operator.kube.ports import Creator, Getter, Lister
 from slinky_operator.kube.resources import LEASES
 
 logger = logging.getLogger(__name__)
@@ -302,15 +302,13 @@ class Releases:
         counts: dict[str, int] = {}
         for place in places:
             try:
-                items = (await self._kube.list(LEASES, place, label_selector=SELECTOR)).items
+                async for one in self._kube.each(LEASES, place, label_selector=SELECTOR):
+                    namespace = one["metadata"]["namespace"]
+                    counts[namespace] = counts.get(namespace, 0) + 1
+                    if counts[namespace] <= OF_A_NAMESPACE or namespace == self._home:
+                        found[f"{namespace}/{one['metadata']['name']}"] = one
             except errors.Forbidden:
                 self._say(f"may not list Leases in {place or 'all namespaces'}: other releases are not seen there")
-                continue
-            for one in items:
-                namespace = one["metadata"]["namespace"]
-                counts[namespace] = counts.get(namespace, 0) + 1
-                if counts[namespace] <= OF_A_NAMESPACE or namespace == self._home:
-                    found[f"{namespace}/{one['metadata']['name']}"] = one
         for title in self._named:
             namespace, _, name = title.partition("/")
             if title in found or not self._namespaces:

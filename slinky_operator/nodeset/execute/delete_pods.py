@@ -15,6 +15,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.events import EventReason
 from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.metrics.changes import DELETED, label_of
 from slinky_operator.nodeset.disruption import eviction, repairs
@@ -243,17 +244,21 @@ async def evictable(context: PassContext, wanted: Sequence[Pod]) -> Sequence[Pod
 
 async def standing(context: PassContext, names: Sequence[str]) -> frozenset[str]:
     """Of these nodes, those for which the API server itself has a pod that may be running."""
-    namespace = context.nodeset.namespace
+    namespace, wanted, standing = context.nodeset.namespace, frozenset(names), set[str]()
+
+    def note(obj: Object) -> None:
+        node = pod_ownership.node_name(obj)
+        if node in wanted and pod_facts.read(obj, context.nodeset.name).slurmd is not pod_facts.Slurmd.ENDED:
+            standing.add(node)
+
     if len(names) > MAX_SINGLE_GETS:
-        found = (await context.kube.list(PODS, namespace)).items
-    else:
-        pods_of = [pod_names.pod_name(context.nodeset, name) for name in names]
-        results = await gather_limited(context.kube.get(PODS, name, namespace) for name in pods_of)
-        found = []
-        for result in results:
-            if not isinstance(result, BaseException):
-                found.append(result)
-            elif not isinstance(result, kube_errors.NotFound):
-                raise result
-    alive = [obj for obj in found if pod_facts.read(obj, context.nodeset.name).slurmd is not pod_facts.Slurmd.ENDED]
-    return frozenset(map(pod_ownership.node_name, alive))
+        async for obj in context.kube.each(PODS, namespace):
+            note(obj)
+        return frozenset(standing)
+    pods_of = [pod_names.pod_name(context.nodeset, name) for name in names]
+    for result in await gather_limited(context.kube.get(PODS, name, namespace) for name in pods_of):
+        if not isinstance(result, BaseException):
+            note(result)
+        elif not isinstance(result, kube_errors.NotFound):
+            raise result
+    return frozenset(standing)

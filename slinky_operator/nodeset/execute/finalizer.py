@@ -29,17 +29,16 @@ async def _set_finalizer(context: PassContext, *, present: bool) -> None:
 
 async def take_over(context: PassContext) -> None:
     """Take over another operator's pods, those that the API server itself shows."""
-    selector = f"!{labels.LABEL_NODESET_UID}"
-    found = (await context.kube.list(PODS, context.nodeset.namespace, label_selector=selector)).items
-    theirs = [obj for obj in found if takeover.is_theirs(context.nodeset, obj)]
-    if not theirs:
-        return
-    if context.cluster is None:
-        raise MustWait(
-            f"pods of another operator wait for Cluster {context.nodeset.spec.cluster_name} to be taken over"
-        )
-    await ensure_guard(context)
-    for obj in theirs:
+    selector, names = f"!{labels.LABEL_NODESET_UID}", list[str]()
+    async for obj in context.kube.each(PODS, context.nodeset.namespace, label_selector=selector):
+        if not takeover.is_theirs(context.nodeset, obj):
+            continue
+        if context.cluster is None:
+            raise MustWait(
+                f"pods of another operator wait for Cluster {context.nodeset.spec.cluster_name} to be taken over"
+            )
+        if not names:
+            await ensure_guard(context)
         await owned_objects.take_over_claims(context.kube, context.nodeset, obj)
         # The pod cache has not shown it so far, as it lacked the labels: to the cache it is a new one.
         name, namespace = obj["metadata"]["name"], context.nodeset.namespace
@@ -49,8 +48,9 @@ async def take_over(context: PassContext) -> None:
         except kube_errors.KubeError:
             context.expectations.creation_failed(namespace, name)
             raise
-    names = [obj["metadata"]["name"] for obj in theirs]
-    context.say(EventReason.PODS_TAKEN_OVER, f"taken over from another operator: {listed(names)}")
+        names.append(name)
+    if names:
+        context.say(EventReason.PODS_TAKEN_OVER, f"taken over from another operator: {listed(names)}")
 
 
 async def _take_over_one(context: PassContext, cluster: Cluster, obj: Object) -> Object:
@@ -95,7 +95,7 @@ async def remove_finalizer(context: PassContext, action: RemoveFinalizer) -> Non
     if context.outcome.named and not action.anyway:
         # They are named since the plan was made, which would have waited for this.
         return
-    for obj in (await context.kube.list(PODS, nodeset.namespace)).items:
+    async for obj in context.kube.each(PODS, nodeset.namespace):
         metadata = obj["metadata"]
         lost = lost_labels.words(nodeset, obj, context.revision.current or context.revision.hash)
         if lost is None and (metadata.get("labels") or {}).get(labels.LABEL_NODESET_UID) == nodeset.uid:

@@ -182,7 +182,7 @@ async def release_claims(context: PassContext) -> bool:
     """
     nodeset, gone, before = context.nodeset, [], len(context.outcome.kept)
     selector = f"{labels.LABEL_NODESET_NAME}={nodeset.name}"
-    for obj in (await context.kube.list(PERSISTENTVOLUMECLAIMS, nodeset.namespace, label_selector=selector)).items:
+    async for obj in context.kube.each(PERSISTENTVOLUMECLAIMS, nodeset.namespace, label_selector=selector):
         claim = claims.read(obj)
         if claim.deleting:
             continue

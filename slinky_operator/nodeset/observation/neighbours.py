@@ -6,7 +6,7 @@ finds any: a look that has found none is remembered until something that it depe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from slinky_api import labels
@@ -17,9 +17,10 @@ from slinky_operator.kube.cache.store import Store
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
 from slinky_operator.nodeset.model.pods import guard, lost_labels, pod_names
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
-from slinky_operator.reconcile.cached.indexes import NODE_INDEX
 from slinky_operator.slurm.pods import pod_ownership
 from slurm_client.models import Node
+
+_CouldBe = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Neighbours:
     Parameters
     ----------
     pods
-        The cache of slurmd pods, with `NODE_INDEX`.
+        The cache of slurmd pods.
     hosts
         The Kubernetes Nodes; None if they are not watched.
     """
@@ -119,28 +120,37 @@ class Neighbours:
         return found
 
     def _look(self, nodeset: NodeSet, cluster: Cluster | None, own: Collection[Pod], names: Collection[str]) -> Found:
-        possible = set(names)
-        if nodeset.mode is ScalingMode.STATEFUL_SET:
-            padding, numbers = nodeset.spec.ordinal_padding, range((nodeset.spec.replicas or 0) + len(own))
-            possible.update(pod_names.numbered(nodeset.name, number, padding) for number in numbers)
-            wanted = set(possible)
-        else:
-            if self._hosts is not None:
-                possible.update(host.node_name for host in self._hosts.picture().values())
-            wanted = {pod_names.pod_name(nodeset, node) for node in possible}
-        wanted.difference_update(item.name for item in own)
-        namespace = nodeset.namespace
-        others = ((name, self._pods.get(namespace, name)) for name in wanted)
-        foreign_pods = {name: guard.stranger(nodeset, obj) for name, obj in others if obj is not None}
-        if cluster is None:
-            return Found(foreign_pods, {})
-        names_of_other_nodesets, prefix = {}, f"{cluster.namespace}/{cluster.name}/"
-        keys = {item.node_name: (namespace, item.name) for item in own}
-        # Nearly all names are those of the NodeSet's own pods, or nobody's.
-        lists_others = self._pods.lists_others
-        for node in [node for node in possible if lists_others(NODE_INDEX, prefix + node, keys.get(node))]:
-            for other in self._pods.find(NODE_INDEX, prefix + node):
-                given = other["metadata"]["labels"]
-                if given[labels.LABEL_NODESET_UID] != nodeset.uid:
-                    names_of_other_nodesets[node] = given.get(labels.LABEL_NODESET_NAME) or ""
+        # Few pods are others': going through them takes less than going through the names of thousands of own ones.
+        others = self._pods.others(nodeset.namespace, {item.name for item in own})
+        if not others:
+            return Found({}, {})
+        could_be_node, could_be_pod = self._namers(nodeset, len(own), names)
+        foreign_pods, names_of_other_nodesets = {}, {}
+        for obj in others:
+            name, given = obj["metadata"]["name"], obj["metadata"].get("labels") or {}
+            if could_be_pod(name):
+                foreign_pods[name] = guard.stranger(nodeset, obj)
+            of_nodeset = given.get(labels.LABEL_NODESET_UID)
+            is_in_slurm = cluster is not None and given.get(labels.LABEL_CLUSTER_NAME) == cluster.name
+            if is_in_slurm and of_nodeset not in {None, nodeset.uid} and could_be_node(pod_ownership.node_name(obj)):
+                names_of_other_nodesets[pod_ownership.node_name(obj)] = given.get(labels.LABEL_NODESET_NAME) or ""
         return Found(foreign_pods, names_of_other_nodesets)
+
+    def _namers(self, nodeset: NodeSet, count: int, names: Collection[str]) -> tuple[_CouldBe, _CouldBe]:
+        """Whether a node of the NodeSet could have a name, and whether a pod could; `count` is the number of its pods.
+
+        In Slurm these names have records that concern it.
+        """
+        if nodeset.mode is ScalingMode.STATEFUL_SET:
+            padding, most = nodeset.spec.ordinal_padding, (nodeset.spec.replicas or 0) + count
+
+            def is_numbered(name: str) -> bool:
+                number = pod_names.ordinal(nodeset.name, name)
+                if number is None or number >= most:
+                    return name in names
+                return name == pod_names.numbered(nodeset.name, number, padding) or name in names
+
+            return is_numbered, is_numbered
+        hosts = self._hosts.picture().values() if self._hosts is not None else ()
+        nodes = {*names, *(host.node_name for host in hosts)}
+        return nodes.__contains__, {pod_names.pod_name(nodeset, node) for node in nodes}.__contains__

@@ -257,10 +257,10 @@ class Observer:
         is_numbered = nodeset.mode is ScalingMode.STATEFUL_SET or self._hosts is None
         hosts = None if is_numbered or self._hosts is None else self._hosts.picture()
         known = self._nodes_read.get(nodeset.uid)
-        if known is None or known.owner != owner or known.node_names is not names or known.hosts is not hosts:
+        if known is None or known.owner != owner or known.hosts is not hosts:
             known = chosen(nodeset.name, owner, names, hosts, nodes)
         else:
-            known = known.again(nodes)
+            known = (known if known.node_names is names else known.renamed(names)).again(nodes)
         self._nodes_read[nodeset.uid] = known
         return known.own
 

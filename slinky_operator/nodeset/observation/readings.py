@@ -80,8 +80,9 @@ class PodReading:
         return {pod.uid: pod for pod in self.read}
 
     def _anew(self, objects: Sequence[Object], nodeset: str, now: datetime) -> PodReading:
+        same = dict(zip(map(id, self.objects), self.read, strict=True))
         known = self.by_uid()
-        return joined(objects, [read_pod(obj, nodeset, known, now) for obj in objects])
+        return joined(objects, [same.get(id(obj)) or read_pod(obj, nodeset, known, now) for obj in objects])
 
 
 def joined(objects: Sequence[Object], read: Sequence[Pod]) -> PodReading:
@@ -123,29 +124,45 @@ class NodeReading:
     """Names of the nodes of its pods."""
     hosts: Mapping[str, KubernetesNode] | None
     """The Kubernetes Nodes that give names; None where its pods are numbered."""
+    could_be: Callable[[str], bool]
+    """Whether a node of the NodeSet could have a name."""
     concerns: Callable[[str, Node], bool]
     """Whether a record concerns the NodeSet: this follows from the fields above."""
     all: Mapping[str, Node]
-    """The records of all nodes of the Slurm."""
+    """The records of all nodes of the Slurm, a mapping that does not change."""
     own: Mapping[str, Node]
     """Those that concern it."""
 
     def again(self, nodes: Mapping[str, Node]) -> NodeReading:
         """Choose again among the records of all nodes, as far as they have changed."""
         before = self.all
-        if nodes.keys() != before.keys():
-            return self._anew(nodes)
-        changed = {name: node for name, node in nodes.items() if before[name] is not node}
-        if not changed:
+        if nodes is before:
             return self
-        if any((name in self.own) != self.concerns(name, node) for name, node in changed.items()):
-            return self._anew(nodes)
-        own = {name: node for name, node in changed.items() if name in self.own}
-        return replace(self, all=dict(nodes), own={**self.own, **own} if own else self.own)
+        return self.with_records(nodes, [name for name, node in nodes.items() if before.get(name) is not node])
 
-    def _anew(self, nodes: Mapping[str, Node]) -> NodeReading:
-        own = {name: node for name, node in nodes.items() if self.concerns(name, node)}
-        return replace(self, all=dict(nodes), own=own)
+    def renamed(self, node_names: frozenset[str]) -> NodeReading:
+        """Choose again for other names of nodes of its pods."""
+        concerns = _concerns(self.could_be, self.owner, node_names)
+        moved = [name for name in node_names ^ self.node_names if name in self.all]
+        return replace(self, node_names=node_names, concerns=concerns).with_records(self.all, moved)
+
+    def with_records(self, nodes: Mapping[str, Node], doubtful: Sequence[str]) -> NodeReading:
+        """The records of which these may have become its own, or ceased to be; all others are as before, or gone."""
+        own = dict(self.own)
+        come = False
+        for name in doubtful:
+            if self.concerns(name, nodes[name]):
+                come = come or name not in own
+                own[name] = nodes[name]
+            else:
+                _ = own.pop(name, None)
+        if not own.keys() <= nodes.keys():
+            own = {name: node for name, node in own.items() if name in nodes}
+        if come:
+            # In the order of the list, as if all had been chosen at once.
+            own = {name: own[name] for name in nodes if name in own}
+        is_same = own.keys() == self.own.keys() and all(map(operator.is_, own.values(), self.own.values()))
+        return replace(self, all=nodes, own=self.own if is_same else own)
 
 
 def chosen(
@@ -167,11 +184,12 @@ def chosen(
         The records of all nodes, by name.
     """
     could_be = _namer(nodeset, hosts)
+    concerns = _concerns(could_be, owner, node_names)
+    return NodeReading(owner, node_names, hosts, could_be, concerns, {}, {}).again(nodes)
 
-    def concerns(name: str, node: Node) -> bool:
-        return name in node_names or identity.is_tagged(node, owner) or could_be(name)
 
-    return NodeReading(owner, node_names, hosts, concerns, {}, {}).again(nodes)
+def _concerns(could_be: Callable[[str], bool], owner: str, node_names: frozenset[str]) -> Callable[[str, Node], bool]:
+    return lambda name, node: name in node_names or identity.is_tagged(node, owner) or could_be(name)
 
 
 def _namer(nodeset: str, hosts: Mapping[str, KubernetesNode] | None) -> Callable[[str], bool]:

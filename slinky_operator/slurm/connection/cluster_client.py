@@ -110,7 +110,7 @@ class ClusterClient:
 
     @property
     def nodes(self) -> Mapping[str, Node]:
-        """The last full picture, by name; read-only."""
+        """The last full picture, by name: it never changes, a later one is another mapping."""
         return self._watch.objects
 
     @property

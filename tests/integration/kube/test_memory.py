@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import uuid
 from collections.abc import AsyncIterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
+from slinky_operator.kube import errors
 from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.leadership.fence import OpenFence
@@ -114,6 +116,11 @@ def watching(control_plane: ControlPlane, namespaces: tuple[str, str], folder: P
 async def settled_peak(process: OperatorProcess) -> float:
     await process.until_status("/readyz", 200)
     await process.until("all caches are filled")
+    return await highest(process)
+
+
+async def highest(process: OperatorProcess) -> float:
+    """MiB that a process has taken at most so far."""
     status = await asyncio.to_thread(Path(f"/proc/{process.process.pid}/status").read_text)
     (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) / 1024
@@ -153,6 +160,30 @@ async def test_long_scripts_cost_no_memory(
     await make(client, SLURMJOBS, namespaces[0], MANY, script)
     within = await peak(control_plane, namespaces, tmp_path)
     assert within < SLACK * without, f"{without:.0f} MiB without, {within:.0f} MiB with"
+
+
+@pytest.mark.full
+async def test_pods_of_strangers_cost_no_memory_when_a_cluster_goes(
+    client: KubeClient, control_plane: ControlPlane, namespaces: tuple[str, str], tmp_path: Path
+) -> None:
+    """Before it lets a Cluster go, it looks at all pods of the namespace, past its caches."""
+    own = namespaces[0]
+    container = {"name": "any", "image": "x", "env": [{"name": "TEXT", "value": LONG}]}
+    await create(client, SERVICEACCOUNTS, {"metadata": {"name": "default", "namespace": own}})
+    pod = {"spec": {"containers": [container], "automountServiceAccountToken": False}}
+    await make(client, PODS, own, MANY, pod)
+    async with watching(control_plane, namespaces, tmp_path) as process:
+        before = await settled_peak(process)
+        while not (found := await client.get(CLUSTERS, "slurm", own))["metadata"].get("finalizers"):
+            assert process.process.returncode is None
+            await asyncio.sleep(0.1)
+        await client.delete(CLUSTERS, "slurm", own, uid=found["metadata"]["uid"])
+        with contextlib.suppress(errors.NotFound):
+            while await client.get(CLUSTERS, "slurm", own):
+                assert process.process.returncode is None
+                await asyncio.sleep(0.1)
+        within = await highest(process)
+    assert within < before + MANY / 3, f"{before:.0f} MiB before, {within:.0f} MiB with"
 
 
 async def test_junk_beside_a_cluster_holds_up_nothing(

@@ -19,7 +19,7 @@ async def tear_down(action: TearDown, cluster: Cluster, memory: Memory, context:
     await adoption.prove(context.kube, cluster)
     node_sets = [
         obj
-        for obj in (await context.kube.list(NODESETS, cluster.namespace)).items
+        async for obj in context.kube.each(NODESETS, cluster.namespace)
         if (obj.get("spec") or {}).get("clusterName") == cluster.name
     ]
     left = await _slurmd_pods(cluster, node_sets, context)
@@ -49,12 +49,10 @@ async def tear_down(action: TearDown, cluster: Cluster, memory: Memory, context:
 async def _slurmd_pods(cluster: Cluster, node_sets: list[Object], context: PassContext) -> tuple[str, ...]:
     """Names of the pods of a Cluster's NodeSets: by label, and by owner if somebody has removed the label."""
     uids = {obj["metadata"]["uid"] for obj in node_sets}
-    pods = (await context.kube.list(PODS, cluster.namespace)).items
-    return tuple(
-        sorted(
-            pod["metadata"]["name"]
-            for pod in pods
-            if adoption.has_slurmd(pod, cluster)
-            or not uids.isdisjoint(one.get("uid") for one in pod["metadata"].get("ownerReferences") or ())
-        )
-    )
+    found = [
+        str(pod["metadata"]["name"])
+        async for pod in context.kube.each(PODS, cluster.namespace)
+        if adoption.has_slurmd(pod, cluster)
+        or not uids.isdisjoint(one.get("uid") for one in pod["metadata"].get("ownerReferences") or ())
+    ]
+    return tuple(sorted(found))

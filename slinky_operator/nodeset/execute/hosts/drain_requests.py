@@ -22,8 +22,8 @@ from typing import Final, Protocol
 from slinky_api import labels
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
-from slinky_operator.kube.objects import Listing, Object
-from slinky_operator.kube.ports import Getter
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Getter, Lister
 from slinky_operator.kube.resources import DRAIN_REQUESTS, PODS, Resource
 from slinky_operator.nodeset.execute.hosts import proof
 from slinky_operator.nodeset.execute.hosts.proof import Bridged, SlurmOf
@@ -54,14 +54,8 @@ MOST: Final = 1_000
 """Requests that are served at a time; further ones wait until these are complete. All of them drain."""
 
 
-class RequestKube(Getter, Protocol):
+class RequestKube(Getter, Lister, Protocol):
     """What is used of a client."""
-
-    async def list(
-        self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None
-    ) -> Listing:
-        """List a kind."""
-        ...
 
     async def patch_status(
         self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
@@ -152,8 +146,8 @@ class DrainRequests:
             await self._sleep(pause)
 
     async def _look(self) -> None:
-        listed = (await self._kube.list(DRAIN_REQUESTS, self._namespace)).items
-        found = [one for one in map(drain_requests.read, listed) if one is not None]
+        read = [drain_requests.read(obj) async for obj in self._kube.each(DRAIN_REQUESTS, self._namespace)]
+        found = [one for one in read if one is not None]
         waiting = [one for one in found if not one.is_complete]
         if len(waiting) > MOST:
             logger.warning("%s has %d open DrainRequests; %d are served", self._namespace, len(waiting), MOST)
@@ -240,8 +234,9 @@ class DrainRequests:
         uids = {obj["metadata"]["uid"] for obj in proven}
         try:
             async with asyncio.timeout_at(deadline):
-                listed = (await self._kube.list(PODS, None, field_selector=f"spec.nodeName={request.host}")).items
-                pods = [one for one in listed if _may_be_slurmd(one)]
+                selector = f"spec.nodeName={request.host}"
+                listed = self._kube.each(PODS, None, field_selector=selector)
+                pods = [one async for one in listed if _may_be_slurmd(one)]
                 others = [one for one in pods if one["metadata"]["uid"] not in uids and not _has_ended(one)]
                 if not others:
                     await self._complete(request, has_pods=bool(pods))

@@ -20,8 +20,8 @@ from typing import Any, Final, Protocol
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.health import ReplacePolicy
 from slinky_operator.kube import errors as kube_errors
-from slinky_operator.kube.objects import Listing, Object
-from slinky_operator.kube.ports import Creator, Getter, Patcher
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.ports import Creator, Getter, Lister, Patcher
 from slinky_operator.kube.resources import NODES, PODS, REBOOTNODES, Resource
 from slinky_operator.nodeset.execute.hosts import proof, requests
 from slinky_operator.nodeset.execute.hosts.proof import PROOF_HOLDS, Bridged, SlurmOf
@@ -47,14 +47,8 @@ TRIES: Final = 5
 """How often a mark is taken back while others, such as the kubelet, write the Node."""
 
 
-class MachineKube(Getter, Creator, Patcher, Protocol):
+class MachineKube(Getter, Lister, Creator, Patcher, Protocol):
     """What is used of a client."""
-
-    async def list(
-        self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None
-    ) -> Listing:
-        """List a kind."""
-        ...
 
     async def delete(self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None) -> Object:
         """Delete an object of a uid."""
@@ -151,15 +145,13 @@ class Machines:
             return "", f"Node {name}: waits for its machine since {mark.began}"
         is_cordoned = bool((node.get("spec") or {}).get("unschedulable"))
         await self._check_mark(node, mark, wanted, is_cordoned=is_cordoned)
-        pods = (await self._kube.list(PODS, None, field_selector=f"spec.nodeName={name}")).items
-        ours = [one for one in pods if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)]
+        ours, others = await self._pods_on(name)
         self._check_owners(ours)
         if mark is None or not is_cordoned:
             await self._patch(node, _marked(wanted))
             return f"cordoned Node {name}, whose machine is to be replaced ({wanted.policy})", ""
         if not is_shown:
             return "", ""
-        others = sorted(_name(one) for one in pods if one not in ours and _counts(one))
         if others:
             raise Refused(f"waits for pods that are not evicted: {named(others, PODS_TOLD)}")
         try:
@@ -176,6 +168,16 @@ class Machines:
                 return await self._send(node, wanted), ""
         except TimeoutError:
             raise Refused("waits for the API server") from None
+
+    async def _pods_on(self, name: str) -> tuple[list[Object], list[str]]:
+        """The pods of NodeSets on a Node, and names of those of others that count."""
+        ours, others = list[Object](), list[str]()
+        async for one in self._kube.each(PODS, None, field_selector=f"spec.nodeName={name}"):
+            if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID):
+                ours.append(one)
+            elif _counts(one):
+                others.append(_name(one))
+        return ours, sorted(others)
 
     def _is_awaited(self, mark: Mark, wanted: Mark) -> bool:
         """Whether the end of this very boot has been asked for, a short while ago at most.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from slinky_operator.kube.calls import reading
@@ -33,3 +35,37 @@ async def test_short_objects_come_in_one_page() -> None:
             await fake.put(f"p-{number}")
         assert len([page async for page in client.pages(PODS)]) == 1
         assert fake.count("list") == 1
+
+
+def decoded() -> int:
+    """Objects that were read and are still held by somebody."""
+    return sum(type(one) is dict and one.get("kind") == "Pod" for one in gc.get_objects())
+
+
+async def test_of_objects_that_are_read_one_by_one_a_page_is_held_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PAGE_BYTES", 10_000)
+    async with running() as fake, client_of(fake) as client:
+        for number in range(40):
+            await fake.put(f"p-{number:02}", long="x" * 2_000)
+        before, names, most = decoded(), list[str](), 0
+        async for one in client.each(PODS):
+            names.append(one["metadata"]["name"])
+            most = max(most, decoded() - before)
+        assert names == sorted(fake.objects)
+        assert 0 < most <= 10
+        assert decoded() - before <= 1
+        held = (await client.list(PODS)).items
+        assert decoded() - before >= len(held) == 40
+
+
+async def test_who_has_found_what_is_looked_for_asks_for_no_further_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PAGE_BYTES", 10_000)
+    async with running() as fake, client_of(fake) as client:
+        for number in range(40):
+            await fake.put(f"p-{number:02}", long="x" * 2_000)
+        async for one in client.each(PODS):
+            assert one["metadata"]["name"] == "p-00"
+            break
+        asked = fake.count("list")
+        _ = [one async for one in client.each(PODS)]
+        assert fake.count("list") - asked > asked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from slinky_operator.kube import errors
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.leadership.legacy_operator import LONGEST, LOOK_EVERY, MARGIN, SHORTEST, until_alone
-from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 
 HOMES = {"slinky", "ours"}
@@ -31,21 +31,22 @@ class Api:
         self.asked: list[tuple[str | None, str | None]] = []
         self.seconds = 0.0
 
-    async def list(
+    async def each(
         self,
         resource: Resource,
         namespace: str | None = None,
         *,
         label_selector: str | None = None,
         field_selector: str | None = None,
-    ) -> Listing:
+    ) -> AsyncIterator[Object]:
         self.asked.append((namespace, field_selector))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if answer is None:
             raise errors.Forbidden(Target("list", str(resource), namespace), "no right", status=403)
         if isinstance(answer, errors.KubeError):
             raise answer
-        return Listing(answer, "1")
+        for one in answer:
+            yield one
 
     async def sleep(self, seconds: float) -> None:
         assert seconds > 0

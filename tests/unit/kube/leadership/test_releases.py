@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from slinky_operator.kube.errors import Target
 from slinky_operator.kube.leadership.fence import DeadlineFence
 from slinky_operator.kube.leadership.lease import Elector
 from slinky_operator.kube.leadership.releases import Releases
-from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import LEASES, Resource
 from tests.unit.runtime.virtual_time import now, run_virtually
 
@@ -51,14 +51,14 @@ class Api:
         if call in self.forbidden:
             raise errors.Forbidden(TARGET, "no right", status=403)
 
-    async def list(
+    async def each(
         self,
         resource: Resource,
         namespace: str | None = None,
         *,
         label_selector: str | None = None,
         field_selector: str | None = None,
-    ) -> Listing:
+    ) -> AsyncIterator[Object]:
         await self._moment()
         self._refuse("list")
         assert label_selector == "cluster.slinky.slurm.net/operator=true"
@@ -67,7 +67,8 @@ class Api:
             for (place, _), one in self.leases.items()
             if namespace in {None, place} and one["metadata"].get("labels", {}).get(labels.LABEL_OPERATOR) == "true"
         ]
-        return Listing(found, "1")
+        for one in found:
+            yield one
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         await self._moment()

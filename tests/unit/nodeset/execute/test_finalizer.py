@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,6 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Store
-from slinky_operator.kube.objects import Listing
 from slinky_operator.nodeset.execute import finalizer
 from tests.unit.nodeset.simulation import harness, settling
 from tests.unit.nodeset.simulation.objects import CLUSTER, NAMESPACE, NODESET, Object
@@ -27,8 +27,8 @@ class Theirs:
     def __init__(self, pod: Object) -> None:
         self.pod = pod
 
-    async def list(self, *given: Any, **named: Any) -> Listing:
-        return Listing([self.pod], "1")
+    async def each(self, *given: Any, **named: Any) -> AsyncIterator[Object]:
+        yield self.pod
 
     async def create(self, resource: Any, body: Object) -> Object:
         return {"metadata": {"uid": "guard"}}

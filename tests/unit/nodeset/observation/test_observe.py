@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.status import RegisteredPods
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import identity
@@ -152,6 +153,27 @@ def test_what_is_remembered_is_what_a_new_observer_finds(seed: int) -> None:
     for _ in range(60):
         change(world, dice)
         assert found(world.observe(world.kept)) == found(world.observe(world.observer()))
+
+
+def names_of_others(world: World) -> tuple[set[str], set[str]]:
+    """Of pods that are not the NodeSet's, names of pods and of nodes that it could have, by going through all names."""
+    nodeset, pods = world.nodeset, world.pods.items("ns")
+    own = {pod["metadata"]["name"] for pod in pods if pod["metadata"]["labels"].get(labels.LABEL_NODESET_UID) == OWN}
+    numbers = range(world.replicas + len(own))
+    possible = {f"{nodeset.name}-{number:0{max(world.padding, 1)}d}" for number in numbers}
+    possible |= world.observe(world.observer()).slurm.nodes.keys()
+    others = [pod for pod in pods if pod["metadata"]["name"] not in own]
+    named = {pod["spec"]["hostname"] for pod in others if labels.LABEL_NODESET_UID in pod["metadata"]["labels"]}
+    return {pod["metadata"]["name"] for pod in others} & possible, named & possible
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_names_of_others_are_those_that_one_of_ours_could_have(seed: int) -> None:
+    dice, world = random.Random(seed), World()  # noqa: S311 a test's dice
+    for _ in range(60):
+        change(world, dice)
+        seen = world.observe(world.kept)
+        assert ({*seen.foreign_pods}, {*seen.names_of_other_nodesets}) == names_of_others(world)
 
 
 def test_a_node_whose_slurmd_started_after_its_last_pod_had_ended_has_not_ended() -> None:

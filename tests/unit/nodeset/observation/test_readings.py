@@ -12,6 +12,7 @@ import pytest
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.observation.readings import NodeReading, PodReading, chosen
 from slinky_operator.nodeset.slurm_nodes import identity
+from slurm_client.models import Node
 from tests.unit.nodeset.builders import NOW, node
 from tests.unit.nodeset.observation.worlds import OTHER, OWN, World
 
@@ -99,7 +100,8 @@ def reading(nodes: dict[str, str]) -> NodeReading:
 def test_records_that_have_not_changed_stay_the_same() -> None:
     before = reading({"a-0": OWNER, "b-0": "ns/b", "given": "", "a-7": ""})
     assert before.own.keys() == {"a-0", "given", "a-7"}
-    assert before.again(dict(before.all)) is before
+    assert before.again(before.all) is before
+    assert before.again(dict(before.all)).own is before.own
     other = {**before.all, "b-0": node("MIXED", name="b-0", extra="ns/b")}
     assert before.again(other).own is before.own
     changed = {**before.all, "a-0": node("MIXED", name="a-0", extra=OWNER)}
@@ -108,11 +110,22 @@ def test_records_that_have_not_changed_stay_the_same() -> None:
     assert before.own["a-0"] is before.all["a-0"]
 
 
-def test_a_live_view_of_the_records_is_not_kept() -> None:
-    nodes = {"a-0": node(name="a-0", extra=OWNER)}
-    before = chosen("a", OWNER, frozenset(), None, nodes)
-    nodes["a-0"] = node("MIXED", name="a-0", extra=OWNER)
-    assert before.again(nodes).own["a-0"] is nodes["a-0"]
+def test_what_is_chosen_again_is_what_is_chosen_at_once() -> None:
+    luck = Random(3)  # noqa: S311 - to be repeated
+    names, nodes = frozenset[str](), dict[str, Node]()
+    before = chosen("a", OWNER, names, None, nodes)
+    for _ in range(300):
+        name = luck.choice(["a-0", "a-1", "b-0", "b-1", "given"])
+        match luck.randrange(3):
+            case 0:
+                nodes = {one: record for one, record in nodes.items() if one != name}
+            case 1:
+                nodes = {**nodes, name: node(name=name, extra=luck.choice([OWNER, "ns/b"]))}
+            case _:
+                names = names ^ {name}
+        before = (before if before.node_names == names else before.renamed(names)).again(nodes)
+        fresh = chosen("a", OWNER, names, None, nodes)
+        assert (list(before.own.items()), before.node_names) == (list(fresh.own.items()), fresh.node_names)
 
 
 def test_records_that_change_hands_come_and_go() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Container
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -44,9 +45,9 @@ class Pods(Store):
     looks = 0
 
     @override
-    def lists_others(self, index: str, value: str, key: tuple[str, str] | None) -> bool:
+    def others(self, namespace: str, names: Container[str]) -> list[Object]:
         self.looks += 1
-        return super().lists_others(index, value, key)
+        return super().others(namespace, names)
 
 
 class World:
@@ -63,7 +64,7 @@ class World:
 
     def observer(self) -> Observer:
         contact = SimpleNamespace(state=ContactState.READY, trouble=None, why="")
-        slurm = SimpleNamespace(contact=contact, nodes_at=time.monotonic(), nodes=self.nodes)
+        at = time.monotonic()
         return Observer(
             Store(INDEXES_OF_NODESETS),
             cast("Any", SimpleNamespace(known=lambda _: CLUSTER, prepare=_nothing, store=Store())),
@@ -71,7 +72,10 @@ class World:
             Store(INDEXES_OF_REVISIONS),
             Store(INDEXES_OF_CLAIMS),
             None,
-            cast("Any", SimpleNamespace(get=lambda _: slurm)),
+            cast(
+                "Any",
+                SimpleNamespace(get=lambda _: SimpleNamespace(contact=contact, nodes_at=at, nodes={**self.nodes})),
+            ),
             clock=time.monotonic,
             now=lambda: datetime.now(UTC),
             max_startup=100,

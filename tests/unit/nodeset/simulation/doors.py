@@ -7,13 +7,12 @@ from it nothing happens: in reality that gap exists too, as long as one round tr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.objects import Listing
 from slinky_operator.kube.resources import (
     CONFIGMAPS,
     CONTROLLERREVISIONS,
@@ -133,25 +132,29 @@ class KubeDoor:
             return clone(self.world.checks)
         return clone(self._find(Target("get", str(resource), namespace, name), resource, name))
 
-    async def list(
+    async def each(
         self,
         resource: Resource,
         namespace: str | None = None,
         *,
         label_selector: str | None = None,
         field_selector: str | None = None,
-    ) -> Listing:
+    ) -> AsyncIterator[Object]:
         self.world.check_alive()
         if field_selector is not None:
             assert resource == PODS
-            return Listing(self.world.shown_at(field_selector.removeprefix("spec.nodeName=")), str(self.world.counter))
+            for obj in self.world.shown_at(field_selector.removeprefix("spec.nodeName=")):
+                yield obj
+            return
         key, _, value = (label_selector or "").partition("=")
+        # All at one version, as the pages of a list are.
         found = [
             clone(obj)
             for obj in self._all(resource).values()
             if not key or (obj["metadata"].get("labels") or {}).get(key) == value
         ]
-        return Listing(found, str(self.world.counter))
+        for obj in found:
+            yield obj
 
     async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
         name = body["metadata"]["name"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,7 +16,7 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.cache.stubs import stub
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS
 from slinky_operator.nodeset.execute.hosts.drain_requests import (
     AWAY_EVERY_S,
@@ -55,16 +55,27 @@ class Kube:
         self.pods: list[Object] = []
         self.pods_error: Exception | None = None
 
-    async def list(self, resource: Any, namespace: str | None = None, *, field_selector: str | None = None) -> Listing:
+    async def each(
+        self,
+        resource: Any,
+        namespace: str | None = None,
+        *,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> AsyncIterator[Object]:
         if resource is PODS:
             assert namespace is None
             if self.pods_error is not None:
                 raise self.pods_error
-            return Listing([one for one in self.pods if f"spec.nodeName={host_of(one)}" == field_selector], "1")
+            for one in self.pods:
+                if f"spec.nodeName={host_of(one)}" == field_selector:
+                    yield one
+            return
         assert namespace == "nv"
         if self.error is not None:
             raise self.error
-        return Listing(self.items, "1")
+        for one in self.items:
+            yield one
 
     async def get(self, resource: Any, name: str, namespace: str | None = None) -> Object:
         assert (resource, name, namespace) == (NODESETS, "a", "ns")

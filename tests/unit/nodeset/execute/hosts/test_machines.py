@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from typing_extensions import override
 from slinky_api import labels
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.objects import Listing, Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import MACHINES, NODES, NODESETS, PODS, REBOOTNODES, Resource
 from slinky_operator.nodeset.execute.hosts.machines import Machines
 from slinky_operator.nodeset.execute.hosts.slurms import clients
@@ -81,11 +81,17 @@ class Kube:
         except KeyError:
             raise kube_errors.NotFound(TARGET, "there is none", status=404) from None
 
-    async def list(
-        self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None
-    ) -> Listing:
+    async def each(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> AsyncIterator[Object]:
         assert (resource, namespace, field_selector) == (PODS, None, f"spec.nodeName={HOST}")
-        return Listing(self.pods, "1")
+        for one in self.pods:
+            yield one
 
     async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
         assert resource is REBOOTNODES

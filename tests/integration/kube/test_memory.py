@@ -172,14 +172,15 @@ async def test_pods_of_strangers_cost_no_memory_when_a_cluster_goes(
     await create(client, SERVICEACCOUNTS, {"metadata": {"name": "default", "namespace": own}})
     pod = {"spec": {"containers": [container], "automountServiceAccountToken": False}}
     await make(client, PODS, own, MANY, pod)
+    await create(client, CLUSTERS, {"metadata": {"name": "managed", "namespace": own}, "spec": {}})
     async with watching(control_plane, namespaces, tmp_path) as process:
         before = await settled_peak(process)
-        while not (found := await client.get(CLUSTERS, "slurm", own))["metadata"].get("finalizers"):
+        while not (found := await client.get(CLUSTERS, "managed", own))["metadata"].get("finalizers"):
             assert process.process.returncode is None
             await asyncio.sleep(0.1)
-        await client.delete(CLUSTERS, "slurm", own, uid=found["metadata"]["uid"])
+        await client.delete(CLUSTERS, "managed", own, uid=found["metadata"]["uid"])
         with contextlib.suppress(errors.NotFound):
-            while await client.get(CLUSTERS, "slurm", own):
+            while await client.get(CLUSTERS, "managed", own):
                 assert process.process.returncode is None
                 await asyncio.sleep(0.1)
         within = await highest(process)

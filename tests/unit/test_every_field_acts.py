@@ -79,7 +79,7 @@ BASES: Mapping[str, dict[str, Any]] = {
 BY_PATH: Mapping[str, Any] = {
     "metrics.exporter.names": ["slurmctld"],
     "server": "http://elsewhere:6820",
-    "caBundle": certificate(),
+    "caBundle": certificate("changed"),
     "clusterName": "changed",
     "auth.tokenLifetime": "1h",
     "auth.keysWhenDeleted": "Retain",

@@ -180,17 +180,19 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
         return again, made.wake_up
 
     async def _plan(self, snapshot: Snapshot, memory: Memory) -> Plan:
-        """Plan, in a thread if texts are long or there are many lines."""
+        """Plan, in a thread if texts are long or there are many lines or nodes."""
         arguments = snapshot, self._environment, self._context.clock(), self._wall()
-        if not _is_long(snapshot):
-            memory.rules_took = 0.0
+        is_long, memory.rules_took = _is_long(snapshot), 0.0
+        if not is_long and not _has_many_nodes(snapshot):
             return plan(*arguments)
         began = time.monotonic()
         try:
             cluster = snapshot.cluster
             return await run_in_thread((cluster.namespace, "Cluster", cluster.uid), plan, *arguments)
         finally:
-            memory.rules_took = time.monotonic() - began
+            if is_long:
+                # Nodes are Slurm's, and cost little each: a large site does not wait for its changes.
+                memory.rules_took = time.monotonic() - began
 
     async def _write_status(self, raw: Object, memory: Memory, status: ClusterStatus) -> None:
         written = await self.status.write(raw, raw.get("status") or {}, status.to_dict())
@@ -245,15 +247,17 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
 
 
 def _is_long(snapshot: Snapshot) -> bool:
-    """Whether the rules would block the event loop for long: by the length of texts, the number of lines and nodes."""
-    if snapshot.slurm is not None and len(snapshot.slurm.nodes) > MANY_NODES:
-        return True
+    """Whether the rules would block the event loop for long: by the length of all texts and the number of lines."""
     characters = sum(len(text) for source in snapshot.texts.values() for text in source.texts.values())
     spec = snapshot.cluster.spec
     many = len(snapshot.node_sets) + len(spec.nodes) + len(spec.partitions)
     # The number of nodes in a list is not counted here: that takes as long as parsing it.
     lists = any("[" in one.name or "," in one.name for one in spec.nodes)
     return characters > LONG_TEXT or many > MANY_LINES or lists or not is_small(snapshot.raw)
+
+
+def _has_many_nodes(snapshot: Snapshot) -> bool:
+    return snapshot.slurm is not None and len(snapshot.slurm.nodes) > MANY_NODES
 
 
 def _nobody(namespace: str, name: str) -> Cluster:

@@ -213,7 +213,7 @@ class Site:
         self.telling.head(self.passes, self.now - 1000)
         after: float | None = 1.0
         try:
-            result = await self._operator.reconcile(KEY)
+            result = await self.operator.reconcile(KEY)
             after = result.requeue_after
             self.telling.tail(after)
         except OperatorKilledError:
@@ -221,7 +221,7 @@ class Site:
             self.begin()
         except errors.KubeError as error:
             self.telling.say(f" fails: {error}")
-            await self._operator.tell(KEY, error)
+            await self.operator.tell(KEY, error)
         self.now += min(max(SOON, LATE if after is None else after), LATE)
 
     async def with_kills(self, passes: int) -> None:
@@ -392,19 +392,19 @@ class Site:
     def begin(self) -> None:
         """A new process."""
         kube = cast("KubeClient", self.kube)
-        connections = Connections(self.slurm, lambda line: self.telling.say(f" {line}"), self._wall)
+        self.connections = Connections(self.slurm, lambda line: self.telling.say(f" {line}"), self._wall)
         context = PassContext(
             kube,
             SecretReader(kube, clock=lambda: self.now),
             cast("ConfigMapWatcher", _Texts(self.kube)),
-            cast("ClientMap", connections),
+            cast("ClientMap", self.connections),
             cast("Recorder", _Events(self.telling)),
             cast("PodReader", _Agents(self.slurm)),
             clock=lambda: self.now,
             random_bytes=self._random,
             ask_daemon=self.slurm.key,
         )
-        self._operator = ClusterReconciler(self.caches, context, Environment(IMAGES, off=self.off), wall=self._wall)
+        self.operator = ClusterReconciler(self.caches, context, Environment(IMAGES, off=self.off), wall=self._wall)
 
     def _spend(self, seconds: float) -> None:
         self.now += seconds

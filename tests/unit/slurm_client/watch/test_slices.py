@@ -57,6 +57,28 @@ async def test_single_answers_that_come_while_a_list_is_compared_stay() -> None:
     assert seen == now
 
 
+async def test_what_was_shown_never_changes_so_that_another_thread_may_go_through_it() -> None:
+    picture: Picture[Thing] = Picture(lambda thing: thing[0])
+    assert await picture.take_list(things(1), picture.ask(), lambda _: None)
+    shown = picture.objects
+    assert picture.objects is shown
+    goes = iter(shown.items())
+    _ = next(goes)
+    for key, value in (("0", ("0", 2)), ("1", None), ("new", ("new", 2))):
+        _ = picture.take_one(key, value, picture.ask())
+    assert [*goes][-1] == ("199", ("199", 1))
+    assert [*shown.values()] == things(1)
+    later = picture.objects
+    assert (later["0"], later["new"], "1" in later, len(picture)) == (("0", 2), ("new", 2), False, MANY)
+    assert await picture.take_list(things(3), picture.ask(), lambda _: None)
+    assert later["0"] == ("0", 2)
+    # What nobody has looked at since is not copied for each answer.
+    _ = picture.objects
+    _ = picture.take_one("2", ("2", 4), picture.ask())
+    _ = picture.take_one("3", None, picture.ask())
+    assert (picture.objects["2"], "3" in picture.objects) == (("2", 4), False)
+
+
 async def test_what_is_gone_from_a_list_is_told_and_nothing_twice() -> None:
     picture: Picture[Thing] = Picture(lambda thing: thing[0])
     told: list[Event[Thing]] = []

@@ -51,6 +51,9 @@ MANY_LINES: Final = 50
 MANY_NODES: Final = 500
 """Number of Slurm's nodes from which on rules run in a thread: they count them, some 5 us each."""
 
+GATHERING: Final = 0.0002
+"""Seconds per node of Slurm for which changes are batched into one pass: thousands of pods may go at a time."""
+
 ROUNDS: Final = 8
 """Rounds within one pass, each after something was learned; more would delay others."""
 
@@ -139,7 +142,7 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
             if cluster is None:
                 return Result()
             again, wake_up = await self._round(cluster, raw, memory)
-            rest = rest_after(memory.rules_took)
+            rest = memory.rest
             if not again:
                 return Result(wake_up, rest)
         return Result(0.0, rest)
@@ -182,8 +185,9 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
     async def _plan(self, snapshot: Snapshot, memory: Memory) -> Plan:
         """Plan, in a thread if texts are long or there are many lines or nodes."""
         arguments = snapshot, self._environment, self._context.clock(), self._wall()
-        is_long, memory.rules_took = _is_long(snapshot), 0.0
-        if not is_long and not _has_many_nodes(snapshot):
+        is_long, nodes = _is_long(snapshot), len(snapshot.slurm.nodes) if snapshot.slurm is not None else 0
+        memory.rest = GATHERING * nodes
+        if not is_long and nodes <= MANY_NODES:
             return plan(*arguments)
         began = time.monotonic()
         try:
@@ -191,8 +195,7 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
             return await run_in_thread((cluster.namespace, "Cluster", cluster.uid), plan, *arguments)
         finally:
             if is_long:
-                # Nodes are Slurm's, and cost little each: a large site does not wait for its changes.
-                memory.rules_took = time.monotonic() - began
+                memory.rest = max(memory.rest, rest_after(time.monotonic() - began))
 
     async def _write_status(self, raw: Object, memory: Memory, status: ClusterStatus) -> None:
         written = await self.status.write(raw, raw.get("status") or {}, status.to_dict())
@@ -254,10 +257,6 @@ def _is_long(snapshot: Snapshot) -> bool:
     # The number of nodes in a list is not counted here: that takes as long as parsing it.
     lists = any("[" in one.name or "," in one.name for one in spec.nodes)
     return characters > LONG_TEXT or many > MANY_LINES or lists or not is_small(snapshot.raw)
-
-
-def _has_many_nodes(snapshot: Snapshot) -> bool:
-    return snapshot.slurm is not None and len(snapshot.slurm.nodes) > MANY_NODES
 
 
 def _nobody(namespace: str, name: str) -> Cluster:

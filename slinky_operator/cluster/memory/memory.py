@@ -26,8 +26,8 @@ class Memory:
     node_sets: ParseCache[NodeSet] = field(default_factory=lambda: ParseCache(NodeSet))
     """Its NodeSets as last parsed."""
 
-    rules_took: float = 0.0
-    """Seconds that the last plan took in a thread; 0 if it needed none."""
+    rest: float = 0.0
+    """Seconds for which changes are batched before the next pass: the last plan took long, or there are many nodes."""
 
     counts_written_at: float = float("-inf")
     slurmd_pods_left: tuple[tuple[str, ...], float] = ((), float("-inf"))

@@ -6,7 +6,7 @@ finds any: a look that has found none is remembered until something that it depe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slinky_api import labels
@@ -14,9 +14,11 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.kube.cache.store import Store
+from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
 from slinky_operator.nodeset.model.pods import guard, lost_labels, pod_names
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.reconcile.cached.indexes import NODE_INDEX
 from slinky_operator.slurm.pods import pod_ownership
 from slurm_client.models import Node
 
@@ -49,7 +51,7 @@ class Neighbours:
     Parameters
     ----------
     pods
-        The cache of slurmd pods.
+        The cache of slurmd pods, with `NODE_INDEX`.
     hosts
         The Kubernetes Nodes; None if they are not watched.
     """
@@ -120,8 +122,7 @@ class Neighbours:
         return found
 
     def _look(self, nodeset: NodeSet, cluster: Cluster | None, own: Collection[Pod], names: Collection[str]) -> Found:
-        # Few pods are others': going through them takes less than going through the names of thousands of own ones.
-        others = self._pods.others(nodeset.namespace, {item.name for item in own})
+        others = self._others(nodeset, cluster, own, names)
         if not others:
             return Found({}, {})
         could_be_node, could_be_pod = self._namers(nodeset, len(own), names)
@@ -135,6 +136,37 @@ class Neighbours:
             if is_in_slurm and of_nodeset not in {None, nodeset.uid} and could_be_node(pod_ownership.node_name(obj)):
                 names_of_other_nodesets[pod_ownership.node_name(obj)] = given.get(labels.LABEL_NODESET_NAME) or ""
         return Found(foreign_pods, names_of_other_nodesets)
+
+    def _others(
+        self, nodeset: NodeSet, cluster: Cluster | None, own: Collection[Pod], names: Collection[str]
+    ) -> Sequence[Object]:
+        """Pods of others, all those at least that have such a name.
+
+        A NodeSet has thousands of names beside few pods of others, or few names beside thousands of these: what is
+        gone through are the fewer.
+        """
+        own_names = {item.name for item in own}
+        if len(self._pods) - len(own) <= (nodeset.spec.replicas or 0) + len(own) + len(names):
+            return self._pods.others(nodeset.namespace, own_names)
+        nodes = self._nodes(nodeset, len(own), names)
+        by_name = (self._pods.get(nodeset.namespace, pod_names.pod_name(nodeset, node)) for node in nodes)
+        found = [obj for obj in by_name if obj is not None]
+        if cluster is not None:
+            prefix, keys = f"{cluster.namespace}/{cluster.name}/", {item.node_name: item.name for item in own}
+            for node in nodes:
+                key = nodeset.namespace, keys.get(node, "")
+                # Nearly all names are those of the NodeSet's own pods, or nobody's.
+                if self._pods.lists_others(NODE_INDEX, prefix + node, key):
+                    found += self._pods.find(NODE_INDEX, prefix + node)
+        return [obj for obj in found if obj["metadata"]["name"] not in own_names]
+
+    def _nodes(self, nodeset: NodeSet, count: int, names: Collection[str]) -> set[str]:
+        """All names that a node of the NodeSet could have."""
+        if nodeset.mode is ScalingMode.STATEFUL_SET:
+            padding, numbers = nodeset.spec.ordinal_padding, range((nodeset.spec.replicas or 0) + count)
+            return {*names, *(pod_names.numbered(nodeset.name, number, padding) for number in numbers)}
+        hosts = self._hosts.picture().values() if self._hosts is not None else ()
+        return {*names, *(host.node_name for host in hosts)}
 
     def _namers(self, nodeset: NodeSet, count: int, names: Collection[str]) -> tuple[_CouldBe, _CouldBe]:
         """Whether a node of the NodeSet could have a name, and whether a pod could; `count` is the number of its pods.
@@ -151,6 +183,5 @@ class Neighbours:
                 return name == pod_names.numbered(nodeset.name, number, padding) or name in names
 
             return is_numbered, is_numbered
-        hosts = self._hosts.picture().values() if self._hosts is not None else ()
-        nodes = {*names, *(host.node_name for host in hosts)}
+        nodes = self._nodes(nodeset, count, names)
         return nodes.__contains__, {pod_names.pod_name(nodeset, node) for node in nodes}.__contains__

@@ -54,6 +54,9 @@ MANY_NODES: Final = 500
 GATHERING: Final = 0.0002
 """Seconds per node of Slurm for which changes are batched into one pass: thousands of pods may go at a time."""
 
+LONGEST_GATHERING: Final = 0.5
+"""Seconds for which they are at most, as events of nodes are (`triggers.NODE_EVENT_DELAY`), which end a rest."""
+
 ROUNDS: Final = 8
 """Rounds within one pass, each after something was learned; more would delay others."""
 
@@ -186,7 +189,7 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
         """Plan, in a thread if texts are long or there are many lines or nodes."""
         arguments = snapshot, self._environment, self._context.clock(), self._wall()
         is_long, nodes = _is_long(snapshot), len(snapshot.slurm.nodes) if snapshot.slurm is not None else 0
-        memory.rest = GATHERING * nodes
+        memory.rest = min(LONGEST_GATHERING, GATHERING * nodes)
         if not is_long and nodes <= MANY_NODES:
             return plan(*arguments)
         began = time.monotonic()

@@ -8,6 +8,7 @@ replaces what was asked for later. Asking is left to the watch, telling to its r
 from __future__ import annotations
 
 import itertools
+import threading
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -43,6 +44,7 @@ class Picture(Generic[T]):
         self._shown: Mapping[str, T] = MappingProxyType(self._objects)
         self._is_held = False
         """Whether somebody may hold what is shown."""
+        self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._list_applied = 0
         self._single_applied: dict[str, int] = {}
@@ -53,10 +55,11 @@ class Picture(Generic[T]):
         """
         All objects by key, as they are now: what changes later is in another mapping.
 
-        So it may be gone through in another thread, and is the same mapping until something has changed.
+        So another thread may take it, and go through it. It is the same mapping until something has changed.
         """
-        self._is_held = True
-        return self._shown
+        with self._lock:
+            self._is_held = True
+            return self._shown
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -109,7 +112,8 @@ class Picture(Generic[T]):
             found.pop(key, None)
             if key in self._objects:
                 found[key] = self._objects[key]
-        self._show(found)
+        with self._lock:
+            self._show(found)
         self.is_complete = True
         publish([event for event in events if event.key not in newer] if newer else events)
         await drop(replaced)
@@ -127,12 +131,13 @@ class Picture(Generic[T]):
         if not self.is_complete:
             return []  # the first list tells everything
         old = self._objects.get(key)
-        if self._is_held and old is not value:
-            self._show(dict(self._objects))
-        if value is None:
-            self._objects.pop(key, None)
-        else:
-            self._objects[key] = value
+        with self._lock:
+            if self._is_held and old is not value:
+                self._show(dict(self._objects))
+            if value is None:
+                self._objects.pop(key, None)
+            else:
+                self._objects[key] = value
         return [Event(key, old, value)] if old != value else []
 
     def _show(self, objects: dict[str, T]) -> None:

@@ -186,7 +186,8 @@ class Informer:
         self._asked |= dict.fromkeys(wanted or (), mark)
 
         def covers(one: str) -> bool:
-            return namespace in {None, one} and (wanted is None or one in wanted)
+            # What has been listed by itself meanwhile is that list's to show: it has what this one has left out.
+            return namespace in {None, one} and (wanted is None or (one in wanted and self._asked.get(one) is mark))
 
         known = self.store.newest(namespace)
         listed: Listed | None = None

@@ -19,6 +19,7 @@ from slinky_operator.kube.cache.budget import Budget
 from slinky_operator.kube.cache.informer import FIRST_PAUSE, LONGEST_PAUSE, Handler, prune_managed_fields
 from slinky_operator.kube.cache.listed import Listed
 from slinky_operator.kube.cache.store import Change, Indexer, Store
+from slinky_operator.kube.calls.reading import SLICE
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
@@ -120,12 +121,16 @@ class Mirror:
         known = self.store.newest(namespace)
         listed: Listed | None = None
         async for page in self._client.pages(self.resource, namespace):
-            for obj in page.items:
-                self._prune(obj)
             if listed is None:
                 version = int(page.resource_version or 0)
                 listed = Listed(self.store, version, lambda one: namespace in {None, one}, known=known)
-            self._tell(listed.add(page.items))
+            for start in range(0, len(page.items), SLICE):
+                if start:
+                    await asyncio.sleep(0)
+                some = page.items[start : start + SLICE]
+                for obj in some:
+                    self._prune(obj)
+                self._tell(listed.add(some))
         ghosts = listed.end() if listed is not None else []
         if ghosts:
             logger.info("%s: %d objects had vanished without notice", self.resource, len(ghosts))

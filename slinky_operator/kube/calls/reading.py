@@ -113,6 +113,8 @@ class Reading(Transport):
                 yield obj
                 if count % SLICE == 0:
                     await asyncio.sleep(0)
+            # Not held while the next page is on its way.
+            page.items.clear()
 
     async def some(
         self, resource: Resource, namespace: str | None = None, *, field_selector: str | None = None, most: int

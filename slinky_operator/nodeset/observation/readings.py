@@ -159,7 +159,7 @@ class NodeReading:
         if not own.keys() <= nodes.keys():
             own = {name: node for name, node in own.items() if name in nodes}
         if come:
-            # In the order of the list, as if all had been chosen at once.
+            # What has come has its place in the list, which is that of its name.
             own = {name: own[name] for name in nodes if name in own}
         is_same = own.keys() == self.own.keys() and all(map(operator.is_, own.values(), self.own.values()))
         return replace(self, all=nodes, own=self.own if is_same else own)

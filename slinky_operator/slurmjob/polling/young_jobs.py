@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
 from itertools import islice
 from typing import Final, Protocol
 
 from slurm_client.errors import SlurmError
 from slurm_client.models import Job
+from slurm_client.watch import WatchStatus
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +40,8 @@ class Watch(Protocol):
     """What is used of `SlurmClient.job_watch`."""
 
     @property
-    def objects(self) -> Mapping[str, Job]:
-        """All jobs that it knows."""
+    def status(self) -> WatchStatus:
+        """How many jobs it knows, among other things."""
         ...
 
     async def refresh(self, *keys: str) -> dict[str, Job | None]:
@@ -66,7 +66,7 @@ class YoungJobs:
 
     def add(self, namespace: str, number: int) -> bool:
         """Look at a job soon; False where the list is short, which is asked for at once instead."""
-        if len(self._watch.objects) < MANY:
+        if self._watch.status.objects < MANY:
             return False
         own = self._of.setdefault(namespace, deque())
         if len(own) >= MOST:

@@ -39,6 +39,8 @@ class FakeApi:
         self.tokens: list[str | None] = []
         self.writes: list[Any] = []
         self.page_size: int | None = None
+        self.held: asyncio.Event | None = None
+        """What the next request for a second or later page waits for."""
         self.cut_watches = asyncio.Event()
         self.url = ""
 
@@ -115,6 +117,9 @@ class FakeApi:
         items = sorted(self.objects.values(), key=lambda obj: str(obj["metadata"]["name"]))
         # Items of a list carry neither kind nor apiVersion on the wire.
         bare = [{"metadata": json.loads(json.dumps(obj["metadata"]))} for obj in items]
+        if "continue" in query and self.held is not None:
+            held, self.held = self.held, None
+            _ = await held.wait()
         size = self.page_size or int(query["limit"])
         start = int(query.get("continue", "0"))
         token = str(start + size) if start + size < len(bare) else ""

@@ -234,16 +234,19 @@ class DrainRequests:
         uids = {obj["metadata"]["uid"] for obj in proven}
         try:
             async with asyncio.timeout_at(deadline):
-                selector = f"spec.nodeName={request.host}"
-                listed = self._kube.each(PODS, None, field_selector=selector)
-                pods = [one async for one in listed if _may_be_slurmd(one)]
-                others = [one for one in pods if one["metadata"]["uid"] not in uids and not _has_ended(one)]
+                has_pods, others = False, list[str]()
+                async for one in self._kube.each(PODS, None, field_selector=f"spec.nodeName={request.host}"):
+                    if not _may_be_slurmd(one):
+                        continue
+                    has_pods = True
+                    if one["metadata"]["uid"] not in uids and not _has_ended(one):
+                        others.append(_name(one))
                 if not others:
-                    await self._complete(request, has_pods=bool(pods))
+                    await self._complete(request, has_pods=has_pods)
                     return ""
         except TimeoutError:
             return "the API server takes too long"
-        names = named(sorted(map(_name, others)), PODS_TOLD)
+        names = named(sorted(others), PODS_TOLD)
         words = (
             f"pods there look like slurmd's, and the operator does not see them: {names}. One that has lost its labels "
             "is named by its NodeSet, with the command to run; others are new, have no room in the operator's memory, "

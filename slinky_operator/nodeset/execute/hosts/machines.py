@@ -28,6 +28,7 @@ from slinky_operator.nodeset.execute.hosts.proof import PROOF_HOLDS, Bridged, Sl
 from slinky_operator.nodeset.health.machines import TAKES, why_in_use
 from slinky_operator.nodeset.model import machines
 from slinky_operator.nodeset.model.machines import REBOOT_NODE, MachineRules, Mark
+from slinky_operator.reconcile.cached.kept_fields import prune_pod
 from slinky_operator.reconcile.text import cut, joined, moment, named
 from slurm_client import errors as slurm_errors
 
@@ -170,10 +171,12 @@ class Machines:
             raise Refused("waits for the API server") from None
 
     async def _pods_on(self, name: str) -> tuple[list[Object], list[str]]:
-        """The pods of NodeSets on a Node, and names of those of others that count."""
+        """The pods of NodeSets on a Node, with what rules read of them, and names of those of others that count."""
         ours, others = list[Object](), list[str]()
         async for one in self._kube.each(PODS, None, field_selector=f"spec.nodeName={name}"):
             if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID):
+                # Users decide what else is in a pod, and who may make one may give it the label.
+                prune_pod(one)
                 ours.append(one)
             elif _counts(one):
                 others.append(_name(one))

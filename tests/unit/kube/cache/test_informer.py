@@ -14,6 +14,7 @@ from slinky_operator.kube.cache import mirror as mirror_module
 from slinky_operator.kube.cache.informer import Informer
 from slinky_operator.kube.cache.mirror import Mirror
 from slinky_operator.kube.cache.store import by_label
+from slinky_operator.kube.calls.reading import SLICE
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from tests.unit.kube.fake_api import FakeApi, client_of, eventually, running
@@ -95,6 +96,30 @@ async def test_a_list_in_pages_is_one_list_and_its_items_have_kinds() -> None:
             assert len(informer.store) == len(told) == 10
             assert {(obj["kind"], obj["apiVersion"]) for obj in informer.store} == {("Pod", "v1")}
         assert fake.count("list") == 4
+
+
+@pytest.mark.parametrize("kind", [Informer, Mirror])
+async def test_others_have_their_turn_while_a_page_is_stored(kind: type[Informer | Mirror]) -> None:
+    turns, seen = 0, list[int]()
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with running() as fake, client_of(fake) as client:
+        for number in range(3 * SLICE):
+            await fake.put(f"p-{number:02}")
+        stored = kind(client, PODS)
+        stored.add_handler(lambda _, __: seen.append(turns))
+        tasks = [asyncio.create_task(one) for one in (turn(), stored.run())]
+        await stored.synced.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        assert (len(seen), fake.count("list")) == (3 * SLICE, 1)
+        assert seen[-1] - seen[0] >= 2
 
 
 @pytest.mark.parametrize("fault", ["cut", "error", "end", 500, 503, 429])

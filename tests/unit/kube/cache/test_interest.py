@@ -194,6 +194,31 @@ async def test_an_object_that_is_seen_before_its_owner_is_not_lost_and_nothing_i
         assert w.names() == ["a-0", "b-0"]
 
 
+async def test_what_was_listed_for_an_owner_outlives_a_whole_list_that_had_begun_before_it_came() -> None:
+    async with world(by_name) as w:
+        w.fake.page_size = 2
+        for name in ("a-0", "b-0", "b-1", "c-0"):
+            await w.fake.put(name)
+        w.owners.come("a")
+        w.owners.synced.set()
+        await w.informer.synced.wait()
+        assert w.names() == ["a-0"]
+        asked, held = w.fake.count("list"), asyncio.Event()
+        w.fake.held = held
+        w.fake.compact()
+        w.fake.watch_faults.append("gone")
+        w.fake.cut_watches.set()
+        await w.fake.bookmark()
+        # The first page of the whole list has come, without what is b's; the next one is on its way.
+        await eventually(lambda: w.fake.count("list") == asked + 2)
+        w.owners.come("b")
+        await eventually(lambda: w.informer.is_shown(NAMESPACE) and w.names() == ["a-0", "b-0", "b-1"])
+        held.set()
+        await eventually(lambda: w.informer.relists == 2)
+        assert w.informer.is_shown(NAMESPACE)
+        assert w.names() == ["a-0", "b-0", "b-1"]
+
+
 async def test_an_owner_takes_over_by_name_what_was_dropped_without_one() -> None:
     async with world(by_name) as w:
         w.owners.come("a")

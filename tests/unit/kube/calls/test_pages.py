@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 
 import pytest
@@ -69,3 +70,22 @@ async def test_who_has_found_what_is_looked_for_asks_for_no_further_page(monkeyp
         asked = fake.count("list")
         _ = [one async for one in client.each(PODS)]
         assert fake.count("list") - asked > asked
+
+
+async def test_others_have_their_turn_while_the_objects_of_a_page_are_gone_through() -> None:
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with running() as fake, client_of(fake) as client:
+        for number in range(3 * reading.SLICE):
+            await fake.put(f"p-{number:02}")
+        others = asyncio.create_task(turn())
+        seen = [turns async for _ in client.each(PODS)]
+        others.cancel()
+        assert fake.count("list") == 1
+        assert seen[-1] - seen[0] >= 2

@@ -16,6 +16,9 @@ from slinky_operator.nodeset.slurm_nodes import identity
 from tests.unit.nodeset import builders
 from tests.unit.nodeset.observation.worlds import CREATED, OTHER, OWN, World
 
+HOSTS = ("0", "1", "4", "a-4")
+"""Kubernetes Nodes, with names that pods of the dice have."""
+
 
 def found(snapshot: Snapshot) -> tuple[object, ...]:
     return (
@@ -160,16 +163,18 @@ def names_of_others(world: World) -> tuple[set[str], set[str]]:
     nodeset, pods = world.nodeset, world.pods.items("ns")
     own = {pod["metadata"]["name"] for pod in pods if pod["metadata"]["labels"].get(labels.LABEL_NODESET_UID) == OWN}
     numbers = range(world.replicas + len(own))
-    possible = {f"{nodeset.name}-{number:0{max(world.padding, 1)}d}" for number in numbers}
-    possible |= world.observe(world.observer()).slurm.nodes.keys()
+    numbered = {f"{nodeset.name}-{number:0{max(world.padding, 1)}d}" for number in numbers}
+    possible = {*world.observe(world.observer()).slurm.nodes, *(HOSTS if world.hosts is not None else numbered)}
+    names = {f"a-{node}" for node in possible} if world.hosts is not None else possible
     others = [pod for pod in pods if pod["metadata"]["name"] not in own]
     named = {pod["spec"]["hostname"] for pod in others if labels.LABEL_NODESET_UID in pod["metadata"]["labels"]}
-    return {pod["metadata"]["name"] for pod in others} & possible, named & possible
+    return {pod["metadata"]["name"] for pod in others} & names, named & possible
 
 
+@pytest.mark.parametrize("hosts", [(), HOSTS], ids=["numbered", "on hosts"])
 @pytest.mark.parametrize("seed", range(20))
-def test_the_names_of_others_are_those_that_one_of_ours_could_have(seed: int) -> None:
-    dice, world = random.Random(seed), World()  # noqa: S311 a test's dice
+def test_the_names_of_others_are_those_that_one_of_ours_could_have(seed: int, hosts: tuple[str, ...]) -> None:
+    dice, world = random.Random(seed), World(hosts=hosts)  # noqa: S311 a test's dice
     for _ in range(60):
         change(world, dice)
         seen = world.observe(world.kept)

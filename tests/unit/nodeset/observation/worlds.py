@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container
+from collections.abc import Collection, Container
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,6 +17,7 @@ from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_api.v1alpha1.nodeset.status import RegisteredPods
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, KubernetesNode
 from slinky_operator.nodeset.model.pods.registered_pods import Marking
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.indexes import INDEXES_OF_CLAIMS, INDEXES_OF_PODS, INDEXES_OF_REVISIONS
@@ -53,9 +54,14 @@ class Pods(Store):
 class World:
     """Caches that one observer keeps reading."""
 
-    def __init__(self, *, pods: int = 3, replicas: int = 4) -> None:
+    def __init__(self, *, pods: int = 3, replicas: int = 4, hosts: Collection[str] = ()) -> None:
         self.pods, self.nodes = Pods(INDEXES_OF_PODS), dict[str, Node]()
         self.replicas, self.padding, self.mode = replicas, 0, ScalingMode.STATEFUL_SET
+        # Kubernetes Nodes, each with one pod, if there are any.
+        picture = {name: KubernetesNode(name, node_name=name) for name in hosts}
+        self.hosts = cast("Hosts", SimpleNamespace(picture=lambda: picture)) if hosts else None
+        if hosts:
+            self.mode = ScalingMode.DAEMON_SET
         self.registered: RegisteredPods | None = None
         self.version = 0
         self.kept = self.observer()
@@ -71,7 +77,7 @@ class World:
             self.pods,
             Store(INDEXES_OF_REVISIONS),
             Store(INDEXES_OF_CLAIMS),
-            None,
+            self.hosts,
             cast(
                 "Any",
                 SimpleNamespace(get=lambda _: SimpleNamespace(contact=contact, nodes_at=at, nodes={**self.nodes})),

@@ -19,7 +19,7 @@ class Watch:
     """Counts lists that are asked for at once."""
 
     def __init__(self, jobs: int) -> None:
-        self.objects: Any = range(jobs)
+        self.status: Any = SimpleNamespace(objects=jobs)
         self.lists = 0
         self.asked: list[str] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ class Watch:
     """Remembers what it was asked for."""
 
     def __init__(self, objects: int = MANY) -> None:
-        self.objects: Any = range(objects)
+        self.status: Any = SimpleNamespace(objects=objects)
         self.asked: list[int] = []
         self.states: dict[int, str] = {}
         self.fails = False

@@ -41,8 +41,8 @@ async def gather_limited(calls: Iterable[Awaitable[T]]) -> list[T | BaseExceptio
     return [found[place] for place in range(len(found))]
 
 
-async def ramp_up(calls: Iterable[Awaitable[bool]], first: int) -> None:
-    """Run calls in order, few at a time at first, and one more at a time after each success.
+async def few_first(calls: Iterable[Awaitable[bool]], first: int) -> None:
+    """Run calls in order, few at a time until one has succeeded, and many from then on.
 
     Parameters
     ----------
@@ -61,8 +61,9 @@ async def ramp_up(calls: Iterable[Awaitable[bool]], first: int) -> None:
             call = None if over else next(waiting, None)
             if call is None or not await call:
                 over = True
+            else:
+                room = UNDER_WAY
             under_way -= 1
-            room = min(room + 1, UNDER_WAY)
             begin()
 
         def begin() -> None:

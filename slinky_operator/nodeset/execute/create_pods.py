@@ -1,4 +1,4 @@
-"""Creates pods with their claims: a part of `executor`, with a growing number of concurrent calls."""
+"""Creates pods with their claims: a part of `executor`, a few at first, and many at a time once one was accepted."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.model.revisions.revision import restored, restored_cluster
 from slinky_operator.nodeset.pod_spec.builder import PodBuilder
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, demand
-from slinky_operator.reconcile.batches import ramp_up
+from slinky_operator.reconcile.batches import few_first
 
 FIRST: Final = 8
-"""Pods created concurrently at first; each success allows one more, so that an invalid spec fails only a few times."""
+"""Pods created concurrently until one was accepted, so that an invalid spec fails only a few times."""
 
 
 async def create(context: PassContext, action: CreatePods) -> None:
@@ -37,7 +37,7 @@ async def create(context: PassContext, action: CreatePods) -> None:
         return
     stencil = PodBuilder(nodeset, cluster, revision=action.revision, guard_uid=guard_uid, defaults=context.defaults)
     created: set[str] = set()
-    await ramp_up((_create(context, nodeset, stencil, place, created) for place in wanted), FIRST)
+    await few_first((_create(context, nodeset, stencil, place, created) for place in wanted), FIRST)
     context.changes.pods_created(len(created))
     if created:
         told = [place.pod for place in wanted if place.pod in created]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.reconcile.batches import UNDER_WAY, gather_limited, ramp_up
+from slinky_operator.reconcile.batches import UNDER_WAY, few_first, gather_limited
 
 
 @dataclass
@@ -74,14 +74,14 @@ def calls(server: Server, goes_well: Callable[[int], bool], count: int) -> Itera
     return (one() for _ in range(count))
 
 
-async def test_each_success_lets_one_more_be_under_way() -> None:
+async def test_once_one_has_succeeded_many_are_under_way() -> None:
     server = Server()
-    task = asyncio.create_task(ramp_up(calls(server, lambda _: True, 500), 8))
+    task = asyncio.create_task(few_first(calls(server, lambda _: True, 500), 8))
     await settled()
     assert server.under_way == 8
-    server.answer(3)
+    server.answer(1)
     await settled()
-    assert server.under_way == 11, "the others are not waited for"
+    assert server.under_way == UNDER_WAY, "the others are not waited for"
     await server.answer_all(task)
     assert server.begun == 500
     assert server.most == UNDER_WAY
@@ -89,14 +89,14 @@ async def test_each_success_lets_one_more_be_under_way() -> None:
 
 async def test_what_is_refused_is_refused_few_times() -> None:
     server = Server()
-    task = asyncio.create_task(ramp_up(calls(server, lambda _: False, 500), 8))
+    task = asyncio.create_task(few_first(calls(server, lambda _: False, 500), 8))
     await server.answer_all(task)
     assert server.begun == 8
 
 
 async def test_after_a_failure_no_further_call_is_begun_and_those_under_way_are_waited_for() -> None:
     server = Server()
-    task = asyncio.create_task(ramp_up(calls(server, lambda number: number != 20, 500), 8))
+    task = asyncio.create_task(few_first(calls(server, lambda number: number != 20, 500), 8))
     await settled()
     server.answer(21)
     while server.begun < 21:
@@ -126,7 +126,7 @@ async def test_cancelled_at_any_turn_no_call_is_left_that_nobody_awaits(turns: i
             yield call(name)
 
     made: list[str] = []
-    both = gather_limited(taken("side by side", 200)), ramp_up(taken("growing", 200), 8)
+    both = gather_limited(taken("side by side", 200)), few_first(taken("few first", 200), 8)
     tasks = [asyncio.create_task(one) for one in both]
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -100,8 +100,8 @@ class Reading(Transport):
     ) -> AsyncIterator[Object]:
         """Read a whole collection at one version, object by object.
 
-        Only a page of it is in memory. How many objects there are in a namespace, and how long they are, those decide
-        who may create some there.
+        Only a page of it is in memory: whoever may create objects in a namespace decides how many there are, and how
+        long they are.
 
         Raises
         ------

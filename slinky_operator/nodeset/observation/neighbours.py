@@ -169,9 +169,9 @@ class Neighbours:
         return {*names, *(host.node_name for host in hosts)}
 
     def _namers(self, nodeset: NodeSet, count: int, names: Collection[str]) -> tuple[_CouldBe, _CouldBe]:
-        """Whether a node of the NodeSet could have a name, and whether a pod could; `count` is the number of its pods.
+        """Whether a node of the NodeSet could have a name, and whether a pod could.
 
-        In Slurm these names have records that concern it.
+        It has `count` pods, and `names` are those of records in Slurm that concern it.
         """
         if nodeset.mode is ScalingMode.STATEFUL_SET:
             padding, most = nodeset.spec.ordinal_padding, (nodeset.spec.replicas or 0) + count

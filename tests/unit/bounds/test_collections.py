@@ -1,4 +1,4 @@
-"""Nobody holds a whole collection: how much that is, those decide who may create objects in a namespace.
+"""Nobody holds a whole collection: whoever may create objects in a namespace decides how much that is.
 
 `each` gives objects one by one, and caches have a budget. `list`, which holds all, is for programs around the operator.
 """

@@ -1,6 +1,6 @@
 """Where kopf watches the custom resources and passes events on.
 
-Each event of a Cluster or NodeSet goes into the mirror of its kind, which stores it and calls its handlers. Nothing
+Each event of a custom resource goes into the mirror of its kind, which stores it and calls its handlers. Nothing
 else happens in a kopf handler: kopf neither retries nor reports failures there, stores its state in annotations for any
 other kind of handler, and misses deletions while its watch is broken (the mirrors' own slow relist finds them). The
 controllers decide how to react to a change.

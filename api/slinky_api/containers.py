@@ -7,6 +7,7 @@ and the variable of its default image (`settings`), its name in the values of th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +25,8 @@ class Container:
     Attributes
     ----------
     name
-        Of the container, and of its image in a registry.
+        Of the container, and of its image in a registry: lower-case letters and digits, since an option and a variable
+        of the operator are named after it.
     component
         Value of ``app.kubernetes.io/component`` on the pods and objects of a daemon of a Cluster, which are named after
         it; empty for what is none.
@@ -41,6 +43,10 @@ class Container:
     version: str = ""
     has_image: bool = True
     what: str = ""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[a-z][a-z0-9]*", self.name):
+            raise ValueError(f"container {self.name!r}: a name has lower-case letters and digits only")
 
     @property
     def default_image(self) -> str:

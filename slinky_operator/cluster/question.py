@@ -7,12 +7,15 @@ answer is remembered by its type until the next one. A question that fails has a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.context import PassContext
 
 A = TypeVar("A")
+
+MOST_KEPT: Final = 16
+"""Answers to one type of question that are remembered, the last ones: those about pods that are gone fall out."""
 
 
 class Question(Generic[A]):
@@ -65,10 +68,12 @@ class Answers:
 
     def note(self, question: type[Question[A]], answer: A | None, about: str = "") -> None:
         """Remember an answer; `None` forgets the last one."""
+        _ = self._known.pop((question, about), None)
         if answer is None:
-            self._known.pop((question, about), None)
-        else:
-            self._known[question, about] = answer
+            return
+        self._known[question, about] = answer
+        for old in list(self.every(question))[:-MOST_KEPT]:
+            del self._known[question, old]
 
     def copy(self) -> Answers:
         """A copy that later answers do not change."""

@@ -1,7 +1,7 @@
 """States of Slurm as what a job object shows: a phase, a reason of its own for each end, and words.
 
 Slurm says a state as a base word and flags beside it (`slurm_client.models.job.JobState`); the words of the data
-parsers v0.0.40 to v0.0.45 are all here. A state is the end only when nothing of the job is left on a node, and Slurm
+parsers are all here. A state is the end only when nothing of the job is left on a node, and Slurm
 will not run it again. Which record is the job's, from slurmctld or from slurmdbd, is left to the caller.
 """
 

@@ -29,6 +29,7 @@ from slurm_client.testing.slurmctld import allocation, gres
 from slurm_client.testing.slurmctld.clock import Clock
 from slurm_client.testing.slurmctld.counts import Counts
 from slurm_client.testing.slurmctld.shares import ShareTree
+from slurm_client.testing.slurmctld.table import JobTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,7 +53,7 @@ class Arranged:
         self._clock: Callable[[], float] = self.clock
         self.release = release
         self.nodes: dict[str, Node] = {}
-        self.jobs: dict[int, Job] = {}
+        self.jobs = JobTable()
         self.partitions: dict[str, Partition] = {}
         self.reservations: dict[str, Reservation] = {}
         self.licenses: dict[str, License] = {}
@@ -274,15 +275,9 @@ class Arranged:
         if self._postponed is not None:
             self._postponed.update(names)
             return
-        on_it: dict[str, list[Job]] = {name: [] for name in names if name in self.nodes}
-        if not on_it:
-            return
-        for job in self.jobs.values():
-            for name in job.nodes:
-                if name in on_it:
-                    on_it[name].append(job)
-        for name, jobs in on_it.items():
-            self.nodes[name] = allocation.shown(self.nodes[name], jobs)
+        for name in names:
+            if name in self.nodes:
+                self.nodes[name] = allocation.shown(self.nodes[name], self.jobs.naming(name))
 
     @contextlib.contextmanager
     def many_jobs(self) -> Iterator[None]:
@@ -296,7 +291,7 @@ class Arranged:
 
     def _holding(self, name: str) -> list[Job]:
         """Return the jobs that run on a node."""
-        return [job for job in self.jobs.values() if name in job.nodes and allocation.has_nodes(job)]
+        return [job for job in self.jobs.naming(name) if allocation.has_nodes(job)]
 
 
 def _with_details(values: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from kubectl_slurm.access import kinds
 from slinky_api.resource import Resource
 from slinky_api.sylabs import OLD_JOB_KINDS
 from slinky_api.v1alpha1 import JOB_KINDS, KINDS
+from slinky_api.v1alpha1.common import ApiObject
 from slinky_operator.kube import resources
 from slinky_operator.metrics import objects
 from tests.unit.helm.test_rights import grants
@@ -64,6 +65,17 @@ def test_make_uninstall_looks_for_objects_of_each_kind() -> None:
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     (listed,) = re.findall(r"^KINDS := (.*)$", printed, re.MULTILINE)
     assert sorted(listed.split()) == sorted(one.plural for one in OURS)
+
+
+@pytest.mark.parametrize("resource", KINDS, ids=lambda one: one[0].full_name)
+def test_the_fields_of_each_kind_are_tried(resource: tuple[Resource, type[ApiObject]]) -> None:
+    """Of jobs `tests/unit/slurmjob/test_fields.py` does; that a field of a NodeSet acts, its own tests show."""
+    spec = resource[1].model_fields["spec"].annotation
+    assert isinstance(spec, type)
+    tests = ROOT / "tests" / "unit"
+    assert f"silent({spec.__name__}, " in (tests / "test_every_field_counts.py").read_text()
+    acting = [path for path in tests.glob("test_every_field_*acts.py") if spec.__name__ in path.read_text()]
+    assert acting or resource[0].kind == "NodeSet"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 {{/*
-The operator's rights where it serves Clusters, NodeSets and Tokens; the same rules in a ClusterRole or in Roles.
+The operator's rights where it serves Clusters, NodeSets, LoginSets and Tokens; the same rules in a ClusterRole or in Roles.
 
 Secrets are read by name, without list or watch. Only the Lease is updated: all other changes are patches and
 server-side apply, which also needs `create` to create an object. `nodesets/finalizers`: the API server requires

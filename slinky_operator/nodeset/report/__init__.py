@@ -17,6 +17,7 @@ module                    concern
 `volumes`                 whether the volumes of nodes have room: job output, slurmd's spool
 ========================  ==============================================================================
 
-Types and reasons of conditions are in `slinky_api.conditions`; `status` has a rule for each condition, `troubles` what
+Types and reasons of conditions are in `slinky_api.conditions`; `status` lists the conditions, and has the rules of
+those without a module of their own, `troubles` what
 `Degraded` names, `progress` what `Progressing` and `Draining` name, `summary` the status text.
 """

@@ -10,7 +10,7 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
 from slurm_client.models import Job as SlurmRecord
 
 LONGEST: Final = 4096
-"""Characters of a path that is kept."""
+"""Characters of a path, or of the name of a node, that is kept."""
 
 _NO_FILE: Final = frozenset({"", "/dev/null"})
 
@@ -48,18 +48,23 @@ def kept(job: SlurmJob, status: SlurmJobStatus, records: Sequence[SlurmRecord]) 
     record = next((one for one in records if not one.het_job_offset), records[0])
     is_array = any(one.array_task_id is not None or one.array_job_id for one in records)
     known = status.files or JobFilesStatus()
-    node = record.batch_host or (record.nodes[0] if record.nodes else "")
-    output = record.standard_output_expanded
+    node = _bounded(record.batch_host or (record.nodes[0] if record.nodes else ""))
+    output = _bounded(record.standard_output_expanded)
     found = known.model_copy(
         update={
             "uid": record.user_id,
             "gid": record.group_id,
             "node": "" if is_array else node or known.node,
-            "folder": record.working_directory if len(record.working_directory) <= LONGEST else "",
-            "output": "" if is_array or output in _NO_FILE or len(output) > LONGEST else output,
+            "folder": _bounded(record.working_directory),
+            "output": "" if is_array or output in _NO_FILE else output,
         }
     )
     return status if found == status.files else status.model_copy(update={"files": found})
+
+
+def _bounded(text: str) -> str:
+    """A text of Slurm; nothing for one that is too long to be kept."""
+    return text if len(text) <= LONGEST else ""
 
 
 def begun(status: SlurmJobStatus) -> JobFilesStatus | None:

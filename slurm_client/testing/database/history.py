@@ -19,6 +19,7 @@ from slurm_client.testing.answers.calls import error
 from slurm_client.testing.database.records import Record, merge, recorded
 from slurm_client.testing.refusals import FLAGS_INVALID
 from slurm_client.testing.slurmctld import arrays
+from slurm_client.testing.slurmctld.table import JobTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,7 +41,7 @@ _FIELDS = (
 """Keys of a query, and the fields they are compared with."""
 
 
-class JobsOnRecord(dict[int, "Job"]):
+class JobsOnRecord(JobTable):
     """
     The jobs of a slurmctld that tells slurmdbd of each change.
 

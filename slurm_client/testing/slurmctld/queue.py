@@ -123,7 +123,7 @@ class Queue(Arranged):
             has_script = not all(map(external.is_wished, components))
             jobs = [self.submit(each, user, has_script=has_script) for each in components]
         except Refusal:
-            _restore(self.jobs, kept)
+            self.jobs.restore(kept)
             raise
         finally:
             self._at_rest = False
@@ -236,7 +236,7 @@ class Queue(Arranged):
             return
         # Room only shrinks meanwhile: what did not fit does not fit later.
         self._too_large.clear()
-        for job_id in sorted(job.id for job in self.jobs.values() if job.is_pending):
+        for job_id in self.jobs.waiting():
             job = self._look_at_dependency(self.jobs[job_id])
             if job.hold or not job.priority or job.dependency:
                 continue
@@ -303,8 +303,9 @@ class Queue(Arranged):
                 self._too_large.clear()
                 self._start(self.jobs[job.id])
                 if self.jobs[job.id].is_pending:
-                    _restore(self.jobs, jobs)
-                    _restore(self.nodes, nodes)
+                    self.jobs.restore(jobs)
+                    self.nodes.clear()
+                    self.nodes.update(nodes)
                     self._wait(leader, "Resources")
                     return
                 self._taken.update(self.jobs[job.id].nodes)
@@ -384,7 +385,7 @@ class Queue(Arranged):
 
     def fail_jobs_on(self, name: str) -> None:
         """Requeue or end the jobs of a node that is down."""
-        for job in [job for job in self.jobs.values() if job.holds_nodes and name in job.nodes]:
+        for job in [job for job in self.jobs.naming(name) if job.holds_nodes]:
             if job.requeue and not external.is_external(job):
                 self._back_to_queue(job)
             else:
@@ -400,11 +401,6 @@ def uid_of(user: str) -> int:
 def ends_jobs(signal: str | None) -> bool:
     """Whether a cancellation with this signal, or with none, ends a job."""
     return signal is None or signal.upper() in {"KILL", "SIGKILL", "9"}
-
-
-def _restore(table: dict[Any, Any], kept: dict[Any, Any]) -> None:
-    table.clear()
-    table.update(kept)
 
 
 def _tres(counts: dict[str, int]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import inspect
 import itertools
 import json
 import sys
@@ -116,8 +115,7 @@ def agent_at(url: str) -> Agent:
 @cache
 def keys_read() -> tuple[str, ...]:
     """Keys that readers of agents ask for."""
-    trees = [ast.parse(inspect.getsource(one)) for one in (agent_questions, query)]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    nodes = [node for _, tree in parsed() if any(readers(tree)) for node in ast.walk(tree)]
     called = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".get")]
     return tuple(sorted({str(one.args[0].value) for one in called if isinstance(one.args[0], ast.Constant)}))
 

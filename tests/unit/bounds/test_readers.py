@@ -17,11 +17,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
+from typing_extensions import override
 
 from hack.localkube.paths import PROJECT
 from slinky_api.v1alpha1.cluster.maintenance import MaintenanceWindow
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
-from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks, JobEnd, SlurmJob
+from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks, JobEnd, SlurmJob, SlurmJobStatus
 from slinky_operator.autoscaling.rules.rooms import Shape
 from slinky_operator.autoscaling.rules.view import ScaledSet
 from slinky_operator.cluster.parts.maintenance.windows import WantedReservation
@@ -101,6 +102,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "slurmjob.ended_jobs.owner": METHODS,
     "slurmjob.ended_jobs.seen": METHODS,
     "slurmjob.execute.external._given": IN_WHOLE,
+    "slurmjob.pods.log_upkeep.follow": METHODS,
     "slurmjob.polling.job_list._own": METHODS,
     "slurmjob.rescheduling.__init__": METHODS,
     "slurmjob.rescheduling.changed": STATES,
@@ -141,8 +143,16 @@ GIVEN: Final[Mapping[str, Any]] = {
     "WantedReservation": WantedReservation("slurm-operator-a-0", NOW, NOW, frozenset({"a-0"})),
     "Object": {"metadata": {"name": "a", "uid": "u"}, "spec": {}, "status": {"jobId": 1}},
     "SlurmJob": SlurmJob.parse(
-        {"metadata": {"name": "a", "namespace": "b", "uid": "u"}, "spec": {"clusterName": "c", "script": "#!/bin/sh\n"}}
+        {
+            "metadata": {"name": "a", "namespace": "b", "uid": "u"},
+            "spec": {
+                "clusterName": "c",
+                "script": "#!/bin/sh\n",
+                "results": [{"volume": {"persistentVolumeClaim": {"claimName": "a"}}}],
+            },
+        }
     ),
+    "SlurmJobStatus": SlurmJobStatus(),
 }
 """Values of parameters by their types."""
 
@@ -174,18 +184,32 @@ def models_in(annotation: str) -> set[str]:
 def functions_of(module: str, source: str) -> Iterator[Function]:
     tree = ast.parse(source)
     models = {
-        alias.asname or alias.name
+        alias.asname or alias.name: alias.name
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("slurm_client.models")
         for alias in node.names
-    } & PLAIN.keys()
+        if alias.name in PLAIN
+    }
     outer = {id(node) for node in tree.body}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            given = tuple((one.arg, ast.unparse(one.annotation)) for one in arguments if one.annotation)
-            if any(models_in(kind) & models for _, kind in given):
-                yield Function(module, node.name, given, id(node) not in outer)
+            given = [(one.arg, one.annotation) for one in arguments if one.annotation]
+            named = [node.id for _, kind in given for node in ast.walk(kind) if isinstance(node, ast.Name)]
+            if models.keys() & named:
+                kinds = tuple((name, ast.unparse(Renamed(models).visit(kind))) for name, kind in given)
+                yield Function(module, node.name, kinds, id(node) not in outer)
+
+
+class Renamed(ast.NodeTransformer):
+    """A type with the models' own names, where a module imports them under others."""
+
+    def __init__(self, models: Mapping[str, str]) -> None:
+        self._models = models
+
+    @override
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self._models.get(node.id, node.id))
 
 
 def functions() -> Iterator[Function]:
@@ -317,12 +341,17 @@ def test_no_text_of_an_object_costs_a_function_much(function: Function) -> None:
 
 def test_a_function_that_is_not_yet_known_is_found() -> None:
     source = (
-        "from slurm_client.models import Job\n"
+        "from slurm_client.models import Job, Node as SlurmNode\n"
         "from elsewhere import Node\n"
         "def one(jobs: Mapping[str, tuple[Job, ...]]) -> None: ...\n"
         "def two(node: Node) -> None: ...\n"
+        "def four(node: SlurmNode) -> None: ...\n"
         "class A:\n    async def three(self, job: Job | None) -> None: ...\n"
     )
-    assert [(one.name, one.is_method) for one in functions_of("m", source)] == [("one", False), ("three", True)]
+    assert [(one.name, one.is_method) for one in functions_of("m", source)] == [
+        ("one", False),
+        ("four", False),
+        ("three", True),
+    ]
     with pytest.raises(Unknown):
         value("tuple[Secret, Job]", PLAIN)

@@ -173,6 +173,8 @@ METHODS: dict[str, set[str]] = {
     "SetFinalizer": {"patch"},
 }
 """What a call with a resource as its first argument needs; `kube/calls/writing.py` sends it."""
+FUNCTIONS: dict[str, set[str]] = {"set_finalizer": {"patch"}}
+"""What a function needs whose first argument is the API server, and its second one a resource."""
 
 
 def written_in_code() -> set[tuple[str, str]]:
@@ -181,16 +183,17 @@ def written_in_code() -> set[tuple[str, str]]:
     found = {(f"{controller.resource.plural}/status", "patch") for controller in wanted(Settings(**EVERYTHING))}
     for path in (ROOT / "slinky_operator").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Name):
+            if not isinstance(node, ast.Call):
                 continue
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            resource = getattr(resources, node.args[0].id, None)
-            if name not in METHODS or not isinstance(resource, resources.Resource):
+            verbs, of = (FUNCTIONS[name], node.args[1:2]) if name in FUNCTIONS else (METHODS.get(name), node.args[:1])
+            resource = getattr(resources, of[0].id, None) if of and isinstance(of[0], ast.Name) else None
+            if verbs is None or not isinstance(resource, resources.Resource):
                 continue
             parts = [_text(one.value) for one in node.keywords if one.arg == "subresource"]
             parts += ["status"] if name.endswith("status") else []
             where = f"{resource.plural}/{parts[0]}" if parts else resource.plural
-            found |= {(where, verb) for verb in METHODS[name]}
+            found |= {(where, verb) for verb in verbs}
     return found
 
 

@@ -16,17 +16,17 @@ _TEXTS: Final = frozenset(
 FIELDS: Final = frozenset({*NUMBERS, *_TEXTS, PARAMETERS, REQUEUE, SCRIPT, USER})
 """Names that stand behind the prefix; each is a field of a SlurmJob."""
 
+OTHERS: Final[Mapping[str, str]] = {
+    "partition": "the partition is that of the Node: select another Node",
+    "array": "a pod is one job: use an Indexed Job",
+    "env": "write env of the container",
+    "command": "write command of the container",
+    "args": "write args of the container",
+}
+"""Why other fields cannot be asked for."""
+
 _READER: Final = AnnotatedFields(
-    labels.VIRTUAL_NODE_PREFIX,
-    FIELDS,
-    {
-        "partition": "the partition is that of the Node: select another Node",
-        "array": "a pod is one job: use an Indexed Job",
-        "env": "write env of the container",
-        "command": "write command of the container",
-        "args": "write args of the container",
-    },
-    frozenset({labels.ANNOTATION_VIRTUAL_POD_JOB}),
+    labels.VIRTUAL_NODE_PREFIX, FIELDS, OTHERS, frozenset({labels.ANNOTATION_VIRTUAL_POD_JOB})
 )
 
 path: Final = _READER.path

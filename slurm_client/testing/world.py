@@ -134,7 +134,7 @@ class World(Ends):
         """Delete a record, unless a job is on it."""
         if name not in self.nodes:
             raise Refusal(INVALID_NODE, f"Failure to delete node {name}")
-        if self.nodes[name].is_busy or any(job.holds_nodes and name in job.nodes for job in self.jobs.values()):
+        if self.nodes[name].is_busy or any(job.holds_nodes for job in self.jobs.naming(name)):
             raise Refusal(NODES_BUSY, f"Failure to delete node {name}")
         self.remove_node(name)
 

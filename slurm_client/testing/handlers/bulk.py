@@ -49,7 +49,7 @@ class BulkOperations(Operations):
         first, plus, offset = text.partition("+")
         array, _, task = first.partition("_")
         own = int(array)
-        for job in self.world.jobs.values():
+        for job in self.world.jobs.together(own):
             if plus:
                 if (job.het_job_id, job.het_job_offset) == (own, int(offset)):
                     yield job
@@ -117,7 +117,7 @@ class BulkOperations(Operations):
         status, refused = [], []
         for text in names:
             own = int(text.partition("_")[0]) if "+" not in text else 0
-            if any(job.array_job_id == own for job in self.world.jobs.values()):
+            if any(job.array_job_id == own for job in self.world.jobs.together(own)):
                 status.append(self._requeue_tasks(own, text.partition("_")[2], call.user))
                 continue
             number = self._requeue_one(own, call.user)
@@ -141,7 +141,7 @@ class BulkOperations(Operations):
     def _requeue_tasks(self, array: int, task: str, user: str) -> list[dict[str, Any]]:
         """Requeue tasks of an array; an entry for each kind of outcome."""
         outcome: dict[int, list[int]] = {}
-        for job in [each for each in self.world.jobs.values() if each.array_job_id == array]:
+        for job in [each for each in self.world.jobs.together(array) if each.array_job_id == array]:
             tasks = list(_waiting(job)) if job.array_task_id is None else [job.array_task_id]
             if task and int(task) not in tasks:
                 continue

@@ -84,8 +84,7 @@ class JobHandlers(Answers):
     async def _get_job(self, call: Call) -> Reply:
         own = self._job_of(call, "query")
         # slurmctld gives the tasks of an array and the components of a heterogeneous job with the first of them.
-        found = [job for job in self.world.jobs.values() if own in {job.id, job.array_job_id, job.het_job_id}]
-        return Reply(raw=self._dump_list(call, "jobs", found, encode.job))
+        return Reply(raw=self._dump_list(call, "jobs", self.world.jobs.together(own), encode.job))
 
     def _meant_by(self, text: str) -> list[int]:
         """Ids of the jobs that are cancelled or requeued under a name: that of an array means all of its tasks."""
@@ -95,12 +94,15 @@ class JobHandlers(Answers):
         array, _, task = text.partition("_")
         if not task:
             own = int(text)
-            return [job.id for job in self.world.jobs.values() if own in {job.array_job_id, job.het_job_id}] or [own]
+            return [job.id for job in self.world.jobs.together(own) if own in {job.array_job_id, job.het_job_id}] or [
+                own
+            ]
         if task.startswith("["):
             # Those that wait together have the number of the array.
             return [int(array)]
         wanted = int(array), int(task)
-        found = [job.id for job in self.world.jobs.values() if (job.array_job_id, job.array_task_id) == wanted]
+        of_array = self.world.jobs.together(int(array))
+        found = [job.id for job in of_array if (job.array_job_id, job.array_task_id) == wanted]
         # A number that no job has.
         return found or [0]
 

@@ -264,7 +264,8 @@ class Queue(Arranged):
         tasks = arrays.waiting(job)
         if tasks is None:
             return
-        left, running = list(tasks), sum(each.array_job_id == job.id and each.is_running for each in self.jobs.values())
+        left = list(tasks)
+        running = sum(each.array_job_id == job.id and each.is_running for each in self.jobs.together(job.id))
         while left:
             if tasks.at_once and running >= tasks.at_once:
                 self._wait(job, "JobArrayTaskLimit")
@@ -294,7 +295,7 @@ class Queue(Arranged):
 
     def _start_together(self, leader: Job) -> None:
         """Start all components of a heterogeneous job, each on nodes that no other one has, or none."""
-        parts = [job for job in self.jobs.values() if job.het_job_id == leader.het_job_id]
+        parts = [job for job in self.jobs.together(leader.id) if job.het_job_id == leader.het_job_id]
         if leader.het_job_offset or not all(job.is_pending and not job.hold for job in parts):
             return
         jobs, nodes = dict(self.jobs), dict(self.nodes)

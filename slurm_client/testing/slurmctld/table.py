@@ -1,5 +1,5 @@
 """
-The table of jobs of the pretended slurmctld: by number, by node, and those that may wait for a look of the scheduler.
+The table of jobs of the pretended slurmctld: by number, by array, by node, and those that the scheduler looks at.
 
 Thousands of jobs wait in some tests; a look at all of them at each submission would be most of what such a test does.
 """
@@ -21,6 +21,7 @@ class JobTable(dict[int, Job]):
         super().__init__()
         self._waiting: set[int] = set()
         self._by_node: defaultdict[str, set[int]] = defaultdict(set)
+        self._together: defaultdict[int, set[int]] = defaultdict(set)
 
     def waiting(self) -> list[int]:
         """Return the numbers of the pending jobs that the scheduler has to look at, the lowest first."""
@@ -29,6 +30,10 @@ class JobTable(dict[int, Job]):
     def naming(self, node: str) -> list[Job]:
         """Return the jobs that name a node as theirs, the lowest number first; they may have ended."""
         return [self[number] for number in sorted(self._by_node.get(node, ()))]
+
+    def together(self, number: int) -> list[Job]:
+        """Return the job of a number, the tasks of its array and the components of its heterogeneous job."""
+        return [self[one] for one in sorted(self._together.get(number, ()))]
 
     def restore(self, kept: dict[int, Job]) -> None:
         """Put back what there was before something that has come to nothing; nobody is told."""
@@ -60,6 +65,7 @@ class JobTable(dict[int, Job]):
         super().clear()
         self._waiting.clear()
         self._by_node.clear()
+        self._together.clear()
 
     def _put(self, number: int, job: Job) -> None:
         if (old := self.get(number)) is not None:
@@ -69,8 +75,16 @@ class JobTable(dict[int, Job]):
             self._waiting.add(number)
         for name in job.nodes:
             self._by_node[name].add(number)
+        for one in _numbers(job):
+            self._together[one].add(number)
 
     def _forget(self, job: Job, number: int) -> None:
         self._waiting.discard(number)
         for name in job.nodes:
             self._by_node[name].discard(number)
+        for one in _numbers(job):
+            self._together[one].discard(number)
+
+
+def _numbers(job: Job) -> set[int]:
+    return {one for one in (job.id, job.array_job_id, job.het_job_id) if one is not None}

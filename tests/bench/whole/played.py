@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import sys
 import time
 from collections import Counter
@@ -32,6 +33,7 @@ class Orders:
 
     def __init__(self, slurms: list[FakeSlurmrestd]) -> None:
         self.slurms = slurms
+        self._tasks: list[asyncio.Task[None]] = []
 
     def asked(self) -> dict[str, Any]:
         """Requests by operation, and bytes of answers, since the last time."""
@@ -70,6 +72,32 @@ class Orders:
         for job in list(self.slurms[0].jobs):
             _ = self.slurms[0].finish_job(job)
             self.slurms[0].forget_job(job)
+
+    def occupy(self, share: float, ends: float) -> None:
+        """Of the nodes of the first Cluster this share has a job each; so many end in a second, others begin."""
+        slurm, luck = self.slurms[0], random.Random(1)  # noqa: S311 - to be repeated
+        names = sorted(slurm.nodes)
+        luck.shuffle(names)
+        taken, free = names[: int(len(names) * share)], names[int(len(names) * share) :]
+        with slurm.world.many_jobs():
+            numbers = {name: slurm.add_job(nodes=[name], state="RUNNING", time_limit=LENGTH).id for name in taken}
+
+        async def turn_over() -> None:
+            while True:
+                await asyncio.sleep(1 / ends)
+                ended = taken.pop(luck.randrange(len(taken)))
+                slurm.world.set_job_state(numbers.pop(ended), "COMPLETED", end_time=slurm.world.now)
+                begun = free.pop(luck.randrange(len(free)))
+                numbers[begun] = slurm.add_job(nodes=[begun], state="RUNNING", time_limit=LENGTH).id
+                taken.append(begun)
+                free.append(ended)
+
+        self._tasks.append(asyncio.create_task(turn_over()))
+
+    def calm(self) -> None:
+        """No job ends or begins any more."""
+        while self._tasks:
+            _ = self._tasks.pop().cancel()
 
     def drained(self) -> int:
         """How many nodes of the first Cluster are drained."""

@@ -39,7 +39,7 @@ def sizes(name: str, quick: str, every: str) -> list[int]:
 NODES = sizes("BENCH_NODES", "100,1000", "100,1000,5000")
 SETS = sizes("BENCH_NODESETS", "1,10", "1,10,50")
 CLUSTERS = sizes("BENCH_CLUSTERS", "1,5", "1,5,20")
-PARTS = os.environ.get("BENCH_PARTS", "rest,seen,edits,revert,update,restart,in").split(",")
+PARTS = os.environ.get("BENCH_PARTS", "rest,seen,busy,edits,revert,update,restart,in").split(",")
 """What is done after nodes have come; `in` is compared with a bare loop, and so is all before it."""
 TOGETHER = 200
 """Nodes of all NodeSets, or of all Clusters."""
@@ -52,6 +52,12 @@ EVENTS = 15
 """Nodes that change, one each second."""
 SAMPLES = 16 if ALL else 6
 """Changes by hand, for times until the status shows them."""
+SAMPLES_OF_BUSY = 20
+"""The same while jobs come and go: so many have a longest but one, which is their 95th percentile."""
+BUSY = 0.8
+"""Share of the nodes that have a job."""
+A_DAY = 100_000
+"""Jobs in a day that 5,000 such nodes run; fewer nodes run fewer."""
 EDITS = 3 if ALL else 1
 POLLS = "a loop of httpx that asks once a second"
 EMPTY = "the same process without nodes"
@@ -71,7 +77,7 @@ async def test_nodes(plane: ControlPlane, tmp_path: Path, figures: Figures, node
     async with site(plane, tmp_path) as one:
         async with one.operating():
             await bench.out(one)
-            for name in ("rest", "seen", "edits", "revert", "update"):
+            for name in ("rest", "seen", "busy", "edits", "revert", "update"):
                 if name in PARTS:
                     await getattr(bench, name)(one)
             assert one.process is not None
@@ -210,6 +216,34 @@ class Bench:
         median = sorted(theirs)[len(theirs) // 2]
         self._note("a change in Slurm to status: median", sorted(ours)[SAMPLES // 2], "s", median, POLLS)
         self._note(f"a change in Slurm to status: longest of {SAMPLES}", max(ours), "s", max(theirs), POLLS)
+
+    async def busy(self, one: Site) -> None:
+        """The same while four nodes in five have a job, and jobs come and go."""
+        luck = random.Random(2)  # noqa: S311 - to be repeated
+        await one.order("occupy", BUSY, A_DAY / 86_400 * self._nodes / 5_000)
+        await asyncio.sleep(SETTLING)
+        _ = await one.used()
+        ours = []
+        for _ in range(SAMPLES_OF_BUSY):
+            name = f"a-0-{luck.randrange(self._nodes)}"
+            at = float(await one.order("drain", name))
+            await one.reached(lambda: one.status().get("slurmDrain") == 1, "the drain is shown")
+            ours.append(time.time() - at)
+            await one.order("undrain", name)
+            await one.reached(lambda: one.status().get("slurmDrain", 0) == 0, "the end of the drain is shown")
+            await asyncio.sleep(luck.random() * 2)
+        used = await one.used()
+        ours.sort()
+        told = f"of {SAMPLES_OF_BUSY}"
+        self._note("busy: a change in Slurm to status, median", ours[SAMPLES_OF_BUSY // 2], "s")
+        self._note(f"busy: a change in Slurm to status, 95th percentile {told}", ours[-2], "s")
+        self._note(f"busy: a change in Slurm to status, longest {told}", ours[-1], "s")
+        self._note("busy: CPU", used.share * 100, "% of a core")
+        self._note("busy: Slurm answers in a minute", used.bytes / used.seconds * 60 / 1e3, "kB")
+        self._turns("busy", used)
+        await one.order("calm")
+        await one.order("idle")
+        await one.reached(lambda: one.ready(self._nodes), "all are ready after that")
 
     async def edits(self, one: Site) -> None:
         """Somebody deletes a pod; until another has its name."""

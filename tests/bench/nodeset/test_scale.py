@@ -2,7 +2,8 @@
 
 A real API server without Nodes; Slurm and the machines are simulated by another process (`played`), so that only the
 operator is measured here: its reconciler, its caches and its clients, in this process. The bare loop uses the same
-client, 50 requests at a time, and pods with the same spec. What the figures mean: docs/performance.md.
+client, 50 requests at a time, and pods with the same spec. What the figures mean:
+docs/development/performance-journal.md.
 
 Run it with ``make bench``, or alone: ``pytest tests/bench/nodeset --capture=no --override-ini=testpaths=tests/bench``;
 ``BENCH_PODS=500`` for one size, ``BENCH_ROUNDS=1`` for one round of each.

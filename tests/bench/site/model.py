@@ -51,7 +51,7 @@ from tests.support.passes import SilentRecorder
 from tests.support.slurm_jobs import JobWorld, Kube, Source
 
 BYTES_A_SECOND = 20e6
-"""What slurmrestd writes: a list of 6 MB took 0.3 s (docs/performance.md)."""
+"""What slurmrestd writes: a list of 6 MB took 0.3 s (docs/development/performance-parts.md)."""
 ANSWER = 0.005
 """Seconds of any answer besides."""
 BUSY = 0.8

@@ -167,6 +167,7 @@ class ClusterReconciler(ParsingReconciler[Cluster]):
         await memory.node_sets.prepare(*found)
         memory.node_sets.keep(one["metadata"]["uid"] for one in found)
         snapshot = observe(cluster, raw, self._caches, memory, sources, client, server, now, texts)
+        memory.answers.retain(snapshot.pods.of_daemons)
         made = await self._plan(snapshot, memory)
         memory.keys.known, memory.keys.troubled = made.keys.known, made.keys.troubled
         memory.rollout.runs = made.runs or memory.rollout.runs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
 from slinky_api import labels
@@ -165,6 +166,12 @@ class ClusterPods:
 
     logins: tuple[Object, ...] = ()
     """Those of all its LoginSets, those that are being removed too: their sessions may go on for hours."""
+
+    @property
+    def of_daemons(self) -> frozenset[str]:
+        """Names of the pods of slurmctld and of the other daemons."""
+        every = (self.controller, self.controller_ending, *chain(*self.daemons.values()))
+        return frozenset(one["metadata"]["name"] for one in every if one is not None)
 
 
 @dataclass(frozen=True, slots=True)

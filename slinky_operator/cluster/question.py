@@ -6,16 +6,13 @@ answer is remembered by its type until the next one. A question that fails has a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, Generic, TypeVar
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.context import PassContext
 
 A = TypeVar("A")
-
-MOST_KEPT: Final = 16
-"""Answers to one type of question that are remembered, the last ones: those about pods that are gone fall out."""
 
 
 class Question(Generic[A]):
@@ -68,12 +65,16 @@ class Answers:
 
     def note(self, question: type[Question[A]], answer: A | None, about: str = "") -> None:
         """Remember an answer; `None` forgets the last one."""
-        _ = self._known.pop((question, about), None)
         if answer is None:
-            return
-        self._known[question, about] = answer
-        for old in list(self.every(question))[:-MOST_KEPT]:
-            del self._known[question, old]
+            _ = self._known.pop((question, about), None)
+        else:
+            self._known[question, about] = answer
+
+    def retain(self, pods: Collection[str]) -> None:
+        """Forget answers about other pods: they are gone."""
+        for question, about in list(self._known):
+            if about and about not in pods:
+                del self._known[question, about]
 
     def copy(self) -> Answers:
         """A copy that later answers do not change."""

@@ -26,9 +26,18 @@ import json
 import logging
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
+
+LONGEST: Final = 2_000
+"""Characters of what the API server says that are kept: it quotes what users have written."""
+
+LONGEST_CAUSE: Final = 500
+"""Characters of each part of a cause."""
+
+MOST_CAUSES: Final = 100
+"""Causes that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +239,10 @@ def from_status(
     reason = str(document.get("reason") or "")
     details = document.get("details") or {}
     causes = tuple(
-        Cause(field=str(c.get("field") or ""), reason=str(c.get("reason") or ""), message=str(c.get("message") or ""))
-        for c in details.get("causes") or ()
+        Cause(*(str(c.get(key) or "")[:LONGEST_CAUSE] for key in ("field", "reason", "message")))
+        for c in (details.get("causes") or ())[:MOST_CAUSES]
     )
-    message = str(document.get("message") or "no further word from the server")
+    message = str(document.get("message") or "no further word from the server")[:LONGEST]
     wait = _seconds(retry_after)
     if wait is None:
         wait = _seconds(details.get("retryAfterSeconds"))

@@ -162,10 +162,10 @@ class Recorder:
             A sentence; made printable, and cut to what the API server takes.
         """
         try:
-            self._note(obj, kind, reason, printable_lines(message))
+            self._note(obj, kind, reason, printable_lines(message[:LONGEST_MESSAGE])[:LONGEST_MESSAGE])
         except Exception:
             # A malformed object must not end a pass that has real work to do.
-            logger.exception("cannot make an event %s of %r", reason, message)
+            logger.exception("cannot make an event %s of %r", reason, message[:LONGEST_MESSAGE])
 
     async def run(self) -> None:
         """Write queued Events until cancelled."""

@@ -29,6 +29,12 @@ WORDS: Final = "with the reason: "
 LONGEST_LIST: Final = 10
 """Jobs named in a condition."""
 
+LONGEST_REASON: Final = 1_000
+"""Characters of Slurm's reason in one: anybody who may drain nodes writes it."""
+
+LONGEST_STATE: Final = 200
+"""Characters of a node's state in one."""
+
 
 class _Reason(StrEnum):
     DRAINED = "Drained"
@@ -70,13 +76,13 @@ def _told(member: Member, state: pod_state.State) -> DrainCondition | None:  # n
                 "False", _Reason.DRAINING.value, f"node {node.name} holds {_jobs(state.jobs)}; {_drain(node)}"
             )
         case pod_state.Misregistered():
-            text = f"node {node.name} is {node.state}; {_drain(node)}"
+            text = f"node {node.name} is {_state(node)}; {_drain(node)}"
             # Only this condition still shows a drain whose reason slurmctld has overwritten.
             is_lost = previous_foreign_reason(member)
             return pod.told if is_lost else DrainCondition("False", _Reason.INVALID_REGISTRATION.value, text)
         case pod_state.Ready() if state.foreign:
             return DrainCondition(
-                "False", _Reason.FOREIGN_DRAIN.value, f"node {node.name} is {node.state}; {_drain(node)}"
+                "False", _Reason.FOREIGN_DRAIN.value, f"node {node.name} is {_state(node)}; {_drain(node)}"
             )
         case pod_state.Ready() if pod.told is not None:
             return DrainCondition("False", _Reason.NOT_DRAINED.value, f"node {node.name} takes jobs")
@@ -86,7 +92,11 @@ def _told(member: Member, state: pod_state.State) -> DrainCondition | None:  # n
 
 def _drain(node: Node) -> str:
     since = f" since {_stamp(node.reason_changed_at)}" if node.reason_changed_at is not None else ""
-    return f"drained{since} {WORDS}{node.reason}"
+    return f"drained{since} {WORDS}{node.reason[:LONGEST_REASON]}"
+
+
+def _state(node: Node) -> str:
+    return str(node.state)[:LONGEST_STATE]
 
 
 def _jobs(jobs: Iterable[Job]) -> str:

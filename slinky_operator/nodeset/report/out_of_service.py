@@ -63,7 +63,7 @@ def nodes(snapshot: Snapshot, found: Decisions) -> list[OutOfService]:
 def why(node: Node) -> str:
     """The reason of a node, as `: <reason>, set by <user> since <time>`; empty without one."""
     text = f": {cut(node.reason, _LONGEST)}" if node.reason else ""
-    by = f"set by {node.reason_set_by}" if node.reason_set_by else ""
+    by = f"set by {cut(node.reason_set_by, _LONGEST)}" if node.reason_set_by else ""
     since = f"since {stamp(node.reason_changed_at)}" if node.reason_changed_at is not None else ""
     tail = " ".join(filter(None, (by, since)))
     return f"{text}, {tail}" if text and tail else text
@@ -134,8 +134,12 @@ def advised(nodes: str) -> str:
 
 
 def _rejected(member: Member, node: Node) -> str:
-    text = f"{node.name}: {node.reason}"
+    text = f"{node.name}: {cut(node.reason, _LONGEST)}"
     if drains.is_busy(node):
         text += "; jobs run on it"
     before = pod_condition.previous_foreign_reason(member)
-    return f"{text}; somebody else had drained it before ({before}), so no update replaces it" if before else text
+    return (
+        f"{text}; somebody else had drained it before ({cut(before, _LONGEST)}), so no update replaces it"
+        if before
+        else text
+    )

@@ -48,13 +48,13 @@ def kept(job: SlurmJob, status: SlurmJobStatus, records: Sequence[SlurmRecord]) 
     record = next((one for one in records if not one.het_job_offset), records[0])
     is_array = any(one.array_task_id is not None or one.array_job_id for one in records)
     known = status.files or JobFilesStatus()
-    node = _bounded(record.batch_host or (record.nodes[0] if record.nodes else ""))
+    node = record.batch_host or (record.nodes[0] if record.nodes else "") or known.node
     output = _bounded(record.standard_output_expanded)
     found = known.model_copy(
         update={
             "uid": record.user_id,
             "gid": record.group_id,
-            "node": "" if is_array else node or known.node,
+            "node": "" if is_array else _bounded(node),
             "folder": _bounded(record.working_directory),
             "output": "" if is_array or output in _NO_FILE else output,
         }

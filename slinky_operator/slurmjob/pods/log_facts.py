@@ -18,6 +18,12 @@ UNKNOWN_END: Final = 255
 FAILED: Final = 1
 """The same if the job failed, and Slurm names neither exit code nor signal."""
 
+LONGEST_NAME: Final = 253
+"""Characters of the name of a node, as of any host."""
+
+LONGEST_PATH: Final = 4095
+"""Characters of a path, as Linux takes it."""
+
 _NO_FILE: Final = frozenset({"", "/dev/null"})
 
 
@@ -84,7 +90,7 @@ def of(records: Sequence[Job], task: int | None) -> Facts | None:
     return Facts(
         job=number if task is None else f"{number}_{task}",
         state=state,
-        node=job.batch_host or (job.nodes[0] if job.nodes else ""),
+        node=_bounded(job.batch_host or (job.nodes[0] if job.nodes else ""), LONGEST_NAME),
         uid=job.user_id,
         gid=job.group_id,
         restarts=job.restarts,
@@ -94,9 +100,15 @@ def of(records: Sequence[Job], task: int | None) -> Facts | None:
 
 
 def _files(job: Job) -> tuple[tuple[str, str], ...]:
-    output, error = job.standard_output_expanded, job.standard_error_expanded
+    output = _bounded(job.standard_output_expanded, LONGEST_PATH)
+    error = _bounded(job.standard_error_expanded, LONGEST_PATH)
     found = {"stdout": output} | ({"stderr": error} if error != output else {})
     return tuple((stream, path) for stream, path in found.items() if path not in _NO_FILE)
+
+
+def _bounded(text: str, longest: int) -> str:
+    """A text of Slurm; nothing for one that is too long for a file's or a node's name."""
+    return text if len(text) <= longest else ""
 
 
 def _end(phase: str, exit_code: int | None, signal: int | None) -> End:

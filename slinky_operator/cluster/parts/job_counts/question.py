@@ -111,10 +111,10 @@ def _is_listed(counts: JobCounts, listed_at: float | None, now: float) -> bool:
 
 async def _record(client: ClusterClient, record: str) -> tuple[Job, ...]:
     """The record of a job that has failed, if Slurm still has it; one that cannot be read is left out."""
-    number = record.partition("_")[0].partition("+")[0]
-    if not number.isdecimal():
+    number = unopened_files.number(record)
+    if not number:
         return ()
     try:
-        return (await client.client.job(int(number)),)
+        return (await client.client.job(number),)
     except errors.NotFound:
         return ()

@@ -28,6 +28,9 @@ MOST_ASKED: Final = 4
 LONGEST: Final = 160
 """Characters of a path, and of a name."""
 
+MOST_DIGITS: Final = 10
+"""Digits of a job's number, which has 32 bits."""
+
 _NO_FILE: Final = frozenset({"", "/dev/null"})
 
 
@@ -54,7 +57,7 @@ def failed(states: Iterable[JobStateEntry], before: frozenset[str] | None) -> Fa
     """
     now = [one.id for one in states if one.state.base == "FAILED" and one.state.is_finished]
     if len(now) > MOST_KNOWN:
-        now = nlargest(MOST_KNOWN, now, key=_number)
+        now = nlargest(MOST_KNOWN, now, key=number)
     new = [] if before is None else [one for one in now if one not in before]
     return Failed(frozenset(now), tuple(new[:MOST_ASKED]))
 
@@ -89,6 +92,7 @@ def _cut(text: str) -> str:
     return " ".join(text[:LONGEST].split())
 
 
-def _number(record: str) -> int:
+def number(record: str) -> int:
+    """The number of a job, or of the array or the heterogeneous job that it is of; 0 for a text that has none."""
     digits = record.partition("_")[0].partition("+")[0]
-    return int(digits) if digits.isdecimal() else 0
+    return int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else 0

@@ -87,8 +87,9 @@ class ReservationsQuestion(Question[Reserved]):
         try:
             answer = await self._keep(client.client, nothing, done)
         except errors.SlurmError as error:
-            logger.info("reservations of %s/%s: %s", client.namespace, client.name, error)
-            answer = replace(nothing, why=cut(str(error), LONGEST))
+            why = cut(str(error), LONGEST)
+            logger.info("reservations of %s/%s: %s", client.namespace, client.name, why)
+            answer = replace(nothing, why=why)
         if done:
             told = cut(f"reservations in Slurm: {joined(done)}", LONGEST_EVENT)
             context.recorder.event(reference(cluster), EventType.NORMAL, EventReason.RESERVATIONS_CHANGED, told)

@@ -185,7 +185,8 @@ def _with_release(state: PassState, child: Child) -> Child:
     """slurmctld's StatefulSet with the release of its image; any other object unchanged."""
     if child.key != SLURMCTLD.key(state.snapshot.cluster):
         return child
-    return running_release.noted(child, state.snapshot.children.get(child.key), state.found(Replacement).release)
+    live, has_run = state.snapshot.children.get(child.key), bool(state.snapshot.cluster.status.slurmctld_image)
+    return running_release.noted(child, live, state.found(Replacement).release, is_lost=live is None and has_run)
 
 
 def _with_running_pod(state: PassState, child: Child) -> Child:

@@ -21,7 +21,8 @@ ANNOTATION: Final = labels.CLUSTER_PREFIX + "slurm-release"
 """On slurmctld's StatefulSet: what `slurmctld -V` of its image said when it was tried."""
 
 UNTRIED: Final = "untried"
-"""The same of an image that came without a trial, to a slurmctld that did not run.
+"""The same of an image that came without a trial: to a slurmctld that did not run, or with a StatefulSet that was lost
+and is made again.
 
 slurmrestd's release says nothing of it: slurmrestd may still have the image before.
 """
@@ -50,7 +51,7 @@ def refused(snapshot: Snapshot, tried: str) -> str:
     return "" if old is None or new is None else problem_of_step(old, new)
 
 
-def noted(child: Child, live: Object | None, tried: str) -> Child:
+def noted(child: Child, live: Object | None, tried: str, *, is_lost: bool = False) -> Child:
     """slurmctld's StatefulSet with the release of its image.
 
     Parameters
@@ -59,8 +60,11 @@ def noted(child: Child, live: Object | None, tried: str) -> Child:
         The StatefulSet as it is; its note is kept while its image is.
     tried
         The release that was tried for this write; empty if none was.
+    is_lost
+        Whether there is no StatefulSet, and a slurmctld of this Cluster has run: its note is lost with it.
     """
-    release = tried or (UNTRIED if live is not None and _another_image(child.body, live) else _noted(live))
+    is_untried = is_lost if live is None else _another_image(child.body, live)
+    release = tried or (UNTRIED if is_untried else _noted(live))
     if not release:
         return child
     metadata = child.body["metadata"]

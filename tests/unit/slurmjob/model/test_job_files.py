@@ -24,11 +24,19 @@ JOB = SlurmJob.parse(
 )
 
 
-def of(**values: Any) -> JobFilesStatus | None:
+def of(known: JobFilesStatus | None = None, **values: Any) -> JobFilesStatus | None:
     record = Job(
         id=1, nodes=("a-0",), batch_host="a-0", working_directory="/w", standard_output_expanded="/w/out", user_id=7
     )
-    return kept(JOB, SlurmJobStatus(), [replace(record, **values)]).files
+    return kept(JOB, SlurmJobStatus(files=known), [replace(record, **values)]).files
+
+
+def test_a_node_that_slurm_no_longer_names_stays_known_and_one_that_is_too_long_is_none() -> None:
+    known = JobFilesStatus(node="old-0")
+    unnamed, too_long = of(known, batch_host="", nodes=()), of(known, batch_host="x" * (LONGEST + 1))
+    assert unnamed is not None
+    assert too_long is not None
+    assert (unnamed.node, too_long.node) == ("old-0", "")
 
 
 def test_node_folder_output_and_user_are_kept() -> None:

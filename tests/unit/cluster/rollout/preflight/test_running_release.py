@@ -45,3 +45,13 @@ def test_an_image_that_came_without_a_trial_has_not_the_release_of_slurmrestd(be
 def test_another_setting_keeps_what_is_known() -> None:
     live = stateful_set("slurmctld:26.05", "26.05.5")
     assert found(noted(Child(STATEFULSETS, stateful_set("slurmctld:26.05")), live, "").body) == "26.05.5"
+
+
+def test_a_lost_stateful_set_takes_its_note_with_it() -> None:
+    """In an upgrade slurmrestd still has the release before: it would be refused for ever."""
+    wanted = Child(STATEFULSETS, stateful_set("slurmctld:26.05"))
+    assert found(noted(wanted, None, "").body) == "24.11.5", "a new Cluster has one release"
+    made = noted(wanted, None, "", is_lost=True)
+    assert found(made.body) == "None"
+    assert found(noted(wanted, made.body, "").body) == "None"
+    assert found(noted(wanted, None, "26.05.5", is_lost=True).body) == "26.05.5"

@@ -12,6 +12,7 @@ from slurm_exporter.families.jobs import JobTally
 from slurm_exporter.families.nodes import NodeTally
 from slurm_exporter.other_names import catalogue
 from slurm_exporter.other_names.tally import Limits
+from slurm_exporter.samples.budget import PARTITIONS, Names
 from slurm_exporter.samples.family import Samples
 from slurm_exporter.sources.snapshot import Snapshot
 
@@ -65,19 +66,23 @@ class Counting:
         """Count everything that a snapshot knows; what it does not know has no samples."""
         samples: list[Samples] = [*services.samples(snapshot)]
         left_out: dict[str, int] = {}
+        # The same partitions in all families: those that there are before those that a node or a job names.
+        names = Names(PARTITIONS, sorted(snapshot.partitions or ()))
         if snapshot.nodes is not None:
-            nodes = NodeTally(self._budgets.nodes)
+            nodes = NodeTally(self._budgets.nodes, names)
             async for name in sliced(sorted(snapshot.nodes)):
                 nodes.add(snapshot.nodes[name])
             samples += nodes.samples()
             left_out["nodes"] = nodes.left_out
         if snapshot.jobs is not None:
-            jobs = JobTally(snapshot.now, self._budgets.users, self._budgets.accounts)
+            jobs = JobTally(snapshot.now, self._budgets.users, self._budgets.accounts, names)
             async for job in sliced(snapshot.jobs.values()):
                 jobs.add(job)
             samples += jobs.samples()
         if snapshot.partitions is not None:
-            samples += partitions.samples(snapshot.partitions.values())
+            own = [each for name, each in snapshot.partitions.items() if names.of(name) == each.name]
+            samples += partitions.samples(own)
+            left_out["partitions"] = len(snapshot.partitions) - len(own)
         if snapshot.licenses is not None:
             samples += holdings.licenses(snapshot.licenses.values())
         if snapshot.reservations is not None:
@@ -89,7 +94,7 @@ class Counting:
             self._scheduler.update(snapshot.diag)
             self._calls.update(snapshot.diag)
             samples += [*self._scheduler.samples(), *self._calls.samples()]
-        own = self._budgets
-        limits = Limits(own.users, own.accounts, own.call_users)
-        samples += await catalogue.samples(snapshot, own.names, own.nodes, limits)
+        budgets = self._budgets
+        limits = Limits(budgets.users, budgets.accounts, budgets.call_users)
+        samples += await catalogue.samples(snapshot, budgets.names, budgets.nodes, limits)
         return Counted(tuple(samples), left_out)

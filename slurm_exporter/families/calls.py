@@ -7,7 +7,7 @@ from typing import Final
 
 from slurm_client.models.service import Diag, RpcStats
 from slurm_exporter.families.scheduler import MICRO
-from slurm_exporter.samples.budget import Kept, folded
+from slurm_exporter.samples.budget import Kept, added, folded
 from slurm_exporter.samples.family import Labels, Samples, counter, gauge
 from slurm_exporter.samples.monotone import Monotone
 
@@ -55,7 +55,7 @@ class Calls:
             (USER_SECONDS, users, _seconds),
         ):
             self._totals[family].update(_values(found, value), diag.since)
-        self._pending = {(each.name,): float(each.count) for each in diag.pending_rpcs}
+        self._pending = added((each.name, float(each.count)) for each in diag.pending_rpcs)
 
     def samples(self) -> Iterator[Samples]:
         """All families of calls."""
@@ -69,7 +69,7 @@ class Calls:
 
 
 def _values(found: Iterable[RpcStats], value: Callable[[RpcStats], float]) -> dict[Labels, float]:
-    return {(each.name,): value(each) for each in found}
+    return added((each.name, value(each)) for each in found)
 
 
 def _count(stats: RpcStats) -> float:

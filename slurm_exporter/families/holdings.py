@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from slurm_client.models import License, Reservation
-from slurm_exporter.samples.budget import largest
+from slurm_exporter.samples.budget import cut, largest
 from slurm_exporter.samples.family import Family, Labels, Samples, gauge
 
 NAMES: Final = 512
@@ -40,23 +40,23 @@ ALL: Final = (
 
 def licenses(found: Iterable[License]) -> Iterator[Samples]:
     """All families of licenses; of too many, those that there are most of."""
-    by_name = {each.name: each for each in found}
+    by_name = {cut(each.name): each for each in found}
     kept = [by_name[name] for name in sorted(largest({name: each.total for name, each in by_name.items()}, NAMES))]
-    yield Samples(LICENSES, {(each.name,): each.total for each in kept})
-    yield Samples(LICENSES_USED, {(each.name,): each.used for each in kept})
-    yield Samples(LICENSES_FREE, {(each.name,): each.free for each in kept})
-    yield Samples(LICENSES_RESERVED, {(each.name,): each.reserved for each in kept})
+    yield Samples(LICENSES, {(cut(each.name),): each.total for each in kept})
+    yield Samples(LICENSES_USED, {(cut(each.name),): each.used for each in kept})
+    yield Samples(LICENSES_FREE, {(cut(each.name),): each.free for each in kept})
+    yield Samples(LICENSES_RESERVED, {(cut(each.name),): each.reserved for each in kept})
 
 
 def reservations(found: Iterable[Reservation], now: datetime) -> Iterator[Samples]:
     """All families of reservations; of too many, the largest."""
-    by_name = {each.name: each for each in found}
+    by_name = {cut(each.name): each for each in found}
     kept = [by_name[name] for name in sorted(largest({name: each.node_count for name, each in by_name.items()}, NAMES))]
-    yield Samples(RESERVATION_ACTIVE, {(each.name,): each.is_active(now) for each in kept})
-    yield Samples(RESERVATION_NODES, {(each.name,): each.node_count for each in kept})
-    yield Samples(RESERVATION_CORES, {(each.name,): each.core_count for each in kept})
-    yield _times(RESERVATION_START, [(each.name, each.start_time) for each in kept])
-    yield _times(RESERVATION_END, [(each.name, each.end_time) for each in kept])
+    yield Samples(RESERVATION_ACTIVE, {(cut(each.name),): each.is_active(now) for each in kept})
+    yield Samples(RESERVATION_NODES, {(cut(each.name),): each.node_count for each in kept})
+    yield Samples(RESERVATION_CORES, {(cut(each.name),): each.core_count for each in kept})
+    yield _times(RESERVATION_START, [(cut(each.name), each.start_time) for each in kept])
+    yield _times(RESERVATION_END, [(cut(each.name), each.end_time) for each in kept])
 
 
 def _times(family: Family, found: Iterable[tuple[str, datetime | None]]) -> Samples:

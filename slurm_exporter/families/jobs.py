@@ -10,19 +10,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import lru_cache
 from typing import Final
 
 from slurm_client.models import Job, JobState
 from slurm_client.notation.arrays import ArrayTasks
 from slurm_client.notation.tres import Tres
 from slurm_exporter.families.demand import Demand
-from slurm_exporter.samples.budget import folded, largest
+from slurm_exporter.samples import words
+from slurm_exporter.samples.budget import KINDS, PARTITIONS, Kinds, Names, folded, largest, own, short
 from slurm_exporter.samples.family import Labels, Samples, gauge
+from slurm_exporter.samples.shared import shared
 
 MIB: Final = 1024 * 1024
 REASONS: Final = 64
 """Most reasons with a sample of their own; Slurm 26.05 knows about 180."""
+
+COUNTED_REASONS: Final = 256
+"""Most reasons that are counted, of which those with most jobs have samples."""
+
+QOS: Final = 512
+"""Most QOS with samples of their own: those whose jobs have or ask for most CPUs."""
 
 STATES: Final = tuple(sorted(word.lower() for word in JobState.BASES))
 """States that have a sample even where no job is in them."""
@@ -91,7 +98,7 @@ ALL: Final = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=8192)
+@shared(8192)
 def amounts(text: str) -> tuple[int, Mapping[tuple[str, str], int]]:
     """Memory in MiB and generic resources by name and type; what cannot be read counts as nothing.
 
@@ -105,20 +112,22 @@ def amounts(text: str) -> tuple[int, Mapping[tuple[str, str], int]]:
     for each in tres:
         if each.type == "gres":
             found[each.name, each.subtype] = found.get((each.name, each.subtype), 0) + each.count
-    for name in {name for name, _ in found}:
-        typed = sum(count for (other, kind), count in found.items() if other == name and kind)
-        if typed and (name, "") in found:
-            rest = found.pop((name, "")) - typed
+    typed: defaultdict[str, int] = defaultdict(int)
+    for (name, kind), count in found.items():
+        typed[name] += count if kind else 0
+    for name, count in typed.items():
+        if count and (name, "") in found:
+            rest = found.pop((name, "")) - count
             if rest > 0:
                 found[name, ""] = rest
     return tres.memory_mib, found
 
 
-@lru_cache(maxsize=8192)
+@shared(8192)
 def task_count(text: str) -> int:
     """Count the tasks of a record that stands for several; at least those named where slurmctld cut the list."""
-    words = text.partition("%")[0]
-    named = ",".join(word for word in words.strip("[]").split(",") if word.strip(". "))
+    tasks = text.partition("%")[0]
+    named = ",".join(word for word in tasks.strip("[]").split(",") if word.strip(". "))
     try:
         return max(1, len(ArrayTasks.parse(named))) if named else 1
     except ValueError:
@@ -155,10 +164,15 @@ class JobTally:
         Wall-clock time, for ages.
     users, accounts
         How many users and accounts have samples of their own; 0 for none, and no samples of others either.
+    names
+        Partitions that have samples of their own. A job counts once in the others, however many it names.
     """
 
-    def __init__(self, now: datetime, users: int = 0, accounts: int = 0) -> None:
+    def __init__(self, now: datetime, users: int = 0, accounts: int = 0, names: Names | None = None) -> None:
         self._now = now
+        self._names = names or Names(PARTITIONS)
+        self._reasons = Names(COUNTED_REASONS)
+        self._kinds = Kinds(KINDS)
         self._users = users
         self._accounts = accounts
         self.records = 0
@@ -182,24 +196,24 @@ class JobTally:
     def add(self, job: Job) -> None:
         """Count a record."""
         self.records += 1
-        state = job.state.base.lower()
+        state = words.base(job.state).lower()
         tasks = tasks_of(job)
         ended = job.state.base not in {"PENDING", "RUNNING", "SUSPENDED"} and not job.holds_nodes
         cpus = 0.0 if ended else float((job.cpus or 0) * tasks)
         self.by_state[state] += tasks
-        for flag in job.state.flags:
+        for flag in words.flags(job.state):
             self.by_flag[flag.lower()] += tasks
         if not ended:
             self._add_amounts(job, state, tasks, cpus)
-        partitions = [name for name in job.partition.split(",") if name]
+        partitions = self._names.listed(job.partition)
         for name in partitions:
             self.partitions[name].add(state, tasks, cpus)
         if job.qos:
-            self.qos[job.qos].add(state, tasks, cpus)
+            self.qos[short(job.qos)].add(state, tasks, cpus)
         if self._accounts and job.account:
-            self.accounts[job.account].add(state, tasks, cpus)
+            self.accounts[short(job.account)].add(state, tasks, cpus)
         if self._users and job.user:
-            self.users[job.user].add(state, tasks, cpus)
+            self.users[short(job.user)].add(state, tasks, cpus)
         if job.is_pending:
             self._add_pending(job, tasks, partitions)
         elif not ended:
@@ -210,11 +224,11 @@ class JobTally:
         self.nodes[state] += (job.node_count or 0) * tasks
         memory, found = amounts(job.tres_allocated or job.tres_requested)
         self.memory[state] += memory * MIB * tasks
-        for (name, kind), count in found.items():
-            self.gres[state, name, kind] += count * tasks
+        for kind, count in found.items():
+            self.gres[state, *self._kinds.of(kind)] += count * tasks
 
     def _add_pending(self, job: Job, tasks: int, partitions: list[str]) -> None:
-        reason = job.state_reason or "None"
+        reason = self._reasons.of(job.state_reason or "None")
         self.by_reason[reason] += tasks
         self.held += tasks if job.hold else 0
         for name in partitions:
@@ -232,7 +246,7 @@ class JobTally:
         yield Samples(JOBS_FLAGGED, _labelled(self.by_flag))
         yield Samples(JOB_RECORDS, {(): self.records})
         yield Samples(JOBS_HELD, {(): self.held})
-        kept = largest(self.by_reason, REASONS)
+        kept = largest(own(self.by_reason), REASONS)
         yield Samples(JOBS_PENDING, folded(_labelled(self.by_reason), kept))
         yield Samples(JOBS_CPUS, _labelled(self.cpus))
         yield Samples(JOBS_NODES, _labelled(self.nodes))
@@ -243,13 +257,12 @@ class JobTally:
         yield Samples(PARTITION_PENDING, folded(self.partition_reasons, kept, place=1))
         yield Samples(PARTITION_JOBS_CPUS, _cpus(self.partitions))
         yield Samples(PARTITION_OLDEST, {(name,): self.oldest.get(name, 0.0) for name in self.partitions})
-        yield Samples(QOS_JOBS, _jobs(self.qos))
-        yield Samples(QOS_CPUS, _cpus(self.qos))
         for grouped, budget, jobs, cpus in (
+            (self.qos, QOS, QOS_JOBS, QOS_CPUS),
             (self.accounts, self._accounts, ACCOUNT_JOBS, ACCOUNT_CPUS),
             (self.users, self._users, USER_JOBS, USER_CPUS),
         ):
-            top = largest({name: sum(sums.cpus.values()) for name, sums in grouped.items()}, budget)
+            top = largest(own({name: sum(sums.cpus.values()) for name, sums in grouped.items()}), budget)
             yield Samples(jobs, folded(_jobs(grouped), top))
             yield Samples(cpus, folded(_cpus(grouped), top))
         yield from self.demand.samples(self.partitions)

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import partial
 from typing import Final
 
 from slurm_client.models import Node
 from slurm_client.notation import gres as notation
+from slurm_exporter.samples import words
+from slurm_exporter.samples.budget import KINDS, LONGEST, PARTITIONS, Kinds, Names, cut
 from slurm_exporter.samples.family import Family, Labels, Samples, gauge
+from slurm_exporter.samples.shared import shared
 
 MIB: Final = 1024 * 1024
+
+KINDS_OF_NODE: Final = 16
+"""Most kinds of GRES of one node, the first that it names."""
+
+KINDS_OF_PARTITION: Final = 64
+"""Most kinds of GRES of one partition."""
 
 _STATES: Final = "nodes/: state"
 NODES = gauge("nodes", "Nodes by base state; the states add up to all nodes.", _STATES, ["state"])
@@ -103,7 +112,7 @@ Amounts = Mapping[tuple[str, str], int]
 """Count by name and type of a generic resource."""
 
 
-@lru_cache(maxsize=4096)
+@shared(4096)
 def gres_counts(text: str) -> Amounts:
     """Read Slurm's notation of generic resources; what cannot be read counts as nothing."""
     counts: dict[tuple[str, str], int] = {}
@@ -117,6 +126,17 @@ def gres_counts(text: str) -> Amounts:
     return counts
 
 
+def gres_of(node: Node) -> dict[tuple[str, str], tuple[int, int]]:
+    """How many a node has of each kind of generic resources, and how many of them jobs have."""
+    used = gres_counts(node.gres_used)
+    kinds = Kinds(KINDS_OF_NODE)
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for kind, count in gres_counts(node.gres).items():
+        total, allocated = found.get(own := kinds.of(kind), (0, 0))
+        found[own] = total + count, allocated + used.get(kind, 0)
+    return found
+
+
 def states(total: float, allocated: float, *, usable: bool) -> dict[str, float]:
     """Split an amount into allocated, idle and unavailable."""
     rest = max(0.0, total - allocated)
@@ -124,9 +144,16 @@ def states(total: float, allocated: float, *, usable: bool) -> dict[str, float]:
 
 
 class NodeSums:
-    """Sums over nodes, for the cluster or for one partition."""
+    """Sums over nodes, for the cluster or for one partition.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    kinds
+        Most kinds of GRES; the rest of them are added up.
+    """
+
+    def __init__(self, kinds: int = KINDS) -> None:
+        self._kinds = Kinds(kinds)
         self.count = 0
         self.usable = 0
         self.by_state: defaultdict[str, int] = defaultdict(int, dict.fromkeys(STATES, 0))
@@ -136,13 +163,13 @@ class NodeSums:
         self.memory: defaultdict[str, float] = defaultdict(float)
         self.gres: defaultdict[Labels, float] = defaultdict(float)
 
-    def add(self, node: Node) -> None:
-        """Count a node."""
+    def add(self, node: Node, gres: Mapping[tuple[str, str], tuple[int, int]]) -> None:
+        """Count a node with what :func:`gres_of` says of it."""
         usable = node.is_usable
         self.count += 1
         self.usable += usable
-        self.by_state[node.state.base.lower()] += 1
-        for flag in node.state.flags:
+        self.by_state[words.base(node.state).lower()] += 1
+        for flag in words.flags(node.state):
             self.by_flag[flag.lower()] += 1
         if node.is_drain:
             self.drain["drained" if node.is_drained else "draining"] += 1
@@ -150,10 +177,10 @@ class NodeSums:
             self.cpus[state] += value
         for state, value in states(node.real_memory_mib * MIB, node.alloc_memory_mib * MIB, usable=usable).items():
             self.memory[state] += value
-        used = gres_counts(node.gres_used)
-        for (name, kind), total in gres_counts(node.gres).items():
-            for state, value in states(total, used.get((name, kind), 0), usable=usable).items():
-                self.gres[name, kind, state] += value
+        for kind, (total, allocated) in gres.items():
+            own = self._kinds.of(kind)
+            for state, value in states(total, allocated, usable=usable).items():
+                self.gres[*own, state] += value
 
 
 class NodeTally:
@@ -163,31 +190,35 @@ class NodeTally:
     ----------
     single_nodes
         Most nodes that have samples of their own; further ones, by name, are only in the sums.
+    names
+        Partitions that have samples of their own. A node counts once in the others, however many it is in.
     """
 
-    def __init__(self, single_nodes: int) -> None:
+    def __init__(self, single_nodes: int, names: Names | None = None) -> None:
         self._budget = single_nodes
+        self._names = names or Names(PARTITIONS)
         self.cluster = NodeSums()
-        self.partitions: defaultdict[str, NodeSums] = defaultdict(NodeSums)
+        self.partitions: defaultdict[str, NodeSums] = defaultdict(partial(NodeSums, KINDS_OF_PARTITION))
         self.left_out = 0
         self._single: dict[Family, dict[Labels, float]] = {family: {} for family in NODE_FAMILIES}
 
     def add(self, node: Node) -> None:
         """Count a node; give nodes in the order of their names."""
-        self.cluster.add(node)
-        for partition in node.partitions:
-            self.partitions[partition].add(node)
-        if self.cluster.count > self._budget:
+        gres = gres_of(node)
+        self.cluster.add(node, gres)
+        for partition in self._names.each(node.partitions):
+            self.partitions[partition].add(node, gres)
+        if self.cluster.count - self.left_out > self._budget or len(node.name) > LONGEST:
             self.left_out += 1
             return
-        self._add_single(node)
+        self._add_single(node, gres)
 
-    def _add_single(self, node: Node) -> None:
+    def _add_single(self, node: Node, gres: Mapping[tuple[str, str], tuple[int, int]]) -> None:
         name = node.name
         single = self._single
-        single[NODE_STATE][name, node.state.base.lower()] = 1
+        single[NODE_STATE][name, words.base(node.state).lower()] = 1
         single[NODE_USABLE][name,] = node.is_usable
-        single[NODE_INFO][name, node.version, node.architecture] = 1
+        single[NODE_INFO][name, cut(node.version), cut(node.architecture)] = 1
         single[NODE_CPUS][name,] = node.cpus
         single[NODE_CPUS_ALLOCATED][name,] = node.alloc_cpus
         single[NODE_MEMORY][name,] = node.real_memory_mib * MIB
@@ -198,10 +229,9 @@ class NodeTally:
             single[NODE_MEMORY_FREE][name,] = node.free_memory_mib * MIB
         if node.boot_time is not None:
             single[NODE_BOOT][name,] = node.boot_time.timestamp()
-        used = gres_counts(node.gres_used)
-        for (gres, kind), count in gres_counts(node.gres).items():
-            single[NODE_GRES][name, gres, kind] = count
-            single[NODE_GRES_ALLOCATED][name, gres, kind] = used.get((gres, kind), 0)
+        for kind, (total, allocated) in gres.items():
+            single[NODE_GRES][name, *kind] = total
+            single[NODE_GRES_ALLOCATED][name, *kind] = allocated
 
     def samples(self) -> Iterator[Samples]:
         """All families of nodes."""

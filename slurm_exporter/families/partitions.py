@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import timedelta
 from typing import Final
 
 from slurm_client.models import Partition
+from slurm_exporter.samples import words
 from slurm_exporter.samples.family import Samples, gauge
 
 UP = gauge(
@@ -22,11 +23,10 @@ TIME_LIMIT = gauge(
 ALL: Final = (UP, STATE, PRIORITY_TIER, TIME_LIMIT)
 
 
-def samples(partitions: Iterable[Partition]) -> Iterator[Samples]:
-    """All families of partitions."""
-    found = list(partitions)
+def samples(found: Collection[Partition]) -> Iterator[Samples]:
+    """All families of partitions, of those that have samples of their own: states and limits do not add up."""
     yield Samples(UP, {(each.name,): each.is_up for each in found})
-    yield Samples(STATE, {(each.name, each.state.base.lower()): 1 for each in found})
+    yield Samples(STATE, {(each.name, words.base(each.state).lower()): 1 for each in found})
     yield Samples(PRIORITY_TIER, {(each.name,): each.priority_tier for each in found})
     yield Samples(
         TIME_LIMIT,

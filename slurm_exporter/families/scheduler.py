@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from slurm_client.models.service import Diag
+from slurm_exporter.samples.budget import added
 from slurm_exporter.samples.family import Family, Labels, Samples, counter, gauge, single
 from slurm_exporter.samples.monotone import Monotone
 
@@ -128,8 +129,8 @@ def counted(diag: Diag) -> Iterator[tuple[Family, dict[Labels, float]]]:
         (BACKFILL_TRIED, diag.backfill_depth_try_sum),
     ):
         yield family, {(): value}
-    yield EXITS, {(reason,): count for reason, count in diag.schedule_exit}
-    yield BACKFILL_EXITS, {(reason,): count for reason, count in diag.backfill_exit}
+    yield EXITS, added(diag.schedule_exit)
+    yield BACKFILL_EXITS, added(diag.backfill_exit)
 
 
 class Counters:

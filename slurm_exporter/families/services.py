@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from slurm_exporter.samples.budget import cut
 from slurm_exporter.samples.family import Samples, gauge
 from slurm_exporter.sources.snapshot import Snapshot
 
@@ -35,17 +36,17 @@ HOSTS: Final = 16
 
 def samples(snapshot: Snapshot) -> Iterator[Samples]:
     """All families of services."""
-    yield Samples(INFO, {(snapshot.release, snapshot.data_parser): 1} if snapshot.release else {})
+    yield Samples(INFO, {(cut(snapshot.release), cut(snapshot.data_parser)): 1} if snapshot.release else {})
     for pings, up, latency in (
         (snapshot.pings, CONTROLLER_UP, CONTROLLER_LATENCY),
         (snapshot.database_pings, DATABASE_UP, DATABASE_LATENCY),
     ):
         found = (pings or ())[:HOSTS]
-        yield Samples(up, {(each.hostname,): each.responding for each in found})
+        yield Samples(up, {(cut(each.hostname),): each.responding for each in found})
         yield Samples(
             latency,
             {
-                (each.hostname,): each.latency_us * 1e-6
+                (cut(each.hostname),): each.latency_us * 1e-6
                 for each in found
                 if each.responding and each.latency_us is not None
             },

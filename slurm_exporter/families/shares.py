@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from slurm_client.models.resources import Share
-from slurm_exporter.samples.budget import largest
+from slurm_exporter.samples.budget import cut, largest
 from slurm_exporter.samples.family import Family, Labels, Samples, gauge
 
 ACCOUNTS: Final = 512
@@ -40,7 +40,7 @@ def samples(shares: Iterable[Share], users: int) -> Iterator[Samples]:
     usage: dict[bool, dict[str, float]] = {True: defaultdict(float), False: defaultdict(float)}
     for share in shares:
         is_user = "USER" in share.kind
-        found.append(((share.parent, share.name) if is_user else (share.name, ""), share))
+        found.append(((cut(share.parent), cut(share.name)) if is_user else (cut(share.name), ""), share))
         usage[is_user][share.name] += share.usage
     kept = {True: largest(usage[True], users), False: largest(usage[False], ACCOUNTS)}
     chosen = [(labels, share) for labels, share in found if share.name in kept["USER" in share.kind]]

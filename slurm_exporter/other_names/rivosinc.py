@@ -19,7 +19,7 @@ from slurm_exporter.families.jobs import REASONS
 from slurm_exporter.other_names.notation import Group, Row, number
 from slurm_exporter.other_names.slurm_exporter import top
 from slurm_exporter.other_names.tally import Jobs, Limits, Nodes, Tally
-from slurm_exporter.samples.budget import folded, largest
+from slurm_exporter.samples.budget import cut, folded, largest, own
 from slurm_exporter.samples.family import Family, Labels, Samples
 from slurm_exporter.sources.health import Health
 from slurm_exporter.sources.snapshot import Snapshot
@@ -231,14 +231,14 @@ def samples(tally: Tally, snapshot: Snapshot, limits: Limits) -> Iterator[Sample
     features = largest({name: float(jobs.total) for name, jobs in tally.features.items()}, FEATURES)
     yield from FEATURE.samples({(name,): tally.features[name] for name in sorted(features)})
     reasons: dict[Labels, float] = {(name,): float(count) for name, count in tally.jobs.reasons.items()}
-    yield from REASON.samples(folded(reasons, largest({name: count for (name,), count in reasons.items()}, REASONS)))
+    yield from REASON.samples(folded(reasons, largest(own(tally.jobs.reasons), REASONS)))
     yield from PARTITION.samples({(name,): nodes for name, nodes in tally.partition_nodes.items()})
     yield from PARTITION_STATES.samples(_by_word(tally.partition_nodes))
     yield from CLUSTER.samples({(): tally.nodes})
     yield from STATES.samples({(word,): amounts for word, amounts in tally.nodes.words.items()})
     if snapshot.diag is not None:
         yield from _of_diag(snapshot.diag, limits)
-    yield from LICENSES.samples({(name,): one for name, one in _most(snapshot.licenses, _total, NAMES).items()})
+    yield from LICENSES.samples({(name,): one for name, one in _most(_licenses(snapshot), _total, NAMES).items()})
     health = {each.name: each for each in snapshot.health}
     for name, group in SOURCES.items():
         yield from group.samples({(): health[name]} if name in health else {})
@@ -251,7 +251,7 @@ def _of_diag(diag: Diag, limits: Limits) -> Iterator[Samples]:
         (CALL_USERS, diag.rpcs_by_user, limits.call_users),
     ):
         yield from group.samples(
-            {(name,): one for name, one in _most({each.name: each for each in found}, _time, limit).items()}
+            {(name,): one for name, one in _most({cut(each.name): each for each in found}, _time, limit).items()}
         )
 
 
@@ -259,13 +259,17 @@ def _time(stats: RpcStats) -> float:
     return stats.total_time_us
 
 
+def _licenses(snapshot: Snapshot) -> dict[str, License]:
+    return {cut(name): one for name, one in (snapshot.licenses or {}).items()}
+
+
 def _total(one: License) -> float:
     return one.total
 
 
-def _most(found: Mapping[str, T] | None, weight: Callable[[T], float], limit: int) -> dict[str, T]:
-    kept = largest({name: weight(one) for name, one in (found or {}).items()}, limit)
-    return {name: (found or {})[name] for name in sorted(kept)}
+def _most(found: Mapping[str, T], weight: Callable[[T], float], limit: int) -> dict[str, T]:
+    kept = largest({name: weight(one) for name, one in found.items()}, limit)
+    return {name: found[name] for name in sorted(kept)}
 
 
 def _by_word(counted: Mapping[str, _Worded]) -> dict[Labels, Amounts]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from slurm_client.models import Job, JobState, Node, NodeState
 from slurm_client.models.job import FINISHED
-from slurm_exporter.families.jobs import MIB, amounts, tasks_of
+from slurm_exporter.families.jobs import COUNTED_REASONS, MIB, amounts, tasks_of
 from slurm_exporter.families.nodes import gres_counts
-from slurm_exporter.samples.budget import OTHERS
+from slurm_exporter.samples import words
+from slurm_exporter.samples.budget import LONGEST, PARTITIONS, Names, short
+from slurm_exporter.samples.shared import shared_states
 
 GPU: Final = "gpu"
 AMOUNTS: Final = (
@@ -43,7 +44,7 @@ class Limits:
     call_users: int = 0
 
 
-@lru_cache(maxsize=1024)
+@shared_states(1024)
 def node_word(state: NodeState) -> str:
     """Return the one word that `sinfo` shows for a state, in small letters and without the sign at its end."""
     base, flags = state.base, state.flags
@@ -64,14 +65,14 @@ def node_word(state: NodeState) -> str:
     elif base == "IDLE":
         word = next((word.lower() for word in ("RESERVED", "PLANNED") if word in flags), "idle")
     else:
-        word = base.lower()
+        word = words.base(state).lower()
     return word
 
 
-@lru_cache(maxsize=1024)
+@shared_states(1024)
 def job_word(state: JobState) -> str:
     """Return the one word that `squeue` shows for a state."""
-    return next((word for word in _JOB_WORDS if word in state.flags), state.base)
+    return next((word for word in _JOB_WORDS if word in state.flags), words.base(state))
 
 
 class Nodes:
@@ -91,8 +92,8 @@ class Nodes:
         self.words: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """`nodes` and some amounts by the word of `sinfo`."""
 
-    def add(self, node: Node) -> None:
-        """Count a node."""
+    def add(self, node: Node, amounts_of_it: dict[str, int]) -> None:
+        """Count a node with what :func:`of_node` says of it."""
         self.total += 1
         self.cpus_free += max(0, node.cpus - node.alloc_cpus) if takes_jobs(node) else 0
         self.load += node.cpu_load or 0.0
@@ -102,11 +103,11 @@ class Nodes:
         word["cpus"] += node.cpus
         word["cpus_alloc"] += node.alloc_cpus
         word["memory_alloc"] += node.alloc_memory_mib * MIB
-        self.states[node.state.base] += 1
-        self.flags.update(node.state.flags)
+        self.states[words.base(node.state)] += 1
+        self.flags.update(words.flags(node.state))
         self.drained += node.is_drained
         self.draining += node.is_drain and not node.is_drained
-        self.amounts.update(of_node(node))
+        self.amounts.update(amounts_of_it)
 
 
 def takes_jobs(node: Node) -> bool:
@@ -161,18 +162,18 @@ class Jobs:
         """Nodes that it can use at most; its least, where it names no more."""
         self.most_not_held = 0
 
-    def add(self, job: Job, tasks: int, amounts_of_it: Counter[str]) -> None:
-        """Count a record that stands for so many tasks."""
+    def add(self, job: Job, tasks: int, amounts_of_it: Counter[str], reason: str) -> None:
+        """Count a record that stands for so many tasks, with the label of its reason."""
         self.total += tasks
-        self.states[job.state.base] += tasks
-        for flag in job.state.flags:
+        self.states[words.base(job.state)] += tasks
+        for flag in words.flags(job.state):
             self.flags[flag] += tasks
         word = self.words[job_word(job.state)]
         word["jobs"] += tasks
         word.update(amounts_of_it)
         if job.is_pending:
             self.held += tasks if job.hold else 0
-            self.reasons[job.state_reason] += tasks
+            self.reasons[reason] += tasks
             least = max(1, job.node_count or 1)
             most = max(least, job.max_nodes or 0)
             self.least, self.most = max(self.least, least), max(self.most, most)
@@ -212,6 +213,9 @@ class Tally:
 
     def __init__(self, single_nodes: int) -> None:
         self._budget = single_nodes
+        self._partitions = Names(PARTITIONS)
+        self._features = Names(FEATURES)
+        self._reasons = Names(COUNTED_REASONS, ("Dependency", "PartitionNodeLimit"))
         self.nodes = Nodes()
         self.jobs = Jobs()
         self.single: dict[str, dict[str, int]] = {}
@@ -226,28 +230,29 @@ class Tally:
 
     def add_partition(self, name: str) -> None:
         """Have samples of a partition, whatever is in it."""
-        _ = self.partition_nodes[name], self.partition_jobs[name]
+        own = self._partitions.of(name)
+        _ = self.partition_nodes[own], self.partition_jobs[own]
 
     def add_node(self, node: Node) -> None:
         """Count a node."""
-        self.nodes.add(node)
-        for name in node.partitions:
-            self.partition_nodes[name].add(node)
-        if len(self.single) < self._budget:
-            self.single[node.name] = of_node(node)
+        has = of_node(node)
+        self.nodes.add(node, has)
+        for name in self._partitions.each(node.partitions):
+            self.partition_nodes[name].add(node, has)
+        if len(self.single) < self._budget and len(node.name) <= LONGEST:
+            self.single[node.name] = has
 
     def add_job(self, job: Job) -> None:
         """Count a record."""
         tasks, has = tasks_of(job), of_job(job)
-        groups = [self.jobs, self.accounts[job.account], self.users[job.user]]
-        groups += [self.partition_jobs[name] for name in job.partition.split(",") if name]
-        groups += [self._feature(name) for name in job.features.split("&", MOST_FEATURES)[:MOST_FEATURES] if name]
+        user, reason = short(job.user), self._reasons.of(job.state_reason) if job.is_pending else ""
+        groups = [self.jobs, self.accounts[short(job.account)], self.users[user]]
+        groups += [self.partition_jobs[name] for name in self._partitions.listed(job.partition)]
+        features = [name for name in job.features.split("&", MOST_FEATURES)[:MOST_FEATURES] if name]
+        groups += [self.features[self._features.of(name)] for name in features]
         for group in groups:
-            group.add(job, tasks, has)
-        self.user_ids[job.user] = job.user_id
-
-    def _feature(self, name: str) -> Jobs:
-        return self.features[name if name in self.features or len(self.features) < FEATURES else OTHERS]
+            group.add(job, tasks, has, reason)
+        self.user_ids[user] = job.user_id if user == job.user else None
 
 
 def _gpus(text: str) -> int:

@@ -15,7 +15,7 @@ from slurm_exporter.families import shares
 from slurm_exporter.other_names.notation import Group, Row, number
 from slurm_exporter.other_names.slurm_exporter import top
 from slurm_exporter.other_names.tally import Jobs, Limits, Nodes, Tally, node_word, takes_jobs
-from slurm_exporter.samples.budget import largest
+from slurm_exporter.samples.budget import cut, largest
 from slurm_exporter.samples.family import Family, Labels, Samples
 from slurm_exporter.sources.snapshot import Snapshot
 
@@ -196,6 +196,6 @@ def samples(tally: Tally, snapshot: Snapshot, limits: Limits) -> Iterator[Sample
 
 def _fairshare(snapshot: Snapshot) -> dict[Labels, float]:
     """Return the factor of each account, of those with most usage."""
-    accounts = {share.name: share for share in snapshot.shares or () if "USER" not in share.kind}
+    accounts = {cut(share.name): share for share in snapshot.shares or () if "USER" not in share.kind}
     kept = largest({name: float(share.usage) for name, share in accounts.items()}, shares.ACCOUNTS)
     return {(name,): accounts[name].fairshare_factor or 0.0 for name in sorted(kept)}

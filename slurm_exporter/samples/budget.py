@@ -6,11 +6,46 @@ script would cost a series forever.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 OTHERS: Final = "(others)"
 """Label of what is beyond the budget; Slurm allows no parentheses in names."""
+
+LONGEST: Final = 128
+"""Most characters of a label."""
+
+PARTITIONS: Final = 1024
+"""Most partitions with samples of their own, the first by name."""
+
+KINDS: Final = 256
+"""Most kinds of GRES, by name and type, with samples of their own."""
+
+OTHER_KIND: Final = (OTHERS, "")
+"""Name and type of generic resources beyond the budget."""
+
+
+def cut(name: str) -> str:
+    """A label that is not too long."""
+    return name[:LONGEST]
+
+
+def short(name: str) -> str:
+    """A name that can be a label; longer ones share one."""
+    return name if len(name) <= LONGEST else OTHERS
+
+
+def own(weights: Mapping[str, float]) -> dict[str, float]:
+    """Weights of single names: what was counted under the others is one of them already."""
+    return {name: value for name, value in weights.items() if name != OTHERS}
+
+
+def added(values: Iterable[tuple[str, float]]) -> dict[tuple[str, ...], float]:
+    """Values by label; what has the same label once it is cut is added up."""
+    result: dict[tuple[str, ...], float] = {}
+    for name, value in values:
+        result[cut(name),] = result.get((cut(name),), 0) + value
+    return result
 
 
 def largest(weights: Mapping[str, float], budget: int) -> frozenset[str]:
@@ -65,3 +100,68 @@ class Kept:
                 {labels[0]: value for labels, value in weights.items() if labels[0] not in self.names}, room
             )
         return self.names
+
+
+class Names:
+    """Names that have samples of their own while they are counted: the first ones that fit; the rest share one.
+
+    Unlike :func:`largest` it bounds also what is counted: one object may name a million others.
+
+    Parameters
+    ----------
+    budget
+        Most names.
+    first
+        Names that come before all others.
+    """
+
+    def __init__(self, budget: int, first: Iterable[str] = ()) -> None:
+        self._budget = budget
+        self._own: set[str] = set()
+        for name in first:
+            self.of(name)
+
+    def of(self, name: str) -> str:
+        """The label of a name."""
+        if len(name) > LONGEST or name == OTHERS:
+            return OTHERS
+        if name not in self._own:
+            if len(self._own) >= self._budget:
+                return OTHERS
+            self._own.add(name)
+        return name
+
+    def each(self, names: Sequence[str]) -> list[str]:
+        """The labels of one object, each once."""
+        rest = [OTHERS] if len(names) > self._budget else []
+        return list(dict.fromkeys([*map(self.of, names[: self._budget]), *rest]))
+
+    def listed(self, text: str) -> list[str]:
+        """The same of names with commas between them."""
+        names = text.split(",", self._budget)
+        rest = [OTHERS] if len(names) > self._budget else []
+        return list(dict.fromkeys([*(self.of(name) for name in names[: self._budget] if name), *rest]))
+
+
+class Kinds:
+    """Kinds of GRES that have samples of their own, by name and type: the first ones that fit; the rest share one.
+
+    Parameters
+    ----------
+    budget
+        Most kinds.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._own: set[tuple[str, str]] = set()
+
+    def of(self, kind: tuple[str, str]) -> tuple[str, str]:
+        """The labels of a kind."""
+        if max(map(len, kind)) > LONGEST or kind == OTHER_KIND:
+            return OTHER_KIND
+        if kind not in self._own:
+            if len(self._own) >= self._budget:
+                return OTHER_KIND
+            self._own.add(kind)
+        return kind

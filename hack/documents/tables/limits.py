@@ -55,6 +55,7 @@ def _of_a_cluster(module: str) -> str:
 _CACHE: Final = "slinky_operator.kube.cache"
 _JOBLOGS: Final = "slinky_operator.pod_programs.joblogs"
 _AUTOSCALING: Final = "slinky_operator.autoscaling.rules"
+_BUDGET: Final = "slurm_exporter.samples.budget"
 _KINDS: Final = "slinky_api.v1alpha1"
 
 TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
@@ -307,6 +308,20 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
             "of the volume",
             "condition, Event, alert",
         ),
+    ),
+    "metrics": (
+        Limit(f"{_BUDGET}:LONGEST", "label", "characters", "cut, or counted under `(others)`; of a node: no samples"),
+        Limit(f"{_BUDGET}:PARTITIONS", "partitions", "partitions", "counted under `(others)`"),
+        Limit("slurm_exporter.families.jobs:QOS", "QOS", "QOS", "counted under `(others)`"),
+        Limit(f"{_BUDGET}:KINDS", "GRES by name and type", "kinds", "counted under `(others)`"),
+        Limit("slurm_exporter.families.nodes:KINDS_OF_PARTITION", "the same, of one partition", "kinds", "the same"),
+        Limit("slurm_exporter.families.nodes:KINDS_OF_NODE", "the same, of one node", "kinds", "the same"),
+        Limit("slurm_exporter.families.jobs:REASONS", "reasons of pending jobs", "reasons", "counted under `(others)`"),
+        Limit("slurm_exporter.families.calls:TYPES", "types of calls", "types", "counted under `(others)`"),
+        Limit(
+            "slurm_exporter.families.holdings:NAMES", "licenses, and reservations", "of each", "the rest has no samples"
+        ),
+        Limit("slurm_exporter.families.shares:ACCOUNTS", "accounts with fair share", "accounts", "the same"),
     ),
     "servers": (
         Limit("slinky_operator.pod_programs.agent.connections:LONGEST", "request to an agent", "bytes", "refused"),

@@ -119,14 +119,14 @@ def read_job(job: Job) -> None:
     records.of_queue([job])
     marks.read(job.extra)
     hostlist.shorten(job.scheduled_nodes, 512)
-    task_count.__wrapped__(job.array_tasks)
+    inspect.unwrap(task_count)(job.array_tasks)
     assert _weight(job) < PEAK
 
 
 def read_node(node: Node) -> None:
     for text in (node.gres, node.gres_used, node.gres_drained):
         gres_amounts(text)
-        gres_counts.__wrapped__(text)
+        inspect.unwrap(gres_counts)(text)
     identity.is_named_in(node, "ns", "a-0")
     identity.is_tagged(node, "ns/a")
 

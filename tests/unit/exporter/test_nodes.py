@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from slurm_client.models import Node, NodeState
 from slurm_exporter.families import nodes
 from slurm_exporter.families.nodes import NodeTally
+from slurm_exporter.samples.budget import OTHERS
 from tests.unit.exporter.builders import by_family, node
 
 
@@ -49,9 +50,9 @@ def test_a_node_counts_in_each_of_its_partitions_and_once_in_the_cluster() -> No
     assert samples[nodes.PARTITION_NODES_USABLE] == {("x",): 1, ("y",): 1}
 
 
-def test_a_state_that_no_node_has_is_zero_and_one_that_slurm_may_invent_is_shown() -> None:
+def test_a_state_that_no_node_has_is_zero_and_one_that_is_not_slurms_is_among_others() -> None:
     samples = by_family(tally([node("a", "HIBERNATING")]).samples())
-    assert samples[nodes.NODES] == {("allocated",): 0, ("down",): 0, ("idle",): 0, ("mixed",): 0, ("hibernating",): 1}
+    assert samples[nodes.NODES] == {("allocated",): 0, ("down",): 0, ("idle",): 0, ("mixed",): 0, (OTHERS,): 1}
 
 
 def test_nodes_beyond_the_limit_are_in_the_sums_and_are_counted_as_left_out() -> None:

@@ -134,6 +134,12 @@ def word_of(features: Iterable[str]) -> str:
     return next((one for one in features if one.startswith(DEVICES_PREFIX)), "")
 
 
+def readable_word(features: Iterable[str]) -> str:
+    """That feature if it can be read; empty otherwise, since it numbers no device and may be of any length."""
+    word = word_of(features)
+    return word if _WORD.fullmatch(word) else ""
+
+
 def mark_of_word(word: str) -> str:
     """The hash of the order in such a feature; empty if it is none."""
     match = _WORD.fullmatch(word)

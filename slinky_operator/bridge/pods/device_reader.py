@@ -15,7 +15,7 @@ from slinky_api.v1alpha1.cluster.jobs import Bridge
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.bridge.caches import OF_NODE
 from slinky_operator.bridge.device_claims import OF_CLAIM, claims_of_pod, holders
-from slinky_operator.bridge.devices import classes_of, devices_of, word_of
+from slinky_operator.bridge.devices import classes_of, devices_of, readable_word
 from slinky_operator.bridge.pods.model.snapshot import ENDED, GroupJob, Member, Numbered, Snapshot
 from slinky_operator.bridge.pods.model.translation.device_requests import ClaimsPending, DeviceRequest, device_requests
 from slinky_operator.bridge.pods.model.translation.request import Request
@@ -164,7 +164,7 @@ class DeviceReader:
         missing = [name for name in names if name not in found]
         for name, answer in zip(missing, await gather_limited(map(client.node, missing)), strict=True):
             if isinstance(answer, Node):
-                found[name] = self._words[*about, name] = word_of(answer.features)
+                found[name] = self._words[*about, name] = readable_word(answer.features)
             elif not isinstance(answer, slurm_errors.NotFound):
                 raise answer
         while len(self._words) > _REMEMBERED:

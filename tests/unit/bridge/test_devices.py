@@ -14,6 +14,7 @@ from slinky_operator.bridge.devices import (
     devices_of,
     mark_of_word,
     prune_slice,
+    readable_word,
     word_of,
 )
 from slinky_operator.kube.objects import Object
@@ -133,3 +134,9 @@ def test_hostile_slices_end_no_pass() -> None:
         found = devices_of([one], [GPU])
         assert found.problem or len(found.order) <= 1
     assert some[2]["spec"]["devices"] == [{"name": "gpu-0", "attributes": {"d": "1"}}]
+
+
+def test_a_feature_is_readable_up_to_the_word_of_all_devices_that_a_node_may_have() -> None:
+    longest = devices_of([slice_of(*(f"gpu-{number}" for number in range(MOST)))], [GPU]).word()
+    assert readable_word(["bridge", longest]) == longest
+    assert readable_word(["bridge"]) == readable_word([f"{longest}f"]) == readable_word([f"{longest} "]) == ""

@@ -116,7 +116,8 @@ class DeviceWorld(World):
 
     @override
     def devices(self) -> DeviceReader:
-        return DeviceReader(self.kube, self.slices, self.claims, self.pods, self.slurmctld, lambda: self.seconds)
+        self.reader = DeviceReader(self.kube, self.slices, self.claims, self.pods, self.slurmctld, lambda: self.seconds)
+        return self.reader
 
     def slice_of(self, node: str, *devices: str) -> None:
         pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
@@ -381,6 +382,18 @@ async def test_slurm_is_asked_for_each_node_once(world: DeviceWorld) -> None:
     await world.settle()
     await world.settle(60)
     assert sorted(world.slurmctld.asked) == ["k1", "k2"]
+
+
+async def test_a_feature_that_numbers_no_device_is_not_remembered(world: DeviceWorld) -> None:
+    _ = gang(world, 3)
+    await world.settle()
+    whole = world.slurmctld.words["k1"]
+    world.slurmctld.words["k2"] = whole + "f" * 2**20
+    world.runs_on(world.slurmjob, k2=(2, "0,3"), k1=(1, "2"))
+    await world.settle()
+    await world.settle(60)
+    assert sorted(world.slurmctld.asked) == ["k1", "k2"]
+    assert sorted(world.reader._words.values()) == ["", whole]
 
 
 @pytest.mark.parametrize("gres", ["gpu:1", "gpu:9(IDX:0)", "gpu:9(IDX:x", ""])

@@ -20,6 +20,13 @@ MANY: Final = 100
 """Clusters of which the last answer is kept."""
 
 
+MOST_NAMES: Final = 1_000
+"""Partitions of a Cluster that are kept, the first by name."""
+
+LONGEST_NAME: Final = 253
+"""Characters of the name of a partition that is kept."""
+
+
 class Client(Protocol):
     """What is used of `slurm_client.SlurmClient`."""
 
@@ -74,7 +81,7 @@ class PartitionReader:
             if slurm is None or slurm.contact.state is not ContactState.READY:
                 return _unasked(chosen, "" if slurm is None else slurm.contact.why)
             try:
-                found = frozenset(one.name for one in await slurm.client.partitions())
+                found = kept_names(await slurm.client.partitions())
             except SlurmError as error:
                 return _unasked(chosen, str(error))
             known = self._clock(), found
@@ -82,6 +89,12 @@ class PartitionReader:
                 self._known.clear()
             self._known[chosen.namespace, chosen.name] = known
         return replace(chosen, site=replace(chosen.site, partitions=possible & known[1]))
+
+
+def kept_names(partitions: Iterable[Partition]) -> frozenset[str]:
+    """Names of partitions that a label may stand for, as many as are kept of one Cluster."""
+    names = {one.name for one in partitions if len(one.name) <= LONGEST_NAME}
+    return frozenset(sorted(names)[:MOST_NAMES])
 
 
 def _unasked(chosen: Chosen, why: str) -> Unasked:

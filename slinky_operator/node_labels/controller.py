@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
@@ -15,6 +15,7 @@ from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.events import LONGEST_MESSAGE
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.ports import StatusPatcher, Warner
 from slinky_operator.kube.resources import NODES, Resource
@@ -24,7 +25,7 @@ from slinky_operator.node_labels.model import LONGEST_NAME, WantedLabels, found_
 from slinky_operator.node_labels.plan import plan
 from slinky_operator.node_labels.slurm_labels import slurm_labels
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
-from slinky_operator.reconcile.text import named
+from slinky_operator.reconcile.text import cut, named
 from slinky_operator.runtime.controller import Result
 
 OVERTAKEN_S: Final = 0.5
@@ -32,6 +33,9 @@ OVERTAKEN_S: Final = 0.5
 
 MOST_REPORTED: Final = 1_000
 """Names of Slurm that are remembered as reported, since they make no label."""
+
+LONGEST_REPORTED: Final = 100
+"""Characters of such a name, which has its kind before it."""
 
 MOST_SHOWN: Final = 20
 """Such names in one Event."""
@@ -168,12 +172,24 @@ class NodeLabelsReconciler(Reconciler):
             return {}, True
         records = self._records.on(name)
         found = slurm_labels(records.nodes)
-        new = [one for one in found.left_out if one not in self._left_out]
-        if new and len(self._left_out) < MOST_REPORTED:
-            self._left_out.update(new)
-            shown = named(new, MOST_SHOWN)
-            self._config.mention(EventReason.NODE_LABELS_LEFT_OUT, f"no label is made for {shown}: {LEFT_OUT}")
+        new = self._not_reported(found.left_out)
+        if new:
+            before, after = "no label is made for ", f": {LEFT_OUT}"
+            shown = cut(named(new, MOST_SHOWN), LONGEST_MESSAGE - len(before) - len(after))
+            self._config.mention(EventReason.NODE_LABELS_LEFT_OUT, f"{before}{shown}{after}")
         return found.labels, records.complete
+
+    def _not_reported(self, left_out: Sequence[str]) -> list[str]:
+        """The names that are to be reported now, as long as there is room to remember that."""
+        new = []
+        for one in left_out:
+            if len(self._left_out) >= MOST_REPORTED:
+                break
+            name = cut(one[: LONGEST_REPORTED + 1], LONGEST_REPORTED)
+            if name not in self._left_out:
+                self._left_out.add(name)
+                new.append(name)
+        return new
 
     def _report(self, obj: Object, foreign: tuple[str, ...]) -> None:
         name = obj["metadata"]["name"]

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
+from slinky_operator.kube.events import LONGEST_MESSAGE
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODES, PODS
 from slinky_operator.node_labels.config_format import MOST_LABELS
-from slinky_operator.node_labels.controller import NodeLabelsReconciler
+from slinky_operator.node_labels.controller import LEFT_OUT, LONGEST_REPORTED, MOST_REPORTED, NodeLabelsReconciler
 from slinky_operator.node_labels.model import WantedLabels
 from slinky_operator.node_labels.slurm_labels import slurm_labels
 from slinky_operator.node_labels.slurm_nodes import SlurmNodes
@@ -224,6 +225,25 @@ async def test_what_is_no_label_is_left_out_and_mentioned_once() -> None:
     assert reason == "NodeLabelsLeftOut"
     assert f"partition {long}" in message
     assert "feature k8s/zone=a" in message
+
+
+async def test_what_is_reported_and_remembered_of_it_is_little() -> None:
+    world = World()
+    world.pod()
+    world.slurm.nodes["compute-0"] = Node(name="compute-0", partitions=("p" * 2**20,), features=("f" * 2**20,))
+    _ = await world.step()
+    texts = tuple(f"k8s/{number:05}-{'x' * 200}" for number in range(5_000))
+    world.slurm.nodes["compute-0"] = Node(name="compute-0", features=texts)
+    _ = await world.step()
+    for _, message in world.config.told:
+        assert len(message) <= LONGEST_MESSAGE
+        assert message.endswith(f": {LEFT_OUT}")
+    assert world.config.told[0][1].startswith("no label is made for partition ppp")
+    assert len(world.reconciler._left_out) == MOST_REPORTED
+    assert max(map(len, world.reconciler._left_out)) <= LONGEST_REPORTED
+    world.slurm.nodes["compute-0"] = Node(name="compute-0", features=("k8s/new",))
+    _ = await world.step()
+    assert len(world.config.told) == 2
 
 
 def test_labels_of_one_node_have_a_limit() -> None:

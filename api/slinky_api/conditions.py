@@ -420,6 +420,7 @@ class Reason(StrEnum):
     VIRTUAL_NODES_NOT_ALLOWED = "VirtualNodesNotAllowed"
     HOST_TAKEN = "HostTaken"
     PARTITION_NOT_FOUND = "PartitionNotFound"
+    TOO_MANY_PARTITIONS = "TooManyPartitions"
     NODE_NAME_TAKEN = "NodeNameTaken"
     LABEL_REFUSED = "LabelRefused"
     PARTITION_CONFIG_INVALID = "PartitionConfigInvalid"

@@ -30,7 +30,11 @@ GRES_PREFIX: Final = "slinky.slurm.net/gres-"
 MAX_NAME: Final = 253
 """Most characters of the name of a Node."""
 
+MAX_RESOURCE: Final = 63
+"""Most characters of the name of a resource after its prefix."""
+
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]")
+_RESOURCE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,12 @@ def virtual_node(obj: Object) -> VirtualNode | None:
 def extended_resource(gres: str) -> str:
     """Name of the extended resource that stands for a GRES, which is named without its type."""
     return GPU if gres == "gpu" else GRES_PREFIX + gres
+
+
+def is_resource(gres: str) -> bool:
+    """Whether the name of a GRES can be in that of an extended resource; one with a type cannot."""
+    name = extended_resource(gres).partition("/")[2]
+    return len(name) <= MAX_RESOURCE and _RESOURCE.fullmatch(name) is not None
 
 
 def gres_of(resource: str) -> str | None:

@@ -303,6 +303,30 @@ TABLES: Final[Mapping[str, tuple[Limit, ...]]] = {
         ),
         Limit(f"{_AUTOSCALING}.effort:SECONDS", "time of one count of autoscaling", "seconds", "the same"),
         Limit(
+            "slinky_operator.virtual_nodes.nodes.model.naming:MOST",
+            "virtual Nodes of a Cluster, those that are to go too",
+            "Nodes",
+            "the other partitions have none (`TooManyPartitions`)",
+        ),
+        Limit(
+            "slinky_operator.virtual_nodes.nodes.model.partitions:MOST_GRES",
+            "GRES of a partition that its virtual Node offers",
+            "GRES",
+            "the others are not offered",
+        ),
+        Limit(
+            "slinky_operator.sylabs.partitions:MOST_NAMES",
+            "partitions of a Cluster that a node selector of the old kinds may name",
+            "partitions",
+            "the others are not found",
+        ),
+        Limit(
+            "slinky_operator.node_labels.controller:MOST_REPORTED",
+            "names of Slurm that Events report because they make no label",
+            "names",
+            "not reported",
+        ),
+        Limit(
             "slinky_operator.slurm.pods.volume_room:LOW",
             "room on a volume below which `VolumesHaveRoom` is False",
             "of the volume",

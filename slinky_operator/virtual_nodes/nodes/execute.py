@@ -20,6 +20,10 @@ SETTLED_S: Final = 10.0
 """Seconds for which a Node has taken no more pods before it is removed: kube-scheduler sees that a little later."""
 
 
+TOO_LARGE: Final = "request is too large"
+"""What etcd says of an object that it does not take: the API server passes that on as a failure of its own (500)."""
+
+
 class Leases(Protocol):
     """What is used of `leases.NodeLeases`."""
 
@@ -64,7 +68,9 @@ class Execution:
             except (errors.Conflict, errors.NotFound):
                 # The Node has changed meanwhile.
                 outcome.overtaken = True
-            except (errors.Forbidden, errors.Invalid) as error:
+            except (errors.BadRequest, errors.Forbidden, errors.Invalid, errors.Unavailable) as error:
+                if isinstance(error, errors.Unavailable) and TOO_LARGE not in error.message:
+                    raise
                 outcome.failures.append(_failed(error))
         return outcome
 

@@ -1,16 +1,19 @@
-"""Which partition gets which Node, where names collide or cannot be names of Nodes. Pure."""
+"""Which partition gets which Node, where names collide, cannot be names of Nodes, or are too many. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.reconcile.text import joined
+from slinky_operator.reconcile.text import joined, named
 from slinky_operator.virtual_nodes.node_names import node_name
 from slinky_operator.virtual_nodes.nodes.model.node_labels import is_value
+
+MOST: Final = 128
+"""Virtual Nodes of a Cluster."""
 
 _NODE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 
@@ -58,3 +61,26 @@ def names_of(host: str, partitions: Iterable[str], standing: Mapping[str, str]) 
         told = "cannot be part of the name of a Node, or be a label: letters, digits, '-', '_' and '.', at most 63"
         problems.append((Reason.NODE_NAME_TAKEN, f"{joined(unfit)} {told}"))
     return NodeNames(names, tuple(problems))
+
+
+def within_limit(names: Mapping[str, str], existing: Collection[str]) -> NodeNames:
+    """Leave out what is more than a Cluster may have: Nodes that exist are kept first, each part in order of name.
+
+    Parameters
+    ----------
+    names
+        By name of a Node that is wanted: its partition.
+    existing
+        Names of all Nodes of the Cluster. One that is to go takes a place until it has gone: names that change again
+        and again would make Nodes without end.
+    """
+    stay = sorted(names.keys() & set(existing))[:MOST]
+    new = sorted(names.keys() - set(existing))[: max(0, MOST - len(existing))]
+    kept = {name: names[name] for name in sorted([*stay, *new])}
+    left_out = sorted(partition for name, partition in names.items() if name not in kept)
+    if not left_out:
+        return NodeNames(kept)
+    told = f"{len(left_out)} of {len(names)} partitions have no Node ({named(left_out)})"
+    why = f"a Cluster has at most {MOST} virtual Nodes, with those that are to go"
+    what = "name those that need one in spec.jobs.virtualNodes.partitions"
+    return NodeNames(kept, ((Reason.TOO_MANY_PARTITIONS, f"{told}: {why}; {what}"),))

@@ -209,8 +209,8 @@ def _condition(kind: str, status: str, reason: str, message: str) -> dict[str, s
 
 
 def _word(state: str) -> str:
-    """A state of a partition as a reason."""
-    return f"Partition{state.capitalize()}" if state.isascii() and state.isalpha() else "PartitionUnknown"
+    """A known state of a partition as a reason."""
+    return f"Partition{state.capitalize()}"
 
 
 @dataclass(frozen=True, slots=True)

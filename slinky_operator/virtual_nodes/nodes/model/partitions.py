@@ -1,17 +1,30 @@
-"""What a partition has, from the records of Slurm: the capacity of a Node, and limits for its labels. Pure."""
+"""What a partition has, from the records of Slurm: the capacity of a Node, and limits for its labels. Pure.
+
+Slurm's texts are those of whoever runs it. A state and the names of GRES go into Nodes, and into the status of the
+Cluster, so only known states and few valid names are taken.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final, Literal, cast
 
 from slinky_operator.slurm.nodes.gres_amounts import gres_amounts
+from slinky_operator.virtual_nodes.node_names import is_resource
 from slurm_client.models import Node, Partition
 
 FUTURE = "FUTURE"
 """State of a node that does not exist yet."""
+
+MOST_GRES: Final = 64
+"""GRES of a partition, the first by name."""
+
+KnownState = Literal["UP", "DOWN", "DRAIN", "INACTIVE", "UNKNOWN"]
+"""States of a partition that are shown; any other word of Slurm is UNKNOWN."""
+
+_STATES: Final = frozenset({"UP", "DOWN", "DRAIN", "INACTIVE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +33,7 @@ class PartitionFacts:
 
     name: str
     """As Slurm writes it."""
-    state: str = "UP"
+    state: KnownState | Literal[""] = "UP"
     """Empty if nothing is known but the name."""
     nodes: int = 0
     cpus: int = 0
@@ -47,6 +60,11 @@ class PartitionFacts:
         return self.state == "UP"
 
 
+def known_state(word: str) -> KnownState:
+    """The state of a partition by Slurm's word for it."""
+    return cast("KnownState", word) if word in _STATES else "UNKNOWN"
+
+
 def facts_of_node(node: Node) -> tuple[object, ...]:
     """What a Node is made from; an event of a node that changes nothing else needs no pass."""
     return node.partitions, node.cpus, node.real_memory_mib, node.gres, node.state.base == FUTURE, node.is_external
@@ -54,7 +72,7 @@ def facts_of_node(node: Node) -> tuple[object, ...]:
 
 def facts(partitions: Sequence[Partition], nodes: Iterable[Node]) -> Mapping[str, PartitionFacts]:
     """The facts of every partition, by name."""
-    found = {one.name: PartitionFacts(one.name, state=one.state.base) for one in partitions}
+    found = {one.name: PartitionFacts(one.name, state=known_state(one.state.base)) for one in partitions}
     limits = {one.name: one for one in partitions}
     totals = {name: _Total() for name in found}
     known: dict[str, tuple[tuple[str, int], ...]] = {}
@@ -63,7 +81,7 @@ def facts(partitions: Sequence[Partition], nodes: Iterable[Node]) -> Mapping[str
             # No batch job gets a node without a slurmd.
             continue
         if node.gres not in known:
-            known[node.gres] = tuple((name, count) for name, count in gres_amounts(node.gres) if ":" not in name)
+            known[node.gres] = tuple((name, count) for name, count in gres_amounts(node.gres) if is_resource(name))
         for name in node.partitions:
             if name in totals:
                 totals[name].add(node, known[node.gres])
@@ -92,7 +110,7 @@ class _Total:
             nodes=self.nodes,
             cpus=self.cpus,
             memory_mib=self.memory,
-            gres=dict(sorted(self.gres.items())),
+            gres=dict(sorted(self.gres.items())[:MOST_GRES]),
             job_nodes=_least(limits.max_nodes, self.nodes),
             node_cpus=_least(limits.max_cpus_per_node, self.most_cpus),
             node_memory_mib=self.most_memory,

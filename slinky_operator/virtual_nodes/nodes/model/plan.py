@@ -2,7 +2,7 @@
 
 A partition that Slurm has not shown lately removes nothing: only an answer without it does. The Node of a partition
 that has gone takes no more pods, and is removed when none is left. A Node that somebody has deleted is made again. A
-name that belongs to anybody else's Node is never touched.
+name that belongs to anybody else's Node is never touched. A Cluster has no more than `naming.MOST` Nodes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
@@ -18,7 +18,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import joined, named
 from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.virtual_nodes.node_names import virtual_node
-from slinky_operator.virtual_nodes.nodes.model.naming import names_of
+from slinky_operator.virtual_nodes.nodes.model.naming import MOST, names_of, within_limit
 from slinky_operator.virtual_nodes.nodes.model.node_labels import node_labels
 from slinky_operator.virtual_nodes.nodes.model.node_object import (
     Availability,
@@ -32,6 +32,9 @@ from slinky_operator.virtual_nodes.nodes.model.node_object import (
 from slinky_operator.virtual_nodes.nodes.model.partition_config import PartitionOverride
 from slinky_operator.virtual_nodes.nodes.model.partitions import PartitionFacts
 from slinky_operator.virtual_nodes.nodes.model.snapshot import Problem, Snapshot, Wanted
+
+TOO_MANY: Final = f"a Cluster has at most {MOST} virtual Nodes"
+"""Why a Node goes that exists beyond them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,26 +89,33 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:
         return Plan(tuple(one for obj, spec in stay for one in _patch(obj, spec, now)), snapshot.problems, len(found))
     partitions = wanted.partitions or tuple(sorted(facts))
     chosen = names_of(wanted.host, [name for name in partitions if name in facts], _standing(found))
+    taken = [f"{name} ({snapshot.taken[name]})" for name in chosen.names if _is_taken(name, found, snapshot)]
+    free = {name: one for name, one in chosen.names.items() if not _is_taken(name, found, snapshot)}
+    limited = within_limit(free, found.keys())
     problems = [*snapshot.problems, *_missing(partitions, facts), *chosen.problems]
     actions: list[Action] = []
-    taken = []
-    for name, partition in chosen.names.items():
+    for name, partition in limited.names.items():
         spec = _node_spec(name, facts[partition], wanted, snapshot)
         obj = found.get(name)
         if obj is not None:
             actions.extend(_patch(obj, spec, now, keeps_labels=wanted.overrides is None))
-        elif name in snapshot.taken:
-            taken.append(f"{name} ({snapshot.taken[name]})")
         elif wanted.overrides is not None:
             actions.append(Create(body(spec, WrittenRecord(frozenset(spec.labels)).to_annotation(), now)))
     if taken:
         told = "not this Cluster's, so the operator does not touch them, and makes its own when they have gone"
         there = f"Nodes of these names are there already: {joined(taken)}. They are {told}"
         problems.append((Reason.NODE_NAME_TAKEN, f"{there}; to have Nodes before, choose another host"))
+    problems.extend(limited.problems)
     standing = _standing(found)
-    for name in sorted(found.keys() - chosen.names.keys()):
-        actions.extend(_departures([found[name]], snapshot, _why_it_goes(standing.get(name, ""), facts), now))
-    return Plan(tuple(actions), tuple(problems), len(chosen.names))
+    for name in sorted(found.keys() - limited.names.keys()):
+        why = TOO_MANY if name in free else _why_it_goes(standing.get(name, ""), facts)
+        actions.extend(_departures([found[name]], snapshot, why, now))
+    return Plan(tuple(actions), tuple(problems), len(limited.names) + len(taken))
+
+
+def _is_taken(name: str, found: Mapping[str, Object], snapshot: Snapshot) -> bool:
+    """Whether a Node of this name is somebody else's."""
+    return name not in found and name in snapshot.taken
 
 
 def _why_it_goes(partition: str, facts: Mapping[str, PartitionFacts]) -> str:

@@ -42,7 +42,7 @@ e2e: venv ## Tests on the local Kubernetes with real Slurm pods (root)
 	$(RUN) hack.check $(if $(PROFILE),--profile) e2e
 campaign: venv ## Random rounds of jobs, users and faults from seeds, on a local Kubernetes (SEEDS=20, FROM=1, SITES=3, MINUTES=n, SECONDS=n)
 	$(RUN) tests.campaign --seeds $(or $(SEEDS),5) --from $(or $(FROM),1) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SITES),--sites $(SITES))
-bench: venv ## Measure: one table, and build/bench.json; some 12 minutes (ALL=1 for every size and bench, OUT=file)
+bench: venv ## Measure: one table, and build/bench.json; some 15 minutes (ALL=1 for every size and bench, OUT=file)
 	$(RUN) tests.bench $(if $(ALL),--all) $(if $(OUT),--out $(OUT))
 
 # Kubernetes takes minutes of all processors, pip one: it begins beside pip, and who needs it waits for it.

@@ -1,13 +1,14 @@
 """
 The table of jobs of the pretended slurmctld: by number, by array, by node, and those that the scheduler looks at.
 
-Thousands of jobs wait in some tests; a look at all of them at each submission would be most of what such a test does.
+Thousands of jobs are held in some tests; a look at all of them at each submission would be most of what such a test
+does. The indexes follow from single changes alone: other ways to change a dictionary raise.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, NoReturn
 
 from typing_extensions import override
 
@@ -61,6 +62,22 @@ class JobTable(dict[int, Job]):
         return job
 
     @override
+    def update(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError("change one job at a time")
+
+    @override
+    def setdefault(self, *_: Any) -> NoReturn:
+        raise NotImplementedError("change one job at a time")
+
+    @override
+    def popitem(self) -> NoReturn:
+        raise NotImplementedError("change one job at a time")
+
+    @override
+    def __ior__(self, _: Any) -> NoReturn:
+        raise NotImplementedError("change one job at a time")
+
+    @override
     def clear(self) -> None:
         super().clear()
         self._waiting.clear()
@@ -81,9 +98,15 @@ class JobTable(dict[int, Job]):
     def _forget(self, job: Job, number: int) -> None:
         self._waiting.discard(number)
         for name in job.nodes:
-            self._by_node[name].discard(number)
+            _drop(self._by_node, name, number)
         for one in _numbers(job):
-            self._together[one].discard(number)
+            _drop(self._together, one, number)
+
+
+def _drop(index: dict[Any, set[int]], key: Any, number: int) -> None:
+    index[key].discard(number)
+    if not index[key]:
+        del index[key]
 
 
 def _numbers(job: Job) -> set[int]:

@@ -97,7 +97,10 @@ class Orders:
     def calm(self) -> None:
         """No job ends or begins any more."""
         while self._tasks:
-            _ = self._tasks.pop().cancel()
+            task = self._tasks.pop()
+            if task.done():
+                task.result()
+            _ = task.cancel()
 
     def drained(self) -> int:
         """How many nodes of the first Cluster are drained."""

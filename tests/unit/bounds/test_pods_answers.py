@@ -115,7 +115,7 @@ def agent_at(url: str) -> Agent:
 @cache
 def keys_read() -> tuple[str, ...]:
     """Keys that readers of agents ask for."""
-    nodes = [node for _, tree in parsed() if any(readers(tree)) for node in ast.walk(tree)]
+    nodes = [node for _, tree in parsed("PodReader") if any(readers(tree)) for node in ast.walk(tree)]
     called = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".get")]
     return tuple(sorted({str(one.args[0].value) for one in called if isinstance(one.args[0], ast.Constant)}))
 

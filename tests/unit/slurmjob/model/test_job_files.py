@@ -48,7 +48,7 @@ def test_node_folder_output_and_user_are_kept() -> None:
     [("batch_host", "node"), ("working_directory", "folder"), ("standard_output_expanded", "output")],
 )
 def test_a_text_that_is_too_long_is_not_kept(field: str, shown: str) -> None:
-    whole, left_out = of(**{field: "x" * LONGEST}), of(**{field: "x" * (LONGEST + 1)})
+    whole, left_out = of(None, **{field: "x" * LONGEST}), of(None, **{field: "x" * (LONGEST + 1)})
     assert whole is not None
     assert left_out is not None
     assert len(getattr(whole, shown)) == LONGEST

@@ -70,3 +70,14 @@ def test_a_list_that_is_refused_says_what_to_do(status: int, advice: str) -> Non
     told = errors.in_a_list(error)
     assert told.startswith(str(error))
     assert (advice in told) if advice else told == str(error)
+
+
+def test_what_the_api_server_quotes_has_a_bound() -> None:
+    causes = [{"field": "f" * 9_000, "reason": "r" * 9_000, "message": "m" * 9_000}] * 2_000
+    error = from_status(TARGET, {"code": 422, "message": "x" * 1_000_000, "details": {"causes": causes}})
+    assert len(error.message) == errors.LONGEST
+    assert len(str(error)) < errors.LONGEST + 200
+    assert len(error.causes) == errors.MOST_CAUSES
+    assert {len(part) for one in error.causes for part in (one.field, one.reason, one.message)} == {
+        errors.LONGEST_CAUSE
+    }

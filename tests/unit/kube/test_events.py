@@ -14,7 +14,7 @@ import pytest
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.events import AT_ONCE, BURST, COMBINE_AFTER, IN_A_ROW, REMEMBERED, Recorder
+from slinky_operator.kube.events import AT_ONCE, BURST, COMBINE_AFTER, IN_A_ROW, LONGEST_MESSAGE, REMEMBERED, Recorder
 from slinky_operator.kube.objects import Object
 from slinky_operator.runtime.logging import TextFormatter
 from tests.unit.runtime.virtual_time import now, run_virtually
@@ -312,3 +312,18 @@ async def test_a_text_of_others_prints_and_keeps_its_lines() -> None:
     assert second.startswith("Warning  Forged\\x1b[2J\\u202e")
     assert second.isprintable()
     assert len(event["message"]) <= 1024
+
+
+def test_a_long_message_is_cut_before_it_is_kept_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            with caplog.at_level(logging.DEBUG):
+                for number in range(BURST + 2):
+                    recorder.warning(NODESET, "NodesOutOfService", f"{number} " + "x" * 1_000_000)
+            await asyncio.sleep(1)
+            assert {len(event["message"]) for event in api.events.values()} == {LONGEST_MESSAGE}
+            kept = [*recorder._budgets.get("hpc", "u1").messages.values()]  # type: ignore[union-attr]
+            assert max(len(one) for _, messages in kept for one in messages) == LONGEST_MESSAGE
+            assert max(len(record.getMessage()) for record in caplog.records) < LONGEST_MESSAGE + 200
+
+    run_virtually(body())

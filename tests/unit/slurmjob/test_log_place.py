@@ -11,8 +11,9 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import JobLogPlace, JobLogStatus
 from slinky_operator.kube.resources import PODS, SECRETS
 from slinky_operator.slurm import naming
-from slinky_operator.slurmjob.pods import log_plan
+from slinky_operator.slurmjob.pods import log_facts, log_plan
 from slinky_operator.slurmjob.pods.log_facts import End
+from slurm_client.models import Job, JobState
 from tests.unit.slurmjob.log_worlds import GID, UID, LogWorld
 from tests.unit.slurmjob.worlds import job_world
 
@@ -78,3 +79,22 @@ def test_a_file_elsewhere_is_out_of_reach(path: str, words: str) -> None:
     status, reason, message = log_plan.without_pod(known, None, None).condition
     assert (status, reason) == ("False", Reason.OUTPUT_OUT_OF_REACH)
     assert words in message
+
+
+@pytest.mark.parametrize(
+    ("field", "longest", "shown"),
+    [
+        ("batch_host", log_facts.LONGEST_NAME, "node"),
+        ("standard_output_expanded", log_facts.LONGEST_PATH, "stdout"),
+        ("standard_error_expanded", log_facts.LONGEST_PATH, "stderr"),
+    ],
+)
+def test_what_is_too_long_for_a_file_or_a_node_is_left_out(field: str, longest: int, shown: str) -> None:
+    def found(text: str) -> dict[str, str]:
+        values: dict[str, Any] = {"batch_host": "a-0", field: text}
+        facts = log_facts.of([Job(id=1, state=JobState("RUNNING"), nodes=("a-0",), **values)], None)
+        assert facts is not None
+        return {"node": facts.node, **dict(facts.files)}
+
+    assert found("x" * longest)[shown] == "x" * longest
+    assert found("x" * (longest + 1)).get(shown, "") == ""

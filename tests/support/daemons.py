@@ -260,7 +260,11 @@ def _signal(processes: Sequence[int], number: signal.Signals) -> None:
 
 def _is_stopped(pid: int) -> bool:
     """Whether all threads of a process have heard of its SIGSTOP."""
-    stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    try:
+        stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    except (FileNotFoundError, ProcessLookupError):
+        # A thread has ended meanwhile: none of a stopped process does.
+        return False
     return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 

@@ -305,7 +305,7 @@ def test_the_page_is_followed(free: Pods, tmp_path: Path) -> None:
     marked = {one.place for one in blocks(PAGE) if one.action is Action.FILE or one.action in RUNNING}
     assert reader.done == marked
     # One job for both pods of the gang, each on the node of its rank.
-    assert queued(free.slurm, "train") == ["CANCELLED"]
+    wait_for("the end of its job", lambda: queued(free.slurm, "train") == ["CANCELLED"], PATIENCE)
     owned = free.kubectl.get("--namespace", free.namespace, "slurmjobs")["items"]
     (job,) = (one for one in owned if one["metadata"]["ownerReferences"][0]["name"] == "train")
     allocation = job["status"]["allocation"]
@@ -557,12 +557,13 @@ def test_pods_have_the_devices_that_slurm_has_given_to_their_jobs(free: Pods) ->
 def cards(pods: Pods, pod: Mapping[str, Any]) -> list[str]:
     """The devices that a container sees: those whose indices Slurm's job has."""
     name = pod["metadata"]["name"]
-    wait_for("its words", lambda: pods.kube("logs", name) != "", PATIENCE)
-    seen = pods.kube("logs", name).split()
     shown = pods.slurm.control("scontrol", "show", "job", "--details", pods.number(pod))
     (words,) = re.findall(r" GRES=(\S*card\S*)", shown)
     (of_slurm,) = (one for one in gres.parse(words) if one.name == "card")
-    assert seen == [f"device-{index}" for index in of_slurm.indices or ()]
+    wanted = [f"device-{index}" for index in of_slurm.indices or ()]
+    wait_for("as many words", lambda: len(pods.kube("logs", name).split()) >= len(wanted), PATIENCE)
+    seen = pods.kube("logs", name).split()
+    assert seen == wanted
     assert pod["spec"]["nodeName"] in shown
     return seen
 
@@ -628,7 +629,7 @@ def test_groups_of_each_kind_take_their_turns_and_are_in_the_accounting(free: Po
         lines = slurm.look(*asked, f"--jobs={','.join(numbers.values())}").splitlines()
         found = {line.partition("|")[0]: re.sub(r"CANCELLED by \d+", "CANCELLED", line) for line in lines}
         begins = {name: f"{numbers[name]}|{name}|alice|CANCELLED|{end}" for name, end in ends.items()}
-        return all(found[numbers[name]].startswith(begin) for name, begin in begins.items())
+        return all(found.get(numbers[name], "").startswith(begin) for name, begin in begins.items())
 
     wait_for("all five in slurmdbd", are_recorded, PATIENCE)
 

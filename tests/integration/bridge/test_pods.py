@@ -49,7 +49,7 @@ from tests.support.control_plane import ControlPlane
 from tests.support.played_pods import ALIVE, ended
 from tests.support.served import apply_crds, apply_job_crds
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
 PATIENCE = 120
 TEAM = "bridge-team"

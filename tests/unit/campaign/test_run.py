@@ -42,5 +42,6 @@ def test_what_follows_a_submission_waits_for_it(monkeypatch: pytest.MonkeyPatch,
     answer.start()
     one._follow()
     answer.join()
-    assert [words for _, words in said] == expected
+    # On a busy machine both are due at once.
+    assert sorted(words for _, words in said) == sorted(expected)
     assert all(at >= answered + 0.1 for at, _ in said)

@@ -83,7 +83,7 @@ def test_callers_that_say_nothing_hold_up_nobody() -> None:
 
 @pytest.mark.parametrize("sends", [b"", b"G"])
 def test_a_caller_has_an_end_however_little_it_sends_at_a_time(sends: bytes) -> None:
-    with Agent(Limits(seconds=0.3)) as agent:
+    with Agent(Limits(seconds=3.0)) as agent:
         caller = agent.call()
         pause = threading.Event()
         try:

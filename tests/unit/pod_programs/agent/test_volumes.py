@@ -65,6 +65,8 @@ def test_a_volume_that_hangs_is_not_looked_at_again_and_delays_nobody(tmp_path: 
     for at in (0.0, 10.0, 600.0):
         now[0] = at
         assert volumes.told() == {name: {"waits": at} for name in ("hangs", "goes")}
+    for _ in range(2):
+        assert disk.begun.acquire(timeout=60)
     assert disk.looks == 2
     disk.go_on.release(2)
     assert settled(volumes)["hangs"]["free"] == 40

@@ -86,7 +86,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up(
 
 
 def test_output_that_comes_byte_by_byte_is_given_up_and_what_came_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(sources, "ANSWER_SECONDS", 3.0)
     with server(FRAME + b"Content-Length: 4000\r\n\r\n", b"x") as url:
         place = Place(url=url, token="t")
         source = sources.source_of(place)

@@ -94,13 +94,14 @@ def test_a_check_that_takes_too_long_is_ended(node: FakeNode) -> None:
 def test_a_check_that_cannot_be_ended_is_not_started_again_and_told(node: FakeNode) -> None:
     """It has left a process that keeps its output: like one that the kernel does not let end."""
     leaves = 'setsid sleep 300 & echo $! > "$CHECK_PID"; exit 0'
-    node.gives("approved", own("stuck", leaves, timeoutSeconds=1, parameters={"PID": str(node.folder / "pid")}))
+    node.gives("approved", own("stuck", leaves, timeoutSeconds=3, parameters={"PID": str(node.folder / "pid")}))
     state = node.folder / "state"
     node.program.write_text(node.program.read_text().replace("longest_wait=40", "longest_wait=1"))
     try:
         node.runs()
         assert node.report().pending == {"stuck"}
         (state / "work" / "stuck.began").write_text(f"{int(time.time()) - 100}\n")
+        node.program.write_text(node.program.read_text().replace("longest_wait=1", "longest_wait=40"))
 
         node.runs()
 

@@ -53,7 +53,7 @@ async def test_a_hostile_answer_is_an_error_of_bounded_size_that_quotes_nothing(
         hostile.url(way),
         "token",
         intake=intake,
-        timeout=0.3 if way == "drip" else 60.0,
+        timeout=3.0 if way == "drip" else 60.0,
         retry=RetryPolicy(attempts=1),
         circuit=Circuit(threshold=0),
     )

@@ -49,7 +49,7 @@ async def test_a_server_that_drips_is_given_up_in_time() -> None:
             ended.set()
 
     async with listening(drip) as port:
-        async with SlurmClient(f"http://127.0.0.1:{port}", "token", timeout=0.3) as slurm:
+        async with SlurmClient(f"http://127.0.0.1:{port}", "token", timeout=3.0) as slurm:
             with pytest.raises(errors.Timeout):
                 await slurm.connect()
         await ended.wait()

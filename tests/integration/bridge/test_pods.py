@@ -299,7 +299,11 @@ async def test_a_job_on_a_node_that_is_gone_ends_and_its_pod_gets_another(
         return "ended" in (await jobs())[0]["spec"]["external"]
 
     await site.until("its end is said", ended)
-    assert ("moved", "NodeGone") in {(name, reason) for name, reason, _ in site.told}
+
+    async def is_told() -> bool:
+        return ("moved", "NodeGone") in {(name, reason) for name, reason, _ in site.told}
+
+    await site.until("the Event", is_told)
     await site.fails(first, "Cancelled")
 
     async def again() -> list[Object]:
@@ -339,7 +343,12 @@ async def test_a_pod_whose_node_goes_before_it_is_bound_is_evicted(site: Site, m
 
     await site.until("the pod is evicted", is_gone)
     words = "Slurm has placed it on Kubernetes Node full, which does not exist any more"
-    assert ("stranded", "EvictedBySlurm", words) in site.told
+
+    async def is_told() -> bool:
+        return ("stranded", "EvictedBySlurm", words) in site.told
+
+    # The pod is gone before its eviction is answered, and it is told after that.
+    await site.until("the Event", is_told)
 
 
 async def test_a_pod_that_is_deleted_takes_its_slurmjob_along(site: Site) -> None:

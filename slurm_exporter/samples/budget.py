@@ -6,8 +6,10 @@ script would cost a series forever.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Final, Generic, TypeVar
+
+N = TypeVar("N", bound=Hashable)
 
 OTHERS: Final = "(others)"
 """Label of what is beyond the budget; Slurm allows no parentheses in names."""
@@ -102,10 +104,37 @@ class Kept:
         return self.names
 
 
-class Names:
-    """Names that have samples of their own while they are counted: the first ones that fit; the rest share one.
+class _First(Generic[N]):
+    """What has samples of its own while it is counted: the first that fit; the rest share one.
 
     Unlike :func:`largest` it bounds also what is counted: one object may name a million others.
+
+    Parameters
+    ----------
+    budget
+        How many.
+    rest
+        What the rest is counted under.
+    longest
+        Characters of the longest label of one.
+    """
+
+    def __init__(self, budget: int, rest: N, longest: Callable[[N], int]) -> None:
+        self._budget, self._rest, self._longest = budget, rest, longest
+        self._own: set[N] = set()
+
+    def of(self, one: N) -> N:
+        """What it is counted under."""
+        if one in self._own:
+            return one
+        if one == self._rest or len(self._own) >= self._budget or self._longest(one) > LONGEST:
+            return self._rest
+        self._own.add(one)
+        return one
+
+
+class Names(_First[str]):
+    """Names, each a label.
 
     Parameters
     ----------
@@ -116,20 +145,9 @@ class Names:
     """
 
     def __init__(self, budget: int, first: Iterable[str] = ()) -> None:
-        self._budget = budget
-        self._own: set[str] = set()
+        super().__init__(budget, OTHERS, len)
         for name in first:
-            self.of(name)
-
-    def of(self, name: str) -> str:
-        """The label of a name."""
-        if len(name) > LONGEST or name == OTHERS:
-            return OTHERS
-        if name not in self._own:
-            if len(self._own) >= self._budget:
-                return OTHERS
-            self._own.add(name)
-        return name
+            _ = self.of(name)
 
     def each(self, names: Sequence[str]) -> list[str]:
         """The labels of one object, each once."""
@@ -143,8 +161,8 @@ class Names:
         return list(dict.fromkeys([*(self.of(name) for name in names[: self._budget] if name), *rest]))
 
 
-class Kinds:
-    """Kinds of GRES that have samples of their own, by name and type: the first ones that fit; the rest share one.
+class Kinds(_First[tuple[str, str]]):
+    """Kinds of GRES, by name and type.
 
     Parameters
     ----------
@@ -153,15 +171,4 @@ class Kinds:
     """
 
     def __init__(self, budget: int) -> None:
-        self._budget = budget
-        self._own: set[tuple[str, str]] = set()
-
-    def of(self, kind: tuple[str, str]) -> tuple[str, str]:
-        """The labels of a kind."""
-        if max(map(len, kind)) > LONGEST or kind == OTHER_KIND:
-            return OTHER_KIND
-        if kind not in self._own:
-            if len(self._own) >= self._budget:
-                return OTHER_KIND
-            self._own.add(kind)
-        return kind
+        super().__init__(budget, OTHER_KIND, lambda kind: max(map(len, kind)))

@@ -30,7 +30,7 @@ SPOOL_IS_FULL: Final = "SlurmdSpoolDir is full"
 """Slurm's reason for a node on which a job could not be launched for want of room; nobody but a person ends it."""
 
 _LONGEST: Final = 200
-"""Maximum characters of a node's reason."""
+"""Maximum characters of a node's state, of its reason, and of who set it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _may_be_our_down(node: Node) -> bool:
 
 def _state(node: Node) -> str:
     """The state, without the flag that all nodes of a NodeSet have."""
-    return "+".join([node.state.base, *sorted(node.state.flags - {"DYNAMIC_NORM"})])
+    return cut("+".join([node.state.base, *sorted(node.state.flags - {"DYNAMIC_NORM"})]), _LONGEST)
 
 
 def rejected(snapshot: Snapshot, found: Decisions) -> list[str]:

@@ -63,3 +63,7 @@ def test_an_event_tells_of_them_once() -> None:
     assert told() == ["Slurm could not open a file of job 5"]
     world.memory.last_events[unopened.REASON] = "Slurm could not open a file of job 5"
     assert not told()
+
+
+def test_a_number_that_no_job_can_have_is_none() -> None:
+    assert [unopened.number(text) for text in ("7", "7_3", "7+1", "", "x", "9" * 5_000)] == [7, 7, 7, 0, 0, 0]

@@ -15,6 +15,7 @@ module          concern
 `nodes`         nodes outside Kubernetes, and whose names they may have
 `render`        templates to files, and the hash over them
 `sources`       the user's part: files and scripts from the spec and from the ConfigMaps it names
+`spec_lines`    lines of the spec about partitions and nodes, read once
 `states`        states of partitions that an administrator has set
 `subjects`      whose line a daemon has refused
 `syntax`        text to words and lines, as Slurm reads them: what users write, and what was rendered
@@ -23,11 +24,12 @@ module          concern
 """
 
 from slinky_operator.slurm.conf.admit import Refused
-from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, PartitionConf, StaticNodeConf
+from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
 from slinky_operator.slurm.conf.keys.daemons import restart_keys
 from slinky_operator.slurm.conf.render import Rendered, render
 from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather, names_of_sources
-from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_lines, parse_words
+from slinky_operator.slurm.conf.spec_lines import PartitionConf, StaticNodeConf
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, Words, parse_lines, parse_words
 from slinky_operator.slurm.conf.syntax.parsed import ConfFiles, Line, Parsed, parse
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "StaticNodeConf",
     "TextProblem",
     "TextSource",
+    "Words",
     "gather",
     "names_of_sources",
     "parse",

@@ -9,19 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from slinky_api.errors import Problem
-from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, base_of
-from slinky_operator.slurm.conf.nodes import Names
-from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
+from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
+from slinky_operator.slurm.conf.nodes import Names, base_of
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem
 from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
 
 ALL_PARTITION: Final = "all"
 """Name of the partition over all nodes."""
-
-_ELSEWHERE: Final = ("PartitionName", "Nodes", "NodeName", "NodeSet", "Include")
-"""Keys that no text about a NodeSet's partition may have."""
 
 _HELD_FIELD: Final = "spec.partition.config"
 """The one field of a NodeSet whose text only Slurm can judge."""
@@ -45,10 +42,6 @@ class Admitted:
     """Further words of its own partition, read; `None` for no partition, or if running lines are kept."""
 
 
-Words: TypeAlias = tuple[Directive, ...] | TextProblem
-"""What the user's text about a partition says, or why it cannot be used."""
-
-
 def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Admitted], list[Refused]]:
     """Decide which NodeSets take part, and with what.
 
@@ -62,17 +55,12 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Adm
     admitted: list[Admitted] = []
     refused: list[Refused] = []
     taken = {partition.name.lower() for partition in inputs.partitions} | {ALL_PARTITION}
-    texts = {
-        one.name: parse_words(one.partition, forbidden=_ELSEWHERE)
-        for one in inputs.node_sets
-        if one.partition is not None
-    }
-    default = _default_owner(inputs, texts, running)
-    problems = _problems(inputs, texts, outside, running, taken, default)
+    default = _default_owner(inputs, running)
+    problems = _problems(inputs, outside, running, taken, default)
     for one in inputs.node_sets:
-        problem, words = problems.get(one.name), texts.get(one.name)
+        problem = problems.get(one.name)
         if problem is None:
-            admitted.append(Admitted(one, None if isinstance(words, TextProblem) else words))
+            admitted.append(Admitted(one, None if isinstance(one.partition, TextProblem) else one.partition))
             continue
         refused.append(Refused(one.name, problem))
         kept = running.by_node_set.get(one.name)
@@ -87,12 +75,7 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Adm
 
 
 def _problems(
-    inputs: ConfInputs,
-    texts: Mapping[str, Words],
-    outside: Names,
-    running: Parsed,
-    taken: set[str],
-    default: str | None,
+    inputs: ConfInputs, outside: Names, running: Parsed, taken: set[str], default: str | None
 ) -> dict[str, Problem]:
     """Why NodeSets cannot take part as they are, by name."""
     found: dict[str, Problem] = {}
@@ -103,7 +86,7 @@ def _problems(
             _bridge_problem(one, inputs)
             or _name_problem(one, numbered, outside, running)
             or _feature_problem(one, earlier, running)
-            or _partition_problem(one, texts.get(one.name), taken, default)
+            or _partition_problem(one, taken, default)
         )
         if problem is None and one.name in inputs.held:
             problem = Problem(_HELD_FIELD, inputs.held[one.name])
@@ -168,7 +151,8 @@ def _precedence(one: NodeSetConf, running: Parsed) -> tuple[bool, float, str]:
     return one.name not in running.node_sets, since, one.name
 
 
-def _partition_problem(one: NodeSetConf, words: Words | None, taken: set[str], default: str | None) -> Problem | None:
+def _partition_problem(one: NodeSetConf, taken: set[str], default: str | None) -> Problem | None:
+    words = one.partition
     if words is None:
         return None
     if isinstance(words, TextProblem):
@@ -182,20 +166,21 @@ def _partition_problem(one: NodeSetConf, words: Words | None, taken: set[str], d
     return None
 
 
-def _default_owner(inputs: ConfInputs, texts: Mapping[str, Words], running: Parsed) -> str | None:
+def _default_owner(inputs: ConfInputs, running: Parsed) -> str | None:
     """Name of the partition that may say Default=YES: the Cluster's, else the one that has it, else the first."""
     for partition in inputs.partitions:
-        words = parse_words(partition.config)
-        if not isinstance(words, TextProblem) and says_default(words):
+        if not isinstance(partition.words, TextProblem) and says_default(partition.words):
             return partition.name
     claims = []
-    for name, text in texts.items():
-        unusable = isinstance(text, TextProblem)
-        if isinstance(text, TextProblem) or says_default(text):
+    for one in inputs.node_sets:
+        if one.partition is None:
+            continue
+        unusable = isinstance(one.partition, TextProblem)
+        if isinstance(one.partition, TextProblem) or says_default(one.partition):
             # Where the new text is unusable, the running one goes on to count.
-            if any(says_default(line.words) for line in running.by_node_set.get(name, ())):
-                return name
-            claims += [] if unusable else [name]
+            if any(says_default(line.words) for line in running.by_node_set.get(one.name, ())):
+                return one.name
+            claims += [] if unusable else [one.name]
     return claims[0] if claims else None
 
 

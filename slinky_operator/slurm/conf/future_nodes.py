@@ -52,8 +52,8 @@ class FutureNodes:
     """The future nodes of a NodeSet."""
 
     count: int
-    words: tuple[Directive, ...]
-    """What each of them offers: words of a node's line."""
+    line: Line
+    """Of all of them, with what each offers."""
 
 
 def of(nodeset: NodeSet) -> FutureNodes | None:
@@ -80,18 +80,10 @@ def of(nodeset: NodeSet) -> FutureNodes | None:
     words = parse_words(line)
     if isinstance(words, TextProblem):
         return None
-    return FutureNodes(count, tuple(word for word in words if word.folded in _OF_NODES))
-
-
-def line_of(node_set: str, nodes: FutureNodes) -> Line:
-    """Their line."""
-    name, address = Directive("NodeName", expression_of(node_set, nodes)), Directive("NodeAddr", NO_ADDRESS)
-    return Line((name, *nodes.words, address, Directive("State", FUTURE)))
-
-
-def expression_of(node_set: str, nodes: FutureNodes) -> str:
-    """Their names, as a host list."""
-    return f"{node_set}_future_[0-{nodes.count - 1}]"
+    offered = (word for word in words if word.folded in _OF_NODES)
+    name = Directive("NodeName", f"{nodeset.name}_future_[0-{count - 1}]")
+    address = Directive("NodeAddr", NO_ADDRESS)
+    return FutureNodes(count, Line((name, *offered, address, Directive("State", FUTURE))))
 
 
 def names_of(node_set: str, nodes: FutureNodes) -> Iterator[str]:

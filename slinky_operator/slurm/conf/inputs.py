@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,6 +18,8 @@ from slinky_operator.slurm.conf.future_nodes import FutureNodes
 from slinky_operator.slurm.conf.sources import token_keys
 from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather
 from slinky_operator.slurm.conf.sources.token_keys import TokenKeys
+from slinky_operator.slurm.conf.spec_lines import PartitionConf, StaticNodeConf, partition_words, static_nodes
+from slinky_operator.slurm.conf.syntax.directives import Words, parse_lines
 from slinky_operator.slurm.conf.syntax.parsed import Line
 from slinky_operator.slurm.nodes import node_features
 from slinky_operator.slurm.nodes.bridge_gres import gres_by_class, gres_by_resource
@@ -28,15 +29,13 @@ MAX_NODE_COUNT: Final = 10_000
 """`MaxNodeCount` where the user does not say. There is room: nodes beyond it cannot register, and when it is lowered
 below the number of nodes, Slurm forgets some of them and ends their jobs."""
 
-_ORDINAL: Final = re.compile(r"(?P<set>.+)-[0-9]+")
-
 
 @dataclass(frozen=True, slots=True)
 class NodeSetConf:
     """What a NodeSet adds to slurm.conf."""
 
     name: str
-    partition: str | None = None
+    partition: Words | None = None
     """Further words of its own partition; `None` for no partition."""
 
     gres: str = ""
@@ -66,7 +65,7 @@ class NodeSetConf:
         partition = nodeset.spec.partition
         return cls(
             nodeset.name,
-            partition.config if partition.enabled else None,
+            partition_words(partition.config) if partition.enabled else None,
             nodeset.spec.gres or "",
             ordinals=nodeset.mode is ScalingMode.STATEFUL_SET,
             since=nodeset.metadata.creation_timestamp,
@@ -74,24 +73,6 @@ class NodeSetConf:
             future=future_nodes.of(nodeset),
             checks=nodeset.spec.health is not None and bool(nodeset.spec.health.checks),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionConf:
-    """A partition of the Cluster's own."""
-
-    name: str
-    node_sets: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-    config: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StaticNodeConf:
-    """A node whose slurmd runs elsewhere."""
-
-    name: str
-    config: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +105,16 @@ class ConfInputs:
     node_sets: tuple[NodeSetConf, ...] = ()
     partitions: tuple[PartitionConf, ...] = ()
     nodes: tuple[StaticNodeConf, ...] = ()
-    extra_conf: str = ""
+    extra: Words = ()
+    """What `extraConf` says."""
+
     max_node_count: int = MAX_NODE_COUNT
     metrics: bool = False
     accounting: tuple[str, int] | None = None
     """Host and port of slurmdbd; `None` while slurm.conf names none."""
 
     owns_accounting: bool = False
-    """Whether the operator decides about `accounting`, and not `extra_conf`."""
+    """Whether the operator decides about `accounting`, and not `extra`."""
 
     texts: Gathered = Gathered()  # noqa: RUF009 - frozen
     """The user's own files and scripts."""
@@ -206,12 +189,9 @@ class ConfInputs:
             controller_name=naming.controller_pod(cluster.name),
             controller_address=naming.controller_host(cluster.name, cluster.namespace),
             node_sets=tuple(sorted(node_sets, key=lambda one: one.name)),
-            partitions=tuple(
-                PartitionConf(partition.name, tuple(partition.node_sets), tuple(partition.nodes), partition.config)
-                for partition in spec.partitions
-            ),
-            nodes=tuple(StaticNodeConf(node.name, node.config) for node in spec.nodes),
-            extra_conf=spec.extra_conf,
+            partitions=tuple(map(PartitionConf.of, spec.partitions)),
+            nodes=static_nodes(spec.nodes),
+            extra=parse_lines(spec.extra_conf),
             max_node_count=spec.max_node_count or MAX_NODE_COUNT,
             metrics=spec.metrics.enabled,
             accounting=accounting,
@@ -222,9 +202,3 @@ class ConfInputs:
             token_keys=token_keys.gather(spec, sources or {}, own_keys),
             bridge=_bridge_conf(spec.jobs.bridge) if spec.jobs.bridge is not None else None,
         )
-
-
-def base_of(name: str) -> str | None:
-    """What comes before the number of a numbered name: the NodeSet whose node it could be."""
-    match = _ORDINAL.fullmatch(name)
-    return None if match is None else match["set"]

@@ -6,6 +6,7 @@ may have some day is worse, because it is noticed only then: the pod would take 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -13,24 +14,20 @@ from functools import lru_cache
 from typing import Final
 
 from slinky_api.errors import Problem
-from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm.conf import future_nodes
-from slinky_operator.slurm.conf.inputs import NodeSetConf, StaticNodeConf, base_of
-from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
+from slinky_operator.slurm.conf.inputs import NodeSetConf
+from slinky_operator.slurm.conf.spec_lines import MOST, REMEMBERED, StaticNodeConf
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem
 from slinky_operator.slurm.conf.syntax.parsed import FUTURE, Line, Parsed
 from slurm_client.notation import hostlist
-
-MOST: Final = MAX_ORDINALS
-"""Nodes that one Slurm cluster can have."""
 
 PER_LINE: Final = 512
 """Nodes in one line where a host list is taken apart."""
 
-REMEMBERED: Final = 8
-"""Lists of nodes that are kept apart for the next time. Few: each may stand for all nodes that there can be."""
-
 _EACH: Final = frozenset({"nodename", "nodeaddr", "nodehostname", "bcastaddr", "port"})
 """Words of a line that are lists as long as that of its names."""
+
+_ORDINAL: Final = re.compile(r"(?P<set>.+)-[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +83,15 @@ def static_nodes(
     total = 0
     settled = [one for one in node_sets if one.name in running.node_sets]
     for index, one in sorted(enumerate(nodes), key=lambda pair: pair[1].name):
-        config = parse_words(one.config, forbidden=("NodeName", "NodeSet", "PartitionName", "Include"))
-        if isinstance(config, TextProblem):
-            problems.append(Problem(f"spec.nodes[{index}].config", config.reason))
+        if isinstance(one.words, TextProblem):
+            problems.append(Problem(f"spec.nodes[{index}].config", one.words.reason))
             continue
-        total += hostlist.size(one.name)
-        if total > MOST:
+        total += MOST + 1 if one.names is None else len(one.names)
+        if one.names is None or total > MOST:
             words = f"stands for more than {MOST} nodes, alone or with those before it"
             problems.append(Problem(f"spec.nodes[{index}].name", words))
             break
-        mine = _names(one.name)
+        mine = _names(one.names)
         reason = _clash(mine, names, settled)
         if reason is not None and _runs(mine, running):
             # It was there first, and another line may have it now.
@@ -105,7 +101,7 @@ def static_nodes(
             continue
         names |= mine.all
         bases |= mine.bases
-        lines += _lines(one.name, config, future & mine.all)
+        lines += _lines(one.name, one.names, one.words, future & mine.all)
     return StaticNodes(tuple(lines), Names(names, bases), tuple(problems))
 
 
@@ -115,19 +111,18 @@ def _runs(mine: Names, running: Parsed) -> bool:
     return mine.all <= {name for key in running.nodes if key not in future for name in hostlist.expand(key)}
 
 
-def _lines(expression: str, words: tuple[Directive, ...], future: frozenset[str]) -> list[Line]:
+def _lines(expression: str, names: Sequence[str], words: tuple[Directive, ...], future: frozenset[str]) -> list[Line]:
     """The line of a host list; several where some of its nodes are of the future (`future`), and others are not."""
     now, later = (Directive("NodeName", expression), *words), Directive("State", FUTURE)
     if not future:
         return [Line(now)]
     then = (*(word for word in now if word.folded != "state"), later)
-    names = hostlist.expand(expression)
     waiting = [name in future for name in names]
     if all(waiting):
         return [Line(then)]
     # Taken apart once, for all parts.
     lists = {word.value: hostlist.expand(word.value) for word in words if word.folded in _EACH}
-    lists = {value: items for value, items in lists.items() if len(items) == len(names)} | {expression: names}
+    lists = {value: items for value, items in lists.items() if len(items) == len(names)} | {expression: tuple(names)}
     lines = []
     for is_waiting, mine in ((False, now), (True, then)):
         places = [place for place, one in enumerate(waiting) if one is is_waiting]
@@ -155,6 +150,11 @@ def _clash(mine: Names, others: AbstractSet[str], node_sets: Iterable[NodeSetCon
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _names(expression: str) -> Names:
-    found = hostlist.expand(expression)
-    return Names(frozenset(found), {base: name for name in found if (base := base_of(name)) is not None})
+def _names(names: tuple[str, ...]) -> Names:
+    return Names(frozenset(names), {base: name for name in names if (base := base_of(name)) is not None})
+
+
+def base_of(name: str) -> str | None:
+    """What comes before the number of a numbered name: the NodeSet whose node it could be."""
+    match = _ORDINAL.fullmatch(name)
+    return None if match is None else match["set"]

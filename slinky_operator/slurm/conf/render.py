@@ -37,7 +37,8 @@ from slinky_operator.slurm.conf.nodes import static_nodes
 from slinky_operator.slurm.conf.sources.files import implied_keys
 from slinky_operator.slurm.conf.sources.gather import check, check_size, contents
 from slinky_operator.slurm.conf.sources.scripts import in_order
-from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_lines, parse_words
+from slinky_operator.slurm.conf.syntax import set_states
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem
 from slinky_operator.slurm.conf.syntax.parsed import ConfFiles, Line, Parsed, parse
 from slinky_operator.slurm.health_checks import programs as health_checks
 from slinky_operator.slurm.tokens import key_set
@@ -74,7 +75,7 @@ class Rendered(ConfFiles):
     undefined: tuple[str, ...] = ()
     """NodeSets that partitions name and that do not exist."""
 
-    by_hand: Mapping[str, states.SetState] = field(default_factory=dict)
+    by_hand: Mapping[str, set_states.SetState] = field(default_factory=dict)
     """Partitions whose state an administrator has set, and that keep it."""
 
 
@@ -101,23 +102,23 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
         With `problems`, if the Cluster's own part is unusable; the files are then as far as they could be made.
     """
     problems: list[Problem] = []
-    marks_before = states.marked(running)
     outside = static_nodes(inputs.nodes, inputs.node_sets, running, inputs.future)
     problems += outside.problems
     admitted, refused = admit(inputs, outside.names, running)
     node_sets = [one.node_set for one in admitted]
     own, has_default = _cluster_partitions(inputs, problems)
+    specs = {name: one.spec for name, one in running.set_states.items()}
     lines: list[Line] = []
     shown: dict[str, str] = {}
     for given in admitted:
         one = given.node_set
         if one.kept is not None:
-            lines += (states.as_in_the_spec(line, marks_before) for line in one.kept)
+            lines += (_stated(line, specs) for line in one.kept)
             shown |= _nodes_of(one.kept)
             continue
         lines.append(Line.of(NodeSet=one.name, Feature=one.name))
         if one.future is not None:
-            lines.append(future_nodes.line_of(one.name, one.future))
+            lines.append(one.future.line)
         if given.partition is not None:
             lines.append(_partition_line(one.name, one.name, given.partition))
             shown[one.name] = one.name
@@ -141,7 +142,8 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
     files = _files(inputs, problems, has_checks=has_checks)
     main, rest = _keys(_with_room(inputs, made), problems, node_sets, files)
     wanted = made.partitions.values()
-    by_hand = states.set_by_hand(wanted, running, marks_before, inputs.states)
+    by_hand = states.set_by_hand(wanted, running, inputs.states)
+    stay = {name: one.state for name, one in by_hand.items()}
     kept = _kept_partitions(inputs, shown)
     if kept or states.move(wanted, by_hand, running, settled=inputs.settled):
         main, rest = without_states(main), without_states(rest)
@@ -151,9 +153,9 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
         _Section("Scripts", tuple(map(str, _scripts(inputs, has_checks=has_checks)))),
         _Section("From extraConf", tuple(map(str, rest))),
         _Section("Nodes outside Kubernetes", tuple(map(str, outside.lines))),
-        _Section("NodeSets and their partitions", tuple(_stated(line, by_hand) for line in lines)),
-        _Section("Partitions", tuple(_stated(line, by_hand) for line in (everything, *own))),
-        _Section("States that an administrator has set", states.marks(by_hand)),
+        _Section("NodeSets and their partitions", tuple(str(_stated(line, stay)) for line in lines)),
+        _Section("Partitions", tuple(str(_stated(line, stay)) for line in (everything, *own))),
+        _Section("States that an administrator has set", set_states.comments(by_hand)),
         _Section("No longer wanted, but in use", tuple(map(str, kept))),
     ]
     files[SLURM_CONF] = _template(SLURM_CONF).render(sections=[section for section in sections if section.lines])
@@ -218,10 +220,10 @@ def _partition_line(name: str, nodes: str, words: Sequence[Directive]) -> Line:
     return Line((Directive("PartitionName", name), *where, *words, *state))
 
 
-def _stated(line: Line, by_hand: Mapping[str, states.SetState]) -> str:
-    """A line with the state that its partition keeps."""
-    kept = by_hand.get(line.partition)
-    return str(line if kept is None else line.replaced(State=kept.state))
+def _stated(line: Line, states: Mapping[str, str]) -> Line:
+    """The same line, of a partition with the state that is given for it."""
+    state = states.get(line.partition)
+    return line if state is None else line.replaced(State=state)
 
 
 # The Cluster's own
@@ -235,15 +237,14 @@ def _cluster_partitions(inputs: ConfInputs, problems: list[Problem]) -> tuple[li
     indexed = sorted(enumerate(inputs.partitions), key=lambda pair: pair[1].name)
     for index, one in indexed:
         field = f"spec.partitions[{index}]"
-        words = parse_words(one.config, forbidden=("PartitionName", "Nodes", "NodeName", "NodeSet", "Include"))
-        if isinstance(words, TextProblem):
-            problems.append(Problem(f"{field}.config", words.reason))
+        if isinstance(one.words, TextProblem):
+            problems.append(Problem(f"{field}.config", one.words.reason))
             continue
         if one.name.lower() in names or one.name.lower() in {ALL_PARTITION, "default"}:
             problems.append(Problem(f"{field}.name", f"there is a partition {one.name} already"))
             continue
         names.add(one.name.lower())
-        if says_default(words):
+        if says_default(one.words):
             if default is not None:
                 problems.append(Problem(f"{field}.config", f"Default=YES: partition {default} is the default already"))
                 continue
@@ -252,7 +253,7 @@ def _cluster_partitions(inputs: ConfInputs, problems: list[Problem]) -> tuple[li
             problems.append(Problem(f"{field}.nodes", "must be node names or hostlists"))
             continue
         nodes = ",".join((*sorted(set(one.node_sets)), *one.nodes))
-        found.append(_partition_line(one.name, nodes, words))
+        found.append(_partition_line(one.name, nodes, one.words))
     return found, default is not None
 
 
@@ -272,7 +273,7 @@ def _with_room(inputs: ConfInputs, made: Parsed) -> ConfInputs:
 def _keys(
     inputs: ConfInputs, problems: list[Problem], node_sets: Sequence[NodeSetConf], files: Mapping[str, str]
 ) -> tuple[tuple[Directive, ...], tuple[Directive, ...]]:
-    extra = parse_lines(inputs.extra_conf)
+    extra = inputs.extra
     reason = extra.reason if isinstance(extra, TextProblem) else check_extra(extra, files)
     if reason is None and inputs.owns_accounting and not isinstance(extra, TextProblem):
         reason = check_accounting(extra)

@@ -1,34 +1,22 @@
 """States of partitions that an administrator has set by `scontrol`, which a reconfigure would take back.
 
 slurmctld gives each partition the state of its line when it reads its files. So the state it shows goes into the line
-before a change is applied, and a mark beside it tells that it is not the spec's: it stays until the administrator sets
-another, or the spec asks for another than it did then.
+before a change is applied, and a comment tells that it is not the spec's (`syntax.set_states`): it stays until the
+administrator sets another, or the spec asks for another than it did then.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from slinky_operator.slurm.conf.keys.merge import KEEP_STATES
 from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
+from slinky_operator.slurm.conf.syntax.set_states import SetState
 
 UP: Final = "UP"
 STATES: Final = frozenset({"UP", "DOWN", "DRAIN", "INACTIVE"})
 """What an administrator can set; a state of another name is none."""
-
-_MARK: Final = re.compile(r"# (?P<name>\S+) is (?P<state>[A-Z]+) by scontrol, not (?P<spec>\S+) as in the spec")
-
-
-@dataclass(frozen=True, slots=True)
-class SetState:
-    """A state that is not the spec's."""
-
-    state: str
-    spec: str
-    """What the spec says."""
 
 
 def state_of(line: Line) -> str:
@@ -36,28 +24,7 @@ def state_of(line: Line) -> str:
     return line.get("State", UP).upper()
 
 
-def marks(states: Mapping[str, SetState]) -> tuple[str, ...]:
-    """Comments that report them."""
-    return tuple(
-        f"# {name} is {one.state} by scontrol, not {one.spec} as in the spec" for name, one in sorted(states.items())
-    )
-
-
-def marked(conf: Parsed) -> dict[str, SetState]:
-    """What the comments of a rendered slurm.conf tell."""
-    marks = filter(None, map(_MARK.fullmatch, conf.comments))
-    return {found["name"]: SetState(found["state"], found["spec"]) for found in marks}
-
-
-def as_in_the_spec(line: Line, before: Mapping[str, SetState]) -> Line:
-    """A line of the running file with the state of the spec, if it is of a partition whose own differs."""
-    mark = before.get(line.partition)
-    return line if mark is None else line.replaced(State=mark.spec)
-
-
-def set_by_hand(
-    wanted: Iterable[Line], running: Parsed, before: Mapping[str, SetState], shown: Mapping[str, str]
-) -> dict[str, SetState]:
+def set_by_hand(wanted: Iterable[Line], running: Parsed, shown: Mapping[str, str]) -> dict[str, SetState]:
     """Find the states that stay though the spec says otherwise.
 
     Parameters
@@ -66,8 +33,6 @@ def set_by_hand(
         Lines of partitions as the spec has them.
     running
         The slurm.conf that slurmctld has read.
-    before
-        Its marks.
     shown
         States that slurmctld shows, by name; a partition that is not in here is as its line says.
     """
@@ -78,7 +43,7 @@ def set_by_hand(
         if old is None:
             continue
         state = shown.get(name, state_of(old))
-        mark = before.get(name)
+        mark = running.set_states.get(name)
         by_hand = state != state_of(old) or (mark is not None and mark.spec == spec and mark.state == state)
         if state in STATES and by_hand and state != spec:
             found[name] = SetState(state, spec)

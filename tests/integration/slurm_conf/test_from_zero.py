@@ -10,7 +10,7 @@ import pytest
 from hack.images.rootfs import ensure
 from hack.machine import ports
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.slurm.conf import NodeSetConf, future_nodes
+from slinky_operator.slurm.conf import NodeSetConf
 from slinky_operator.slurm.slurmd import launch, node_conf, resources
 from slurm_client import MintedToken, SlurmClient
 from tests.support.slurm_host import SlurmHost
@@ -51,7 +51,7 @@ def node_set(count: int, **spec: Any) -> NodeSet:
 def conf(count: int, **spec: Any) -> str:
     """Lines of a slurm.conf with that NodeSet."""
     future = NodeSetConf.of(node_set(count, **spec)).future
-    lines = [] if future is None else [future_nodes.line_of("gpu", future)]
+    lines = [] if future is None else [future.line]
     return "\n".join((*SET, *map(str, lines)))
 
 

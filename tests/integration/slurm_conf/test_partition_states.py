@@ -11,7 +11,7 @@ import pytest
 
 from hack.images.rootfs import ensure
 from slinky_operator.cluster.rollout.slurm_questions import ask_states
-from slinky_operator.slurm.conf.states import SetState, marked
+from slinky_operator.slurm.conf.syntax.set_states import SetState
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.slurm_host import SlurmHost
@@ -57,7 +57,7 @@ async def test_a_reconfigure_takes_back_what_is_not_in_the_line(slurm: SlurmHost
     # What is rendered with the state that was shown keeps it, and Slurm takes the mark for a comment.
     spec = {"partitions": [{"name": "night", "nodeSets": ["ALL"]}]}
     rendered = Case(spec, before=Case(spec)).render(states=shown)
-    assert marked(rendered.lines) == {"night": SetState(by_hand, "UP")}
+    assert rendered.lines.set_states == {"night": SetState(by_hand, "UP")}
     comments = [line for line in rendered.files["slurm.conf"].split("\n") if line.startswith("#")]
     apply(slurm, *comments, str(rendered.lines.partitions["night"]))
     assert (await states(slurm))["night"] == by_hand

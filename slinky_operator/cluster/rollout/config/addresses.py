@@ -28,10 +28,9 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.rollout.agent_questions import Names, NamesQuestion
 from slinky_operator.kube.objects import Object
 from slinky_operator.pod_programs.agent import hosts
-from slinky_operator.slurm.conf import ConfInputs, Line, StaticNodeConf, TextProblem, parse, parse_words
+from slinky_operator.slurm.conf import ConfInputs, Line, StaticNodeConf, TextProblem, Words, parse
 from slinky_operator.slurm.conf.render import SLURM_CONF
 from slinky_operator.slurm.connection.contact import ContactState
-from slurm_client.notation import hostlist
 
 ASK_FIRST: Final = 0.5
 """Seconds between two queries while names are resolved for the first time."""
@@ -175,9 +174,8 @@ def _text(config_map: Object | None) -> str:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _lookups(name: str, config: str) -> tuple[tuple[str, str], ...]:
+def _lookups(name: str, words: Words) -> tuple[tuple[str, str], ...]:
     """Nodes of a line of the spec whose names slurmctld resolves, each with that name."""
-    words = parse_words(config)
     if isinstance(words, TextProblem):
         return ()
     values = {word.folded: word.value for word in words} | {"nodename": name}
@@ -206,13 +204,11 @@ def _judged(
     """
     before, good = _states_in(running), _states_in(proven)
     future, unfound, unknown, never = set(), [], [], []
-    total = 0
     for one in nodes:
-        total += hostlist.size(one.name)
-        if total > hosts.MOST:
+        if one.names is None:
             # Such a spec is rejected as a whole; its nodes are not even named here.
             break
-        for node, address in _lookups(one.name, one.config):
+        for node, address in _lookups(one.name, one.words):
             lost = address in missing
             if lost:
                 unfound.append(node)
@@ -241,8 +237,3 @@ def some(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:NAMED])
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"node{'s' if len(names) > 1 else ''} {shown}{more}"
-
-
-def over(inputs: ConfInputs, found: Addresses) -> ConfInputs:
-    """The inputs with the waiting nodes as `FUTURE`."""
-    return replace(inputs, future=found.future)

@@ -14,12 +14,15 @@ right ones is not decided here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import ClusterCondition, find
+from slinky_api.v1alpha1.cluster.status import ConfigStatus
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.actions import Action, Ask, Reload, ReplacePod, TouchPod
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.memory.rollout import Loaded
@@ -29,6 +32,8 @@ from slinky_operator.cluster.parts.daemons import DAEMONS
 from slinky_operator.cluster.parts.volumes.question import room_of_state
 from slinky_operator.cluster.rollout.agent_questions import FilesQuestion
 from slinky_operator.cluster.rollout.config import addresses
+from slinky_operator.cluster.rollout.config.stored import StoredConfig
+from slinky_operator.cluster.view import View
 from slinky_operator.kube.objects import Object
 from slinky_operator.pod_programs.agent.files import expected
 from slinky_operator.reconcile.text import named
@@ -78,6 +83,20 @@ class Loading:
     wake_up: float | None = None
     ended: bool = False
     """Whether slurmctld has repeatedly exited on the files."""
+
+
+def progress(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tuple[Loading, ConfigStatus]:
+    """How far slurmctld has loaded what it mounts, and what is known to run."""
+    current, status = stored.current, stored.status
+    if current is None or stored.is_live:
+        return Loading(Stage.LOADED), status
+    load = loading(view.snapshot, current, stored.running.lines, view.now)
+    if load.stage is not Stage.LOADED or status.applied_hash == stored.digest:
+        return load, status
+    # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
+    shown = (one.name for one in members if one.name in stored.running.lines.node_sets)
+    known = (*status.node_sets, *shown)
+    return load, status.model_copy(update={"applied_hash": stored.digest, "node_sets": tuple(sorted(set(known)))})
 
 
 def loading(snapshot: Snapshot, config_map: Object, conf: Parsed, now: float) -> Loading:

@@ -17,7 +17,7 @@ from slinky_operator.cluster.rollout.slurm_questions import PartitionStates, Sta
 from slinky_operator.kube.events import EventType
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurm.conf import Parsed, Rendered
-from slinky_operator.slurm.conf.states import UP, marked
+from slinky_operator.slurm.conf.states import UP
 
 VALID: Final = 6.0
 """Seconds for which an answer is valid when a change is to be applied."""
@@ -92,8 +92,7 @@ def words(rendered: Rendered) -> list[str]:
 
 def events(snapshot: Snapshot, rendered: Rendered, running: Parsed) -> tuple[EmitEvent, ...]:
     """Report states that were not kept before."""
-    before = marked(running)
-    new = {name: one for name, one in rendered.by_hand.items() if before.get(name) != one}
+    new = {name: one for name, one in rendered.by_hand.items() if running.set_states.get(name) != one}
     if not new:
         return ()
     states = ", ".join(f"{name} {one.state}" for name, one in sorted(new.items())[:SHOWN])

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slinky_api.v1alpha1.cluster.status import ConfigStatus
-from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.actions import Action, Ask
 from slinky_operator.cluster.parts.accounting import in_conf
 from slinky_operator.cluster.rollout.config import addresses, loading, manual_changes, membership
 from slinky_operator.cluster.rollout.config.candidate import Candidate
 from slinky_operator.cluster.rollout.config.held_nodesets import held, suspects, unblamed
-from slinky_operator.cluster.rollout.config.loading import Loading
 from slinky_operator.cluster.rollout.config.stored import StoredConfig
 from slinky_operator.cluster.rollout.in_use import answer, removals
 from slinky_operator.cluster.rollout.in_use.removals import Kept
 from slinky_operator.cluster.rollout.slurm_questions import UseQuestion
 from slinky_operator.cluster.view import View
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, render
-from slinky_operator.slurm.conf.states import marked
 from slinky_operator.slurm.tokens.signing_keys import PublicKey
 
 
@@ -43,15 +39,15 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
     inputs = ConfInputs.of(snapshot.cluster, parts, snapshot.texts, endpoint, own_keys)
     inputs = replace(inputs, held=held(snapshot, inputs))
     known = addresses.addresses(snapshot, inputs, stored.current, stored.last, is_lost=stored.is_lost)
-    inputs = addresses.over(inputs, known)
-    load, status = _running(view, stored, members)
+    inputs = replace(inputs, future=known.future)
+    load, status = loading.progress(view, stored, members)
     states = manual_changes.known(snapshot, is_live=stored.is_live)
-    shown, marks = states.states if states is not None else {}, bool(marked(running))
-    given, wanted, rendered, kept = _texts(view, stored, inputs, shown if marks else {})
+    shown, marks = states.states if states is not None else {}, bool(running.set_states)
+    given, wanted, rendered, kept = _texts(view, stored, inputs, shown if marks else {}, never_ran=never_ran)
     changes = stored.digest != rendered.hash
     if changes and shown and not marks:
         # A state that Slurm shows causes no write by itself; it goes with any other change.
-        given, wanted, rendered, kept = _texts(view, stored, inputs, shown)
+        given, wanted, rendered, kept = _texts(view, stored, inputs, shown, never_ran=never_ran)
     due = kept.asks and answer.may_ask(snapshot, view.now)
     asking: tuple[Action, ...] = (Ask(UseQuestion(stored.status.applied_hash)),) if due else ()
     if stored.is_live and (changes or marks):
@@ -60,7 +56,7 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
 
 
 def _texts(
-    view: View, stored: StoredConfig, inputs: ConfInputs, states: Mapping[str, str]
+    view: View, stored: StoredConfig, inputs: ConfInputs, states: Mapping[str, str], *, never_ran: bool
 ) -> tuple[ConfInputs, Rendered, Rendered, Kept]:
     """Render what the spec wants, and the same with what must stay; the first is what both are made of.
 
@@ -68,12 +64,14 @@ def _texts(
     ----------
     states
         Of partitions, as Slurm shows them.
+    never_ran
+        Whether no slurmctld has run with any configuration of the Cluster.
     """
     snapshot, kept = view.snapshot, Kept()
     given = replace(inputs, states=states, settled=stored.is_live)
     wanted = render(given, stored.running.lines)
     # What no slurmctld has ever run has no jobs, and waiting for an answer would block its correction.
-    if not wanted.problems and not stored.never_ran(snapshot, stored.status):
+    if not wanted.problems and not never_ran:
         use, nodes = answer.use(snapshot, view.now), answer.nodes(snapshot)
         kept = removals.keep(stored.running, wanted, use, nodes, live=stored.is_live)
         if stored.is_lost:
@@ -81,17 +79,3 @@ def _texts(
     staying = kept.over(given)
     rendered = wanted if staying == given else render(staying, stored.running.lines)
     return given, unblamed(wanted, suspects(snapshot, inputs)), rendered, kept
-
-
-def _running(view: View, stored: StoredConfig, members: Sequence[NodeSet]) -> tuple[Loading, ConfigStatus]:
-    """How far slurmctld has loaded what it mounts, and what is known to run."""
-    current, status = stored.current, stored.status
-    if current is None or stored.is_live:
-        return Loading(loading.Stage.LOADED), status
-    load = loading.loading(view.snapshot, current, stored.running.lines, view.now)
-    if load.stage is not loading.Stage.LOADED or status.applied_hash == stored.digest:
-        return load, status
-    # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
-    shown = (one.name for one in members if one.name in stored.running.lines.node_sets)
-    known = (*status.node_sets, *shown)
-    return load, status.model_copy(update={"applied_hash": stored.digest, "node_sets": tuple(sorted(set(known)))})

@@ -129,9 +129,9 @@ class Kept:
 
     def over(self, inputs: ConfInputs) -> ConfInputs:
         """The inputs with what stays."""
-        taken = {name for one in self.nodes for name in hostlist.expand(one.name)}
+        taken = {name for one in self.nodes for name in one.names or ()}
         # What is wanted under a name that stays is added later, too.
-        nodes = [one for one in inputs.nodes if not taken or taken.isdisjoint(hostlist.expand(one.name))]
+        nodes = [one for one in inputs.nodes if taken.isdisjoint(one.names or ())]
         return replace(
             inputs,
             kept_partitions=self.partitions,
@@ -189,7 +189,7 @@ def keep(running: ConfFiles, wanted: ConfFiles, use: Use | None, nodes: int | No
     return Kept(
         partitions=tuple(kept),
         node_sets=tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
-        nodes=tuple(StaticNodeConf(key, " ".join(map(str, old.nodes[key].words[1:]))) for key in changed),
+        nodes=tuple(StaticNodeConf.of(key, old.nodes[key].words[1:]) for key in changed),
         max_node_count=room,
         gres=tuple(gres),
         keys=held,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from typing_extensions import override
 
@@ -67,7 +67,11 @@ class Directive:
         return f"{self.key}{self.operator}={quoted}"
 
 
-def parse_words(text: str, *, forbidden: Iterable[str] = ()) -> tuple[Directive, ...] | TextProblem:
+Words: TypeAlias = tuple[Directive, ...] | TextProblem
+"""What a text says, or why it cannot go into a configuration."""
+
+
+def parse_words(text: str, *, forbidden: Iterable[str] = ()) -> Words:
     """Read one line of words, such as what follows `PartitionName=…`.
 
     Parameters
@@ -97,7 +101,7 @@ def parse_words(text: str, *, forbidden: Iterable[str] = ()) -> tuple[Directive,
     return tuple(found)
 
 
-def parse_lines(text: str) -> tuple[Directive, ...] | TextProblem:
+def parse_lines(text: str) -> Words:
     """Read lines of a configuration file; comments are dropped, continued lines joined.
 
     Returns

@@ -16,6 +16,7 @@ from typing import Final, Self
 from typing_extensions import override
 
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, logical_lines, parse_lines
+from slinky_operator.slurm.conf.syntax.set_states import SetState, told_by
 
 _PARTITION: Final = "partitionname"
 _NODE_SET: Final = "nodeset"
@@ -89,8 +90,8 @@ class Parsed:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of all other keys, in lower case: several where a key occurs several times."""
 
-    comments: tuple[str, ...] = ()
-    """Lines that are comments as a whole."""
+    set_states: Mapping[str, SetState] = field(default_factory=dict)
+    """States of partitions that an administrator has set, of which its comments tell."""
 
     @classmethod
     def of(cls, lines: Iterable[Line], comments: Iterable[str] = ()) -> Self:
@@ -111,7 +112,7 @@ class Parsed:
             name: tuple(filter(None, (line, nodes.get(future.get(name, "")), _own_partition(name, partitions))))
             for name, line in node_sets.items()
         }
-        return cls(partitions, node_sets, nodes, future, by_node_set, values, tuple(comments))
+        return cls(partitions, node_sets, nodes, future, by_node_set, values, told_by(comments))
 
     def value(self, key: str, default: str = "") -> str:
         """Value of a key of the whole cluster; the last one where there are several."""

@@ -30,6 +30,7 @@ from slinky_operator.slurm.conf.keys.merge import check_extra
 from slinky_operator.slurm.conf.programs import Programs
 from slinky_operator.slurm.conf.programs import programs as programs_looked_for
 from slinky_operator.slurm.conf.render import Rendered
+from slinky_operator.slurm.conf.spec_lines import node_words, partition_words
 from slinky_operator.slurm.conf.syntax.directives import TextProblem
 from slinky_operator.slurm.health_checks import programs
 from tests.unit.cluster.world import cluster_object
@@ -63,7 +64,14 @@ def test_the_smallest_configuration() -> None:
 
 
 def test_node_sets_have_a_line_and_a_partition() -> None:
-    inputs = replace(BASE, node_sets=(NodeSetConf("a", "MaxTime=60"), NodeSetConf("b"), NodeSetConf("c", "State=DOWN")))
+    inputs = replace(
+        BASE,
+        node_sets=(
+            NodeSetConf("a", partition_words("MaxTime=60")),
+            NodeSetConf("b"),
+            NodeSetConf("c", partition_words("State=DOWN")),
+        ),
+    )
     text = conf(inputs)
     assert "NodeSet=a Feature=a\nPartitionName=a Nodes=a MaxTime=60 State=UP\nNodeSet=b Feature=b\n" in text
     assert "PartitionName=b" not in text
@@ -75,15 +83,15 @@ def test_the_order_in_the_spec_does_not_matter() -> None:
     one = replace(
         BASE,
         partitions=(PartitionConf("p", ("x",)), PartitionConf("q", ("x", "a"))),
-        nodes=(StaticNodeConf("n1"), StaticNodeConf("n2")),
-        extra_conf="MessageTimeout=3\nKillWait=5",
+        nodes=(StaticNodeConf.of("n1"), StaticNodeConf.of("n2")),
+        extra=parse_lines("MessageTimeout=3\nKillWait=5"),
         texts=texts({"gres.conf": "", "topology.yaml": "x"}),
     )
     other = replace(
         one,
         partitions=(PartitionConf("q", ("a", "x")), PartitionConf("p", ("x",))),
-        nodes=(StaticNodeConf("n2"), StaticNodeConf("n1")),
-        extra_conf="KillWait=5 MessageTimeout=3",
+        nodes=(StaticNodeConf.of("n2"), StaticNodeConf.of("n1")),
+        extra=parse_lines("KillWait=5 MessageTimeout=3"),
         texts=texts({"topology.yaml": "x", "gres.conf": ""}),
     )
     assert render(one).hash == render(other).hash
@@ -94,20 +102,22 @@ def test_every_input_changes_the_hash() -> None:
         BASE,
         replace(BASE, cluster_name="other"),
         replace(BASE, node_sets=(NodeSetConf("a"),)),
-        replace(BASE, node_sets=(NodeSetConf("a", ""),)),
+        replace(BASE, node_sets=(NodeSetConf("a", ()),)),
         replace(BASE, node_sets=(NodeSetConf("a", gres="gpu:1"),)),
         replace(BASE, max_node_count=7),
         replace(BASE, metrics=True),
-        replace(BASE, extra_conf="KillWait=1"),
+        replace(BASE, extra=parse_lines("KillWait=1")),
         replace(BASE, texts=texts({"gres.conf": "x"})),
         replace(BASE, partitions=(PartitionConf("p"),)),
-        replace(BASE, nodes=(StaticNodeConf("n"),)),
+        replace(BASE, nodes=(StaticNodeConf.of("n"),)),
     ]
     assert len({render(one).hash for one in inputs}) == len(inputs)
 
 
 def test_extra_conf_wins_by_key_and_adds_to_lists() -> None:
-    text = conf(replace(BASE, extra_conf='returntoservice=1\nSlurmctldParameters=idle_on_node_suspend\nZ="a b" # why'))
+    text = conf(
+        replace(BASE, extra=parse_lines('returntoservice=1\nSlurmctldParameters=idle_on_node_suspend\nZ="a b" # why'))
+    )
     assert "ReturnToService=1\n" in text
     assert "ReturnToService=2" not in text
     assert "SlurmctldParameters=enable_configless,idle_on_node_suspend\n" in text
@@ -133,7 +143,7 @@ def test_extra_conf_wins_by_key_and_adds_to_lists() -> None:
     ],
 )
 def test_extra_conf_keeps_to_what_is_the_users(text: str, word: str) -> None:
-    (problem,) = render(replace(BASE, extra_conf=text)).problems
+    (problem,) = render(replace(BASE, extra=parse_lines(text))).problems
     assert problem.field == "spec.extraConf"
     assert word in problem.reason
 
@@ -148,7 +158,7 @@ def test_a_comment_goes_no_further_than_its_line() -> None:
 
 @pytest.mark.parametrize("text", ['Z="a\\"', "Y=a\\ Z=b", 'Y="a b\\" Z=1'])
 def test_no_value_joins_two_lines_when_it_is_written_again(text: str) -> None:
-    (problem,) = render(replace(BASE, extra_conf=text)).problems
+    (problem,) = render(replace(BASE, extra=parse_lines(text))).problems
     assert "backslash" in problem.reason
 
 
@@ -162,7 +172,7 @@ def test_no_value_joins_two_lines_when_it_is_written_again(text: str) -> None:
     ],
 )
 def test_a_node_set_with_unusable_text_is_left_out(config: str, field: str) -> None:
-    rendered = render(replace(BASE, node_sets=(NodeSetConf("bad", config), NodeSetConf("good", ""))))
+    rendered = render(replace(BASE, node_sets=(NodeSetConf("bad", partition_words(config)), NodeSetConf("good", ()))))
     assert rendered.node_sets == ("good",)
     assert [(one.node_set, one.problem.field) for one in rendered.refused] == [("bad", field)]
     assert not rendered.problems
@@ -171,7 +181,7 @@ def test_a_node_set_with_unusable_text_is_left_out(config: str, field: str) -> N
 def test_names_that_clash_are_refused() -> None:
     inputs = replace(
         BASE,
-        node_sets=(NodeSetConf("a", ""), NodeSetConf("a-0", ""), NodeSetConf("p", "")),
+        node_sets=(NodeSetConf("a", ()), NodeSetConf("a-0", ()), NodeSetConf("p", ())),
         partitions=(PartitionConf("P"),),
     )
     rendered = render(inputs)
@@ -181,9 +191,9 @@ def test_names_that_clash_are_refused() -> None:
 
 def test_of_two_whose_names_clash_the_younger_gives_way() -> None:
     old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
-    later = replace(BASE, node_sets=(NodeSetConf("a", "", since=new), NodeSetConf("a-1", "", since=old)))
-    earlier = replace(BASE, node_sets=(NodeSetConf("a", "", since=old), NodeSetConf("a-1", "", since=new)))
-    at_once = replace(BASE, node_sets=(NodeSetConf("a", "", since=old), NodeSetConf("a-1", "", since=old)))
+    later = replace(BASE, node_sets=(NodeSetConf("a", (), since=new), NodeSetConf("a-1", (), since=old)))
+    earlier = replace(BASE, node_sets=(NodeSetConf("a", (), since=old), NodeSetConf("a-1", (), since=new)))
+    at_once = replace(BASE, node_sets=(NodeSetConf("a", (), since=old), NodeSetConf("a-1", (), since=old)))
 
     assert render(later).node_sets == ("a", "a-1")
     assert not render(later).refused
@@ -195,7 +205,7 @@ def test_of_two_whose_names_clash_the_younger_gives_way() -> None:
 
 def test_a_node_set_that_runs_keeps_its_name_from_an_older_one_that_does_not() -> None:
     old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
-    younger, older = NodeSetConf("a", "", since=new), NodeSetConf("a-1", "", since=old)
+    younger, older = NodeSetConf("a", (), since=new), NodeSetConf("a-1", (), since=old)
     alone = conf(replace(BASE, node_sets=(younger,)))
 
     # A node a-1 may be there: slurmctld would end at a NodeSet of that name.
@@ -206,8 +216,8 @@ def test_a_node_set_that_runs_keeps_its_name_from_an_older_one_that_does_not() -
 
 def test_a_node_set_called_like_a_feature_of_earlier_nodes_is_left_out() -> None:
     old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
-    compute = NodeSetConf("compute", "", since=old, features=frozenset({"gpu"}))
-    gpu = NodeSetConf("gpu", "", since=new)
+    compute = NodeSetConf("compute", (), since=old, features=frozenset({"gpu"}))
+    gpu = NodeSetConf("gpu", (), since=new)
 
     rendered = render(replace(BASE, node_sets=(compute, gpu)))
     (refused,) = rendered.refused
@@ -220,11 +230,11 @@ def test_a_node_set_called_like_a_feature_of_earlier_nodes_is_left_out() -> None
 
 def test_an_older_node_set_that_never_ran_and_is_left_out_blocks_no_name() -> None:
     old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
-    gpu = NodeSetConf("gpu", "", since=new)
+    gpu = NodeSetConf("gpu", (), since=new)
     features = frozenset({"gpu"})
     for name in ("compute", "zebra"):
-        refused = NodeSetConf(name, "MaxTime", since=old, features=features)
-        held = NodeSetConf(name, "", since=old, features=features)
+        refused = NodeSetConf(name, partition_words("MaxTime"), since=old, features=features)
+        held = NodeSetConf(name, (), since=old, features=features)
         for other, why in ((refused, {}), (held, {name: "Slurm says no"})):
             rendered = render(replace(BASE, node_sets=(other, gpu), held=why))
             assert rendered.node_sets == ("gpu",)
@@ -241,7 +251,7 @@ def test_an_older_node_set_that_never_ran_and_is_left_out_blocks_no_name() -> No
 
 def test_a_node_set_that_runs_stays_whatever_features_others_have() -> None:
     old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
-    compute, gpu = NodeSetConf("compute", "", since=old), NodeSetConf("gpu", "", since=new)
+    compute, gpu = NodeSetConf("compute", (), since=old), NodeSetConf("gpu", (), since=new)
     running = conf(replace(BASE, node_sets=(compute, gpu)))
 
     changed = replace(BASE, node_sets=(replace(compute, features=frozenset({"gpu"})), gpu))
@@ -249,8 +259,11 @@ def test_a_node_set_that_runs_stays_whatever_features_others_have() -> None:
 
 
 def test_there_is_one_default_and_it_does_not_wander() -> None:
-    both = replace(BASE, node_sets=(NodeSetConf("a", "Default=YES"), NodeSetConf("b", "Default=YES")))
-    alone = conf(replace(BASE, node_sets=(NodeSetConf("b", "Default=YES"),)))
+    both = replace(
+        BASE,
+        node_sets=(NodeSetConf("a", partition_words("Default=YES")), NodeSetConf("b", partition_words("Default=YES"))),
+    )
+    alone = conf(replace(BASE, node_sets=(NodeSetConf("b", partition_words("Default=YES")),)))
     assert render(both).node_sets == ("a",)
     kept = render(both, parse(alone))
     assert kept.node_sets == ("b",)
@@ -258,7 +271,13 @@ def test_there_is_one_default_and_it_does_not_wander() -> None:
 
 
 def test_a_node_set_whose_text_is_refused_claims_no_default() -> None:
-    both = replace(BASE, node_sets=(NodeSetConf("a", "Nodes=x Default=YES"), NodeSetConf("b", "Default=YES")))
+    both = replace(
+        BASE,
+        node_sets=(
+            NodeSetConf("a", partition_words("Nodes=x Default=YES")),
+            NodeSetConf("b", partition_words("Default=YES")),
+        ),
+    )
     rendered = render(both)
     assert rendered.node_sets == ("b",)
     assert [str(one.problem) for one in rendered.refused if one.node_set == "b"] == []
@@ -273,11 +292,11 @@ def test_a_partition_may_name_node_sets_that_do_not_exist_yet() -> None:
 @pytest.mark.parametrize(
     ("inputs", "field"),
     [
-        (replace(BASE, partitions=(PartitionConf("p", config="x y"),)), "spec.partitions[0].config"),
+        (replace(BASE, partitions=(PartitionConf("p", words=partition_words("x y")),)), "spec.partitions[0].config"),
         (replace(BASE, partitions=(PartitionConf("p"), PartitionConf("P"))), "spec.partitions[0].name"),
         (replace(BASE, partitions=(PartitionConf("all"),)), "spec.partitions[0].name"),
         (replace(BASE, partitions=(PartitionConf("p", nodes=("a b",)),)), "spec.partitions[0].nodes"),
-        (replace(BASE, nodes=(StaticNodeConf("n", "NodeName=x"),)), "spec.nodes[0].config"),
+        (replace(BASE, nodes=(StaticNodeConf.of("n", node_words("NodeName=x")),)), "spec.nodes[0].config"),
         (replace(BASE, texts=texts({"gres.conf": "x" * 1_000_000})), "spec.configFiles[gres.conf]"),
     ],
 )
@@ -290,9 +309,9 @@ def test_a_partition_that_is_kept_lets_jobs_run_on_and_takes_none() -> None:
         conf(
             replace(
                 BASE,
-                node_sets=(NodeSetConf("a", "Default=YES MaxTime=60"), NodeSetConf("b")),
-                partitions=(PartitionConf("p", ("a", "b"), ("n[1,3]",), "State=DRAIN"),),
-                nodes=(StaticNodeConf("n[1,3]", "CPUs=2"), StaticNodeConf("m")),
+                node_sets=(NodeSetConf("a", partition_words("Default=YES MaxTime=60")), NodeSetConf("b")),
+                partitions=(PartitionConf("p", ("a", "b"), ("n[1,3]",), partition_words("State=DRAIN")),),
+                nodes=(StaticNodeConf.of("n[1,3]", node_words("CPUs=2")), StaticNodeConf.of("m")),
             )
         )
     )
@@ -315,7 +334,7 @@ def test_a_partition_that_is_kept_lets_jobs_run_on_and_takes_none() -> None:
 def test_what_is_wanted_wins_over_what_is_kept() -> None:
     wanted = replace(
         BASE,
-        node_sets=(NodeSetConf("a", ""),),
+        node_sets=(NodeSetConf("a", ()),),
         partitions=(PartitionConf("p"),),
     )
     kept = replace(
@@ -330,10 +349,13 @@ def test_a_rendered_file_is_read_again() -> None:
     text = conf(
         replace(
             BASE,
-            node_sets=(NodeSetConf("a", 'Default=YES AllowGroups="x y"', gres="gpu:a100:4,shard:8"), NodeSetConf("b")),
+            node_sets=(
+                NodeSetConf("a", partition_words('Default=YES AllowGroups="x y"'), gres="gpu:a100:4,shard:8"),
+                NodeSetConf("b"),
+            ),
             partitions=(PartitionConf("p", ("later",)),),
-            nodes=(StaticNodeConf("n[1-2]", "CPUs=2"),),
-            extra_conf="Prolog=/one Prolog=/two",
+            nodes=(StaticNodeConf.of("n[1-2]", node_words("CPUs=2")),),
+            extra=parse_lines("Prolog=/one Prolog=/two"),
         )
     )
     found = parse(text)
@@ -390,7 +412,9 @@ def test_checks_of_one_nodeset_give_every_slurmd_the_program() -> None:
     assert found.files["checks-prolog"] == found.files["checks-epilog"] == programs.program()
     assert programs.program().count(programs.GIVEN_FOLDER) == programs.program().count(programs.STATE_FOLDER) == 1
     assert rendered(checks=False).files == render(replace(BASE, node_sets=(NodeSetConf("a"), NodeSetConf("b")))).files
-    theirs = rendered(checks=True, extra_conf="HealthCheckProgram=/usr/sbin/nhc\nHealthCheckNodeState=START_ONLY")
+    theirs = rendered(
+        checks=True, extra=parse_lines("HealthCheckProgram=/usr/sbin/nhc\nHealthCheckNodeState=START_ONLY")
+    )
     lines = theirs.files["slurm.conf"].splitlines()
     assert [line for line in lines if line.startswith("HealthCheck")] == [
         "HealthCheckProgram=/usr/sbin/nhc",
@@ -403,7 +427,7 @@ def test_checks_of_one_nodeset_give_every_slurmd_the_program() -> None:
 
 def test_a_nodeset_whose_text_is_refused_keeps_its_checks() -> None:
     running = parse("NodeSet=a Feature=a\nPartitionName=a Nodes=a\n")
-    refused = NodeSetConf("a", "Nodes=b", checks=True)
+    refused = NodeSetConf("a", partition_words("Nodes=b"), checks=True)
 
     found = render(replace(BASE, node_sets=(refused,)), running)
 

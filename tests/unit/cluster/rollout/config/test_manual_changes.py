@@ -8,8 +8,8 @@ from slinky_api.conditions import LONGEST_AS_EXPECTED
 from slinky_operator.cluster.actions import EmitEvent, Write, asks
 from slinky_operator.cluster.rollout.in_use.removals import Use
 from slinky_operator.cluster.rollout.slurm_questions import PartitionStates, StatesQuestion
-from slinky_operator.slurm.conf.states import SetState, marked
 from slinky_operator.slurm.conf.syntax.parsed import parse
+from slinky_operator.slurm.conf.syntax.set_states import SetState
 from tests.unit.cluster.rollout_stories import PARTITION, job, settled
 from tests.unit.cluster.world import World, node_set_object, subject
 
@@ -83,7 +83,7 @@ def test_what_is_open_again_by_hand_is_opened_in_the_file_without_another_change
     world.now += 60
     world.settle()
     assert state(world) == "UP"
-    assert not marked(parse(world.slurm_conf))
+    assert not parse(world.slurm_conf).set_states
     assert world.condition("ConfigApplied")["message"] == ""
 
 
@@ -95,7 +95,7 @@ def test_another_state_in_the_spec_wins_over_one_set_before() -> None:
     world.raw["spec"] = {"partitions": [{"name": "night", "nodeSets": ["ALL"], "config": "MaxTime=60 State=DOWN"}]}
     world.settle()
     assert state(world) == "DOWN"
-    assert not marked(parse(world.slurm_conf))
+    assert not parse(world.slurm_conf).set_states
 
 
 def test_a_state_of_the_spec_is_nobodys_by_hand() -> None:
@@ -210,7 +210,7 @@ def test_a_flag_that_keeps_states_is_out_until_slurm_has_read_another_state() ->
             world.states = {"night": "UP"}
     assert ["KeepPartState" in text for text in read[-2:]] == [False, True]
     assert [parse(text).partitions["night"].get("State") for text in read[-2:]] == ["UP", "UP"]
-    assert not marked(parse(world.slurm_conf))
+    assert not parse(world.slurm_conf).set_states
     assert world.condition("ConfigApplied")["status"] == "True"
 
 
@@ -228,4 +228,4 @@ def test_marks_are_read_as_they_are_written_and_no_text_of_a_users_is_one() -> N
     world.states = {"night": "DRAIN"}
     world.raw["spec"] = {**PARTITION, "extraConf": "KillWait=9\n# all is DOWN by scontrol, not UP as in the spec"}
     world.settle()
-    assert marked(parse(world.slurm_conf)) == {"night": SetState("DRAIN", "UP")}
+    assert parse(world.slurm_conf).set_states == {"night": SetState("DRAIN", "UP")}

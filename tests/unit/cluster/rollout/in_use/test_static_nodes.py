@@ -7,7 +7,7 @@ import pytest
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.rollout.in_use.names import MOST_NAMES
 from slinky_operator.cluster.rollout.in_use.removals import JobUse, Kept, ReservationUse, Use, keep
-from slinky_operator.slurm.conf import ConfFiles
+from slinky_operator.slurm.conf import ConfFiles, parse_words
 
 HAS = "CPUs=2 Feature=fast,big"
 BEFORE = f"NodeSet=own Feature=own\nNodeName=c-[0-3] {HAS}\nNodeName=d {HAS}\n"
@@ -54,7 +54,7 @@ def test_a_line_stays_for_jobs_that_would_end_or_be_held(wanted: str, there: Job
     if stays:
         assert kept.reason is Reason.NODES_IN_USE
         assert kept.why[0] == "node c-[0-3] stays as it is for job 7"
-        assert kept.nodes[0].config == HAS
+        assert kept.nodes[0].words == parse_words(HAS)
 
 
 def test_a_reservation_keeps_its_nodes() -> None:

@@ -19,10 +19,12 @@ from slinky_operator.slurm.conf import (
     PartitionConf,
     Rendered,
     StaticNodeConf,
+    parse_lines,
     render,
 )
 from slinky_operator.slurm.conf.sources.files import FileConf
 from slinky_operator.slurm.conf.sources.scripts import KINDS, ScriptConf
+from slinky_operator.slurm.conf.spec_lines import node_words, partition_words
 from slinky_operator.slurm.conf.syntax.directives import logical_lines
 from tests.unit.slurm.conf.goldens import CASES, PROLOG, Case
 from tests.unit.slurm.conf.syntax.slurm_grammar import Unreadable, Word, read
@@ -56,10 +58,12 @@ def inputs(
     """Texts as they would come past an API server that checks nothing."""
     return replace(
         Case().inputs(),
-        node_sets=tuple(NodeSetConf(name, text) for name, text in (("a", partition), ("b", "")) if text is not None),
-        partitions=() if line is None else (PartitionConf("p", config=line),),
-        nodes=() if node is None else (StaticNodeConf("n", node),),
-        extra_conf=extra,
+        node_sets=tuple(
+            NodeSetConf(name, partition_words(text)) for name, text in (("a", partition), ("b", "")) if text is not None
+        ),
+        partitions=() if line is None else (PartitionConf("p", words=partition_words(line)),),
+        nodes=() if node is None else (StaticNodeConf.of("n", node_words(node)),),
+        extra=parse_lines(extra),
     )
 
 

@@ -87,20 +87,19 @@ def _hindrance(candidate: Candidate) -> Step | None:
         back = shared_objects.config_map(cluster, good["data"], hash_of(good["data"]), stored.next_change)
         write = Write(Child(CONFIGMAPS, back), stored.mounted)
         return Waiting("changes made by others are being reverted", (write,))
+    if usable:
+        return None
+    done = (*leftovers(candidate), *load.actions)
     if wanted.problems:
         leaving, known = membership.leaving(candidate.view.snapshot, wanted), stored.node_sets
         strangers = [one for one in leaving if one.obj["metadata"]["name"] not in known]
         words = "; ".join(map(str, wanted.problems))
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED
-        done = (*leftovers(candidate), *load.actions, *strangers)
-        return Refused(words, done, wake_up=load.wake_up, reason=reason)
-    if rendered.problems:
-        # What must stay conflicts with what is wanted; both are kept as they are.
-        words = "; ".join((*map(str, rendered.problems), *kept.why))
-        asking, wake_up = candidate.asking, load.wake_up or USE_VALID
-        done = (*leftovers(candidate), *load.actions, *asking)
-        return Refused(words, done, wake_up=wake_up, reason=kept.reason)
-    return None
+        return Refused(words, (*done, *strangers), wake_up=load.wake_up, reason=reason)
+    # What must stay conflicts with what is wanted; both are kept as they are.
+    words = "; ".join((*map(str, rendered.problems), *kept.why))
+    wake_up = load.wake_up or USE_VALID
+    return Refused(words, (*done, *candidate.asking), wake_up=wake_up, reason=kept.reason)
 
 
 def _as_told(candidate: Candidate, found: Rollout) -> Rollout:

@@ -15,7 +15,7 @@ from slinky_api.errors import Problem
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
 from slinky_operator.slurm.conf.nodes import Names, base_of
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem
-from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
+from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed, says_default
 
 ALL_PARTITION: Final = "all"
 """Name of the partition over all nodes."""
@@ -187,8 +187,3 @@ def _default_owner(inputs: ConfInputs, running: Parsed) -> str | None:
 def _not_default(line: Line) -> Line:
     """The same line without a claim to be the default."""
     return Line(tuple(Directive(word.key, "NO") if word.folded == "default" else word for word in line.words))
-
-
-def says_default(words: Iterable[Directive]) -> bool:
-    """Whether a partition claims to be the default."""
-    return any(word.folded == "default" and word.value.lower() in {"yes", "true", "1"} for word in words)

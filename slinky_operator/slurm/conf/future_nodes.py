@@ -11,7 +11,6 @@ have underscores, which no pod can have, and they stay, however many pods there 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,11 +83,6 @@ def of(nodeset: NodeSet) -> FutureNodes | None:
     name = Directive("NodeName", f"{nodeset.name}_future_[0-{count - 1}]")
     address = Directive("NodeAddr", NO_ADDRESS)
     return FutureNodes(count, Line((name, *offered, address, Directive("State", FUTURE))))
-
-
-def names_of(node_set: str, nodes: FutureNodes) -> Iterator[str]:
-    """Their names, one by one."""
-    return (f"{node_set}_future_{number}" for number in range(nodes.count))
 
 
 def count_in(conf: Parsed) -> int:

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Final
 
 from slinky_api.errors import Problem
-from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.inputs import NodeSetConf
 from slinky_operator.slurm.conf.spec_lines import MOST, REMEMBERED, StaticNodeConf
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem
@@ -28,6 +27,7 @@ _EACH: Final = frozenset({"nodename", "nodeaddr", "nodehostname", "bcastaddr", "
 """Words of a line that are lists as long as that of its names."""
 
 _ORDINAL: Final = re.compile(r"(?P<set>.+)-[0-9]+")
+_FUTURE: Final = re.compile(r"(?P<set>.+)_future_(?P<number>0|[1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,18 @@ class Names:
     bases: Mapping[str, str] = field(default_factory=dict)
     """Of names that end in `-` and a number what comes before, and one of the names."""
 
+    future: Mapping[str, int] = field(default_factory=dict)
+    """Of names as nodes of the future have them, the NodeSets with their lowest number."""
+
     def taken_from(self, node_set: NodeSetConf) -> str | None:
         """A name that a NodeSet has itself, or that one of its nodes may have."""
         if node_set.name in self.all:
             return node_set.name
-        future = future_nodes.names_of(node_set.name, node_set.future) if self.all and node_set.future else ()
-        numbered = self.bases.get(node_set.name) if node_set.ordinals else None
-        return numbered or next((name for name in future if name in self.all), None)
+        if node_set.ordinals and node_set.name in self.bases:
+            return self.bases[node_set.name]
+        number = self.future.get(node_set.name, MOST)
+        taken = node_set.future is not None and number < node_set.future.count
+        return f"{node_set.name}_future_{number}" if taken else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,7 @@ def static_nodes(
     problems: list[Problem] = []
     names: set[str] = set()
     bases: dict[str, str] = {}
+    waiting: dict[str, int] = {}
     total = 0
     settled = [one for one in node_sets if one.name in running.node_sets]
     for index, one in sorted(enumerate(nodes), key=lambda pair: pair[1].name):
@@ -101,8 +107,9 @@ def static_nodes(
             continue
         names |= mine.all
         bases |= mine.bases
+        waiting |= {name: min(number, waiting.get(name, number)) for name, number in mine.future.items()}
         lines += _lines(one.name, one.names, one.words, future & mine.all)
-    return StaticNodes(tuple(lines), Names(names, bases), tuple(problems))
+    return StaticNodes(tuple(lines), Names(names, bases, waiting), tuple(problems))
 
 
 def _runs(mine: Names, running: Parsed) -> bool:
@@ -151,7 +158,11 @@ def _clash(mine: Names, others: AbstractSet[str], node_sets: Iterable[NodeSetCon
 
 @lru_cache(maxsize=REMEMBERED)
 def _names(names: tuple[str, ...]) -> Names:
-    return Names(frozenset(names), {base: name for name in names if (base := base_of(name)) is not None})
+    future: dict[str, int] = {}
+    for match in filter(None, map(_FUTURE.fullmatch, names)):
+        number = int(match["number"])
+        future[match["set"]] = min(number, future.get(match["set"], number))
+    return Names(frozenset(names), {base: name for name in names if (base := base_of(name)) is not None}, future)
 
 
 def base_of(name: str) -> str | None:

@@ -30,7 +30,7 @@ from slinky_api.errors import Problem
 from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import containers, future_nodes, home_folders, states
-from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, says_default
+from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
 from slinky_operator.slurm.conf.keys.merge import check_accounting, check_extra, merge, with_kept, without_states
 from slinky_operator.slurm.conf.nodes import static_nodes
@@ -39,7 +39,7 @@ from slinky_operator.slurm.conf.sources.gather import check, check_size, content
 from slinky_operator.slurm.conf.sources.scripts import in_order
 from slinky_operator.slurm.conf.syntax import set_states
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem
-from slinky_operator.slurm.conf.syntax.parsed import ConfFiles, Line, Parsed, parse
+from slinky_operator.slurm.conf.syntax.parsed import ConfFiles, Line, Parsed, parse, says_default
 from slinky_operator.slurm.health_checks import programs as health_checks
 from slinky_operator.slurm.tokens import key_set
 
@@ -109,19 +109,16 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
     own, has_default = _cluster_partitions(inputs, problems)
     specs = {name: one.spec for name, one in running.set_states.items()}
     lines: list[Line] = []
-    shown: dict[str, str] = {}
     for given in admitted:
         one = given.node_set
         if one.kept is not None:
-            lines += (_stated(line, specs) for line in one.kept)
-            shown |= _nodes_of(one.kept)
+            lines += (line.stated(specs) for line in one.kept)
             continue
         lines.append(Line.of(NodeSet=one.name, Feature=one.name))
         if one.future is not None:
             lines.append(one.future.line)
         if given.partition is not None:
-            lines.append(_partition_line(one.name, one.name, given.partition))
-            shown[one.name] = one.name
+            lines.append(Line.of_partition(one.name, one.name, given.partition))
     known = {one.name for one in node_sets}
     bridged = {inputs.bridge.name} if inputs.bridge is not None else set[str]()
     undefined = sorted(
@@ -136,25 +133,22 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
     lines += [Line.of(NodeSet=name, Feature=name) for name in sorted(declared)]
     default = "NO" if has_default or any(says_default(line.words) for line in lines) else "YES"
     everything = Line.of(PartitionName=ALL_PARTITION, Nodes="ALL", Default=default, State="UP")
-    shown |= _nodes_of((everything, *own))
     made = Parsed.of((*lines, everything, *own))
     has_checks = any(one.checks for one in node_sets)
     files = _files(inputs, problems, has_checks=has_checks)
     main, rest = _keys(_with_room(inputs, made), problems, node_sets, files)
-    wanted = made.partitions.values()
-    by_hand = states.set_by_hand(wanted, running, inputs.states)
+    by_hand = states.set_by_hand(made.partitions, running, inputs.states)
     stay = {name: one.state for name, one in by_hand.items()}
-    kept = _kept_partitions(inputs, shown)
-    if kept or states.move(wanted, by_hand, running, settled=inputs.settled):
+    kept = _kept_partitions(inputs, made.partitions)
+    if kept or states.move(made.partitions, by_hand, running, settled=inputs.settled):
         main, rest = without_states(main), without_states(rest)
-    shown |= _nodes_of(kept)
     sections = [
         _Section("The cluster", tuple(map(str, main))),
         _Section("Scripts", tuple(map(str, _scripts(inputs, has_checks=has_checks)))),
         _Section("From extraConf", tuple(map(str, rest))),
         _Section("Nodes outside Kubernetes", tuple(map(str, outside.lines))),
-        _Section("NodeSets and their partitions", tuple(str(_stated(line, stay)) for line in lines)),
-        _Section("Partitions", tuple(str(_stated(line, stay)) for line in (everything, *own))),
+        _Section("NodeSets and their partitions", tuple(str(line.stated(stay)) for line in lines)),
+        _Section("Partitions", tuple(str(line.stated(stay)) for line in (everything, *own))),
         _Section("States that an administrator has set", set_states.comments(by_hand)),
         _Section("No longer wanted, but in use", tuple(map(str, kept))),
     ]
@@ -166,7 +160,7 @@ def render(inputs: ConfInputs, running: Parsed = Parsed()) -> Rendered:  # noqa:
         files=files,
         lines=parse(files[SLURM_CONF]),
         hash=hash_of(files),
-        partitions=shown,
+        partitions={line.partition: line.get("Nodes") for line in (*made.partitions.values(), *kept)},
         node_sets=tuple(one.name for one in node_sets),
         problems=tuple(problems),
         missing=(*inputs.texts.missing, *inputs.token_keys.missing),
@@ -208,24 +202,6 @@ def _scripts(inputs: ConfInputs, *, has_checks: bool) -> list[Directive]:
     return [*own, *(one.directive for one in in_order(inputs.texts.scripts))]
 
 
-def _nodes_of(lines: Iterable[Line]) -> dict[str, str]:
-    """Partitions that lines declare, with their nodes."""
-    return {line.partition: line.get("Nodes") for line in lines if line.partition}
-
-
-def _partition_line(name: str, nodes: str, words: Sequence[Directive]) -> Line:
-    # Set if the user does not: a partition without it is down until someone sets it up.
-    state = () if any(word.folded == "state" for word in words) else (Directive("State", "UP"),)
-    where = (Directive("Nodes", nodes),) if nodes else ()
-    return Line((Directive("PartitionName", name), *where, *words, *state))
-
-
-def _stated(line: Line, states: Mapping[str, str]) -> Line:
-    """The same line, of a partition with the state that is given for it."""
-    state = states.get(line.partition)
-    return line if state is None else line.replaced(State=state)
-
-
 # The Cluster's own
 
 
@@ -253,7 +229,7 @@ def _cluster_partitions(inputs: ConfInputs, problems: list[Problem]) -> tuple[li
             problems.append(Problem(f"{field}.nodes", "must be node names or hostlists"))
             continue
         nodes = ",".join((*sorted(set(one.node_sets)), *one.nodes))
-        found.append(_partition_line(one.name, nodes, one.words))
+        found.append(Line.of_partition(one.name, nodes, one.words))
     return found, default is not None
 
 

@@ -112,6 +112,12 @@ def last_words(statuses: Iterable[Object], container: str) -> str:
     return ""
 
 
+def fault_of(pod: Object, container: str) -> str:
+    """The last output of a container that has failed; empty if it has ended in order, which is no word on its files."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return "" if ended_in_order(pod, container) else last_words(statuses, container)
+
+
 def ended_in_order(pod: Object, container: str) -> bool:
     """Whether a container has last ended since it was asked to, which is no fault, whatever it had logged before.
 

@@ -275,7 +275,7 @@ STATUS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "accounting": accounting.lost_node,
     "volumes": volumes._is_up,
     "hang": lambda pod: hang.words(pod, NOW),
-    "loading": loading.words_of,
+    "exit_messages.fault_of": lambda pod: exit_messages.fault_of(pod, "slurmctld"),
     "loading.waits": loading._waits_to_restart,
     "pod_troubles": lambda pod: pod_troubles.own(pod, [KIND], NOW),
     "problems.pulls": problems.pulls_slurmctld,

@@ -54,12 +54,10 @@ def endpoint(snapshot: Snapshot, running: Parsed, *, never_ran: bool, is_lost: b
     is_lost
         Whether slurmctld runs, and nothing shows with which files.
     """
+    runs_with_it = has_accounting(running) or (is_lost and has_started_with_it(snapshot))
+    may_be_named = never_ran or runs_with_it or slurmdbd_is_ready(snapshot)
     cluster = snapshot.cluster
-    found = variants.endpoint(cluster)
-    if found is None or not variants.runs_slurmdbd(cluster) or never_ran or has_accounting(running):
-        return found
-    runs_with_it = is_lost and has_started_with_it(snapshot)
-    return found if runs_with_it or slurmdbd_is_ready(snapshot) else None
+    return variants.endpoint(cluster) if may_be_named or not variants.runs_slurmdbd(cluster) else None
 
 
 def has_started_with_it(snapshot: Snapshot) -> bool:

@@ -30,6 +30,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.pod_programs.agent import hosts
 from slinky_operator.slurm.conf import ConfInputs, Line, StaticNodeConf, TextProblem, Words, parse
 from slinky_operator.slurm.conf.render import SLURM_CONF
+from slinky_operator.slurm.conf.syntax.parsed import FUTURE
 from slinky_operator.slurm.connection.contact import ContactState
 
 ASK_FIRST: Final = 0.5
@@ -53,7 +54,7 @@ REMEMBERED: Final = 8
 NAMED: Final = 10
 """Maximum number of names shown."""
 
-_NO_ADDRESS: Final = frozenset({"FUTURE", "CLOUD"})
+_NO_ADDRESS: Final = frozenset({FUTURE, "CLOUD"})
 """States in which slurmctld resolves no address."""
 
 
@@ -228,7 +229,7 @@ def _states_in(text: str) -> Mapping[str, bool]:
     lines: Mapping[str, Line] = parse(text).nodes
     found: dict[str, bool] = {}
     for key, line in lines.items():
-        found |= dict.fromkeys(hosts.expand(key), line.get("State").upper() == "FUTURE")
+        found |= dict.fromkeys(hosts.expand(key), line.state == FUTURE)
     return MappingProxyType(found)
 
 

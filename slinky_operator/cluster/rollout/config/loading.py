@@ -41,7 +41,7 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import subjects
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.conf.syntax.parsed import Parsed
-from slinky_operator.slurm.pods.exit_messages import ended_in_order, last_words
+from slinky_operator.slurm.pods.exit_messages import fault_of
 
 RECONFIGURING: Final = "reconfiguring"
 """What is said once files are mounted, until slurmctld has read them."""
@@ -119,7 +119,7 @@ def loading(snapshot: Snapshot, config_map: Object, conf: Parsed, now: float) ->
     if mounting is not None:
         return mounting
     if not snapshot.slurm_answers:
-        words = words_of(pod)
+        words = fault_of(pod, naming.CONTROLLER_CONTAINER)
         about = named(subjects.refused(words, files.get(SLURM_CONF, ""))) if words else ""
         words = f"{about}: {words}" if about else words
         ended = f"; slurmctld has ended: {words}" if words else ""
@@ -129,13 +129,6 @@ def loading(snapshot: Snapshot, config_map: Object, conf: Parsed, now: float) ->
         stage = Stage.REFUSED if keeps_ending else Stage.UNDER_WAY
         return Loading(stage, message, _replacements(snapshot, digest), ended=keeps_ending)
     return _load(snapshot, pod, config_map, conf, now)
-
-
-def words_of(pod: Object) -> str:
-    """The last output of slurmctld if it has failed; empty if it has ended in order, which is no word on its files."""
-    if ended_in_order(pod, naming.CONTROLLER_CONTAINER):
-        return ""
-    return last_words((pod.get("status") or {}).get("containerStatuses") or (), naming.CONTROLLER_CONTAINER)
 
 
 def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: float) -> Loading | None:

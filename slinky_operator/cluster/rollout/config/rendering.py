@@ -43,11 +43,14 @@ def candidate_of(view: View, first: str, own_keys: Sequence[PublicKey]) -> Candi
     load, status = loading.progress(view, stored, members)
     states = manual_changes.known(snapshot, is_live=stored.is_live)
     shown, marks = states.states if states is not None else {}, bool(running.set_states)
-    given, wanted, rendered, kept = _texts(view, stored, inputs, shown if marks else {}, never_ran=never_ran)
-    changes = stored.digest != rendered.hash
-    if changes and shown and not marks:
+    written = shown if marks else {}
+    while True:
+        given, wanted, rendered, kept = _texts(view, stored, inputs, written, never_ran=never_ran)
+        changes = stored.digest != rendered.hash
+        if not changes or written == shown:
+            break
         # A state that Slurm shows causes no write by itself; it goes with any other change.
-        given, wanted, rendered, kept = _texts(view, stored, inputs, shown, never_ran=never_ran)
+        written = shown
     due = kept.asks and answer.may_ask(snapshot, view.now)
     asking: tuple[Action, ...] = (Ask(UseQuestion(stored.status.applied_hash)),) if due else ()
     if stored.is_live and (changes or marks):

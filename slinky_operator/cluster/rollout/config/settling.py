@@ -10,7 +10,8 @@ from slinky_operator.cluster.rollout.config.candidate import Candidate, Live, Re
 from slinky_operator.cluster.rollout.config.held_nodesets import next_suspect
 from slinky_operator.cluster.rollout.config.writing import knows, later_part, leftovers
 from slinky_operator.cluster.rollout.in_use.answer import asks_in
-from slinky_operator.cluster.rollout.preflight import jobs_copy, single_trial
+from slinky_operator.cluster.rollout.preflight import single_trial
+from slinky_operator.cluster.trials import engine, pods
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
@@ -75,7 +76,7 @@ def _loaded(candidate: Candidate, current: Object) -> Step:
     leaving = membership.leaving(snapshot, candidate.rendered)
     later, beside = _tried_beside(candidate)
     # What waits is tried without a copy of the jobs: such a trial is of a change that was taken back.
-    stale = jobs_copy.leftovers(snapshot) if knows(candidate) else ()
+    stale = engine.leftovers(snapshot, pods.JOBS) if knows(candidate) else ()
     look = manual_changes.LOOK_EVERY if candidate.rendered.by_hand else None
     wake_up = _soonest(beside.wake_up, asks_in(snapshot, now) if candidate.kept.asks else None, due, look)
     done = (*store, *beside.actions, *stale, *candidate.asking, *retry, *leaving, *asks)

@@ -17,8 +17,9 @@ from slinky_operator.cluster.rollout.config.held_nodesets import changed, holdin
 from slinky_operator.cluster.rollout.in_use import answer, licenses, static_nodes
 from slinky_operator.cluster.rollout.in_use.answer import USE_VALID, is_fresh
 from slinky_operator.cluster.rollout.in_use.removals import changed_gres
-from slinky_operator.cluster.rollout.preflight import attempts, decision, jobs_copy
+from slinky_operator.cluster.rollout.preflight import decision, jobs_copy
 from slinky_operator.cluster.rollout.slurm_questions import StatesQuestion, UseQuestion
+from slinky_operator.cluster.trials import engine, pods
 from slinky_operator.cluster.trials.engine import Stage, Trial
 from slinky_operator.cluster.trials.preflight_pod import Preflight
 from slinky_operator.kube.events import EventType
@@ -106,7 +107,9 @@ def later_part(candidate: Candidate, *, beside: Collection[str] = ()) -> Trial:
 def leftovers(candidate: Candidate) -> tuple[Action, ...]:
     """Objects of trials of all configurations, if none is to be tried."""
     snapshot = candidate.view.snapshot
-    return (*attempts.leftovers(snapshot), *jobs_copy.leftovers(snapshot)) if knows(candidate) else ()
+    if not knows(candidate):
+        return ()
+    return tuple(one for kind in (pods.CONFIGURATION, pods.JOBS) for one in engine.leftovers(snapshot, kind))
 
 
 def knows(candidate: Candidate) -> bool:
@@ -162,7 +165,7 @@ def _with_jobs(candidate: Candidate, trial: Trial) -> Trial:
     use = answer.use(view.snapshot, view.now)
     nobody = use is not None and not use.why and not use.jobs and not use.reservations
     if trial.stage is Stage.REFUSED or nobody or not touches_jobs(live, candidate.rendered):
-        return Trial(Stage.PASSED, "", jobs_copy.leftovers(view.snapshot))
+        return Trial(Stage.PASSED, "", engine.leftovers(view.snapshot, pods.JOBS))
     return jobs_copy.trial(view, live.files, candidate.rendered.files)
 
 

@@ -167,13 +167,9 @@ def keep(running: ConfFiles, wanted: ConfFiles, use: Use | None, nodes: int | No
     silence = "" if use is None else use.why
     why: list[str] = []
     partitions, busy = _partitions(old, new, answer, why, silence, live=live)
-    named = frozenset(
-        name
-        for one in partitions
-        for item in old.partitions[one].nodes
-        if item not in old.node_sets
-        for name in hostlist.expand(item)
-    )
+    kept = [old.partitions[name] for name in partitions]
+    items = {item for line in kept for item in line.nodes}
+    named = frozenset(name for item in items - old.node_sets.keys() for name in hostlist.expand(item))
     lines = static_nodes.changed_lines(old, new)
     changed = static_nodes.lines_that_stay(lines, None if answer is None else _on_nodes(answer), why, silence, named)
     room = _room(old, new, nodes, why)
@@ -184,11 +180,10 @@ def keep(running: ConfFiles, wanted: ConfFiles, use: Use | None, nodes: int | No
     wish = None if answer is None else _wish(answer)
     lowered = licenses.lowered(old, new)
     held = {**keys.values, **licenses.licenses_that_stay(lowered, old, new, wish, silence, why)}
-    kept = [old.partitions[name] for name in partitions]
-    closed = live and any(_is_closed(old.partitions[name]) for name in _gone(old, new))
+    closed = live and any(old.partitions[name].state == INACTIVE for name in _gone(old, new))
     return Kept(
         partitions=tuple(kept),
-        node_sets=tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
+        node_sets=tuple(sorted((items & old.node_sets.keys()) - new.node_sets.keys())),
         nodes=tuple(StaticNodeConf.of(key, old.nodes[key].words[1:]) for key in changed),
         max_node_count=room,
         gres=tuple(gres),
@@ -265,10 +260,6 @@ def _reason(*, partitions: bool, nodes: bool, room: bool, gres: bool, keys: bool
     return Reason.WAITING_FOR_JOBS if keys else Reason.CONFIG_PENDING
 
 
-def _is_closed(line: Line) -> bool:
-    return line.get("State").upper() == INACTIVE
-
-
 def _gone(old: Parsed, new: Parsed) -> list[str]:
     # As in Slurm: names are case-sensitive.
     return [name for name in old.partitions if name not in new.partitions]
@@ -280,7 +271,7 @@ def _partitions(
     """Partitions that stay, and whether any of them is known to be in use, or open for jobs."""
     kept, busy = [], False
     for name in _gone(old, new):
-        if not live or not _is_closed(old.partitions[name]):
+        if not live or old.partitions[name].state != INACTIVE:
             why.append(f"partition {name} is closed to new jobs before it goes")
         elif use is None:
             why.append(f"partition {name} stays until Slurm says what is in it{quoted(silence)}")

@@ -124,12 +124,10 @@ def lines_that_stay(
 
 
 def _concerns(line: ChangedLine, job: OnNodes, lists: Hostlists) -> bool:
-    if not line.nodes.isdisjoint(job.nodes) or lists.name_any(job.named, line.removed):
+    if not line.nodes.isdisjoint(job.nodes):
         return True
-    if not job.features or not line.features:
-        return False
-    wanted = features_in(job.features)
-    return wanted is None or not wanted.isdisjoint(line.features)
+    wanted = features_in(job.features) if line.features else frozenset()
+    return wanted is None or not wanted.isdisjoint(line.features) or lists.name_any(job.named, line.removed)
 
 
 def _differs(before: Line, after: Line) -> bool:

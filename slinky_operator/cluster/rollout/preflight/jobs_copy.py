@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from slinky_operator.cluster.actions import Remove, TrialObjects
+from slinky_operator.cluster.actions import TrialObjects
 from slinky_operator.cluster.memory.rollout import Outcome, Verdict
-from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.slurmctld import pod as slurmctld_pod
 from slinky_operator.cluster.parts.slurmctld.manifests import claim_name
 from slinky_operator.cluster.rollout.in_use.parameters import users
@@ -97,20 +96,15 @@ def trial(view: View, live: Mapping[str, str], files: Mapping[str, str]) -> Tria
     node = ((snapshot.pods.controller or {}).get("spec") or {}).get("nodeName") or ""
     claim = claim_name(snapshot)
     if running is None or not node or not claim or not slurmctld_pod.keeps_state(running["spec"]["template"]):
-        return Trial(Stage.PASSED, "", leftovers(snapshot))
+        return Trial(Stage.PASSED, "", engine.leftovers(snapshot, pods.JOBS))
     if sum(map(len, (*live.values(), *files.values()))) > MOST_BYTES:
         why = "the files of both configurations are too large for a ConfigMap"
-        return Trial(Stage.PASSED, _untried(why), leftovers(snapshot))
+        return Trial(Stage.PASSED, _untried(why), engine.leftovers(snapshot, pods.JOBS))
     spec = running["spec"]["template"]["spec"]
     tried = jobs_trial(TrialInput(snapshot.cluster, view.images, files, spec, spec, claim, node), live)
     # The result of an earlier change from and to the same files is about the jobs of that time.
     loaded = snapshot.memory.rollout.loaded
     return engine.follow(view, tried, _rules(tried, -math.inf if loaded is None else loaded.at))
-
-
-def leftovers(snapshot: Snapshot) -> tuple[Remove, ...]:
-    """Pods and ConfigMaps of all such trials."""
-    return engine.leftovers(snapshot, pods.JOBS)
 
 
 def would_end(found: Trial) -> bool:

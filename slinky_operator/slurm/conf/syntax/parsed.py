@@ -44,6 +44,14 @@ class Line:
         """Make a line of keys and values, in this order."""
         return cls(tuple(Directive(key, value) for key, value in words.items()))
 
+    @classmethod
+    def of_partition(cls, name: str, nodes: str, words: Iterable[Directive]) -> Self:
+        """Make the line of a partition, which is up unless the words say otherwise: Slurm would take it for down."""
+        given = tuple(words)
+        state = () if any(word.folded == "state" for word in given) else (Directive("State", "UP"),)
+        where = (Directive("Nodes", nodes),) if nodes else ()
+        return cls((Directive("PartitionName", name), *where, *given, *state))
+
     @property
     def partition(self) -> str:
         """Name of the partition that the line declares; empty for any other line."""
@@ -59,6 +67,16 @@ class Line:
         wanted = {key.lower(): Directive(key, value) for key, value in values.items()}
         words = [wanted.pop(word.folded, word) for word in self.words]
         return Line((*words, *wanted.values()))
+
+    def stated(self, states: Mapping[str, str]) -> Line:
+        """The same line, of a partition with the state that is given for it."""
+        state = states.get(self.partition)
+        return self if state is None else self.replaced(State=state)
+
+    @property
+    def state(self) -> str:
+        """State in the line, as Slurm reads it; empty where a node's line names none."""
+        return self.get("State", "UP" if self.partition else "").upper()
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -123,17 +141,13 @@ class Parsed:
         """What stands for NodeSets in ``Nodes=`` of a partition: their names, and ``ALL``."""
         return frozenset({*self.node_sets, "ALL"})
 
-    def node_sets_of(self, lines: Iterable[Line]) -> tuple[str, ...]:
-        """NodeSets of this file that partitions name, in order of name."""
-        return tuple(sorted({node for line in lines for node in line.nodes if node in self.node_sets}))
-
 
 def _future(nodes: Mapping[str, Line], node_sets: Collection[str]) -> Iterator[tuple[str, str]]:
     """NodeSets with the host lists of their nodes of the future."""
     for expression, line in nodes.items():
         match = FUTURE_NODES.fullmatch(expression)
         # A node outside Kubernetes may be called so where no NodeSet is.
-        if match is not None and match["set"] in node_sets and line.get("State").upper() == FUTURE:
+        if match is not None and match["set"] in node_sets and line.state == FUTURE:
             yield match["set"], expression
 
 
@@ -171,6 +185,11 @@ class ConfFiles:
     def read(cls, files: Mapping[str, str]) -> ConfFiles:
         """Read the slurm.conf among these files; there may be none."""
         return ConfFiles(files, parse(files.get(_FILE, "")))
+
+
+def says_default(words: Iterable[Directive]) -> bool:
+    """Whether the words about a partition make it the default."""
+    return any(word.folded == "default" and word.value.lower() in {"yes", "true", "1"} for word in words)
 
 
 def split_nodes(text: str) -> tuple[str, ...]:

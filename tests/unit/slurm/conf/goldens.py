@@ -47,7 +47,8 @@ class Case:
         inputs = ConfInputs.of(self.cluster(), map(NodeSetConf.of, node_sets), sources)
         found = self.running()
         lines = [found.partitions[name] for name in self.kept]
-        return replace(inputs, kept_partitions=tuple(lines), kept_node_sets=found.node_sets_of(lines))
+        named = {item for line in lines for item in line.nodes} & found.node_sets.keys()
+        return replace(inputs, kept_partitions=tuple(lines), kept_node_sets=tuple(sorted(named)))
 
     def running(self) -> Parsed:
         return Parsed() if self.before is None else self.before.render().lines

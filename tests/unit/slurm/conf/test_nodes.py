@@ -67,3 +67,19 @@ def test_other_names_are_free(name: str) -> None:
     rendered = Case(nodes(name), {"gpu": {"replicas": 1}}).render()
     assert not rendered.problems
     assert not rendered.refused
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("gpu_future_[0-9]", "gpu_future_0"),
+        ("a,gpu_future_7,gpu_future_3", "gpu_future_3"),
+        ("gpu_future_8", None),
+        ("gpu_future_03", None),
+        ("gpu_future_3_future_1", None),
+        ("cpu_future_1", None),
+    ],
+)
+def test_a_new_node_set_gives_way_to_a_node_with_the_name_of_a_future_one(name: str, taken: str | None) -> None:
+    rendered = Case(nodes("z", name), {"gpu": {"futureNodes": 8}}).render()
+    assert [reason.split()[5] for _, reason in refused(rendered)] == ([] if taken is None else [taken])

@@ -319,7 +319,7 @@ def test_a_partition_that_is_kept_lets_jobs_run_on_and_takes_none() -> None:
         BASE,
         node_sets=(NodeSetConf("b"),),
         kept_partitions=tuple(before.partitions[name] for name in ("a", "p")),
-        kept_node_sets=before.node_sets_of(before.partitions.values()),
+        kept_node_sets=("a", "b"),
     )
     rendered = render(kept)
     text = rendered.files["slurm.conf"]

@@ -9,8 +9,8 @@ after a trial, as for any other change of its pod, and not if its state is an `e
 daemon is never downgraded because a name was removed from the spec or the default was lowered. Versions are read from
 tags; if a tag is not a version, nothing is known.
 
-A StatefulSet of slurmctld that is lost, while its pod may run on, is created with the image that the Cluster's status
-has: a new default is tried afterwards.
+A StatefulSet of slurmctld that is lost, while its pod may run on, is created with the image that it had, also where the
+Cluster names another one: that is tried afterwards, in its order among the daemons.
 
 slurmd must not be newer than slurmctld either: the image for NodeSets that name none is kept in the Cluster's status,
 where the NodeSet controller reads it.
@@ -81,13 +81,13 @@ def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> 
         Those that the Cluster needs.
     """
     cluster, status = snapshot.cluster, snapshot.cluster.status
-    served = bool(status.slurm_version or (status.config is not None and status.config.applied_hash))
+    served = _has_served(cluster)
     images = defaults
     for one in daemons:
         live = snapshot.children.get(one.key(cluster))
         image = _of_daemon(live, one, cluster, defaults.of(one.daemon), served=served)
-        if live is None and served and one.daemon == naming.CONTROLLER_CONTAINER:
-            image = status.slurmctld_image or image
+        if one.daemon == naming.CONTROLLER_CONTAINER:
+            image = lost(snapshot) or image
         images = images.with_image(one.daemon, image)
     controller = snapshot.children.get(("StatefulSet", naming.controller(cluster.name)))
     slurmd = _of_slurmd(
@@ -95,6 +95,20 @@ def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> 
     )
     sssd = _image(controller, identity.SSSD, "initContainers") or defaults.of(identity.SSSD)
     return images.with_image(naming.SLURMD, slurmd).with_image(identity.SSSD, sssd)
+
+
+def lost(snapshot: Snapshot) -> str:
+    """The image with which a lost StatefulSet of slurmctld is created; empty if there is one, or never was.
+
+    That of the pod that runs on, which may have written slurmctld's state; else that with which it was last up.
+    """
+    cluster = snapshot.cluster
+    if ("StatefulSet", naming.controller(cluster.name)) in snapshot.children or not _has_served(cluster):
+        return ""
+    last, pod = cluster.status.slurmctld_image, snapshot.pods.controller
+    if not last or pod is None or not _serves(pod):
+        return last or ""
+    return _image({"spec": {"template": pod}}, naming.CONTROLLER_CONTAINER) or last
 
 
 def settled(snapshot: Snapshot) -> str | None:
@@ -138,6 +152,17 @@ def _of_slurmd(known: str | None, slurmctld: str, default: str) -> str:
         # What an older version of the operator created, or a former Cluster left, does not show slurmd's image.
         known = f"{place['place']}:{slurmctld.rpartition(':')[2]}"
     return known if known and not is_newer_patch(default, known) else default
+
+
+def _has_served(cluster: Cluster) -> bool:
+    """Whether the Cluster's Slurm has ever answered."""
+    config = cluster.status.config
+    return bool(cluster.status.slurm_version or (config is not None and config.applied_hash))
+
+
+def _serves(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _is_up(live: Object) -> bool:

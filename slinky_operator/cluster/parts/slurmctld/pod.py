@@ -148,6 +148,17 @@ def image(template: Mapping[str, Any]) -> str:
     return next((str(one.get("image")) for one in containers if one["name"] == naming.CONTROLLER_CONTAINER), "")
 
 
+def with_image(wanted: Child, name: str) -> Child:
+    """The StatefulSet with another image of slurmctld."""
+    body, template = wanted.body, wanted.body["spec"]["template"]
+    containers = [
+        {**one, "image": name} if one["name"] == naming.CONTROLLER_CONTAINER else one
+        for one in template["spec"]["containers"]
+    ]
+    template = {**template, "spec": {**template["spec"], "containers": containers}}
+    return Child(wanted.resource, {**body, "spec": {**body["spec"], "template": template}})
+
+
 def same_state(wanted: Mapping[str, Any], running: Mapping[str, Any]) -> bool:
     """Whether the slurmctld of one template reads what that of the other has saved."""
     return keeps_state(running) and _state_volume(wanted) == _state_volume(running)

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from slinky_operator.cluster.daemons import default_images
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts import daemons
 from slinky_operator.cluster.parts.accounting.slurmdbd import SLURMDBD
@@ -124,6 +125,9 @@ def in_order(snapshot: Snapshot, children: Iterable[Child], answers: Answers, tr
     found = list(_changes(snapshot, children))
     tries = any(one.program == SLURMCTLD.daemon and one.is_one for one in found) and tried.stage is not Stage.FREE
     asks = any(one.is_one and one.question(image).key in answers.asked for one in found for image in (one.old, one.new))
+    if default_images.lost(snapshot):
+        # It comes back with the image that it had, and no image is asked before: whatever changes waits for that.
+        made.before, made.is_slurmctld_changing = "slurmctld's StatefulSet is there again", True
     for one in found:
         made.decide(one, "its images have said their releases" if asks else "", tries=tries)
     return Upgrade(frozenset(made.held), "" if made.refused else "; ".join(made.words), "; ".join(made.refused))

@@ -77,7 +77,7 @@ def write_daemons(state: PassState) -> Iterator[Action]:
     keys, rollout = state.found(Keys), state.found(Configuration).rollout
     assert rollout is not None  # noqa: S101 - the configuration comes before
     made = daemons.make(_materials(state, state.mounted if state.mounted.files else rollout.rendered))
-    workloads = (*made.children, *login_sets(snapshot.cluster))
+    workloads = tuple(_as_lost(state, one) for one in (*made.children, *login_sets(snapshot.cluster)))
     asked = _ask_releases(state, workloads)
     yield from asked.actions
     upgrade = order.in_order(snapshot, workloads, asked, swap)
@@ -181,12 +181,20 @@ def _shared(state: PassState) -> tuple[Child, ...]:
     )
 
 
+def _as_lost(state: PassState, child: Child) -> Child:
+    """slurmctld's StatefulSet, if it is lost, with the image that it had; any other object unchanged."""
+    image = default_images.lost(state.snapshot) if child.key == SLURMCTLD.key(state.snapshot.cluster) else ""
+    return slurmctld_pod.with_image(child, image) if image else child
+
+
 def _with_release(state: PassState, child: Child) -> Child:
     """slurmctld's StatefulSet with the release of its image; any other object unchanged."""
     if child.key != SLURMCTLD.key(state.snapshot.cluster):
         return child
-    live, has_run = state.snapshot.children.get(child.key), bool(state.snapshot.cluster.status.slurmctld_image)
-    return running_release.noted(child, live, state.found(Replacement).release, is_lost=live is None and has_run)
+    live, last = state.snapshot.children.get(child.key), state.snapshot.cluster.status.slurmctld_image
+    # Slurm shows the release of the image with which it was last up.
+    is_untold = live is None and bool(last) and slurmctld_pod.image(child.body["spec"]["template"]) != last
+    return running_release.noted(child, live, state.found(Replacement).release, is_lost=is_untold)
 
 
 def _with_running_pod(state: PassState, child: Child) -> Child:

@@ -22,7 +22,7 @@ ANNOTATION: Final = labels.CLUSTER_PREFIX + "slurm-release"
 
 UNTRIED: Final = "untried"
 """The same of an image that came without a trial: to a slurmctld that did not run, or with a StatefulSet that was lost
-and is made again.
+and is made again with the image of a pod that nobody has seen up before.
 
 slurmrestd's release says nothing of it: slurmrestd may still have the image before.
 """
@@ -61,7 +61,7 @@ def noted(child: Child, live: Object | None, tried: str, *, is_lost: bool = Fals
     tried
         The release that was tried for this write; empty if none was.
     is_lost
-        Whether there is no StatefulSet, and a slurmctld of this Cluster has run: its note is lost with it.
+        Whether there is no StatefulSet, and a slurmctld of this Cluster has run, but maybe not with this image.
     """
     is_untried = is_lost if live is None else _another_image(child.body, live)
     release = tried or (UNTRIED if is_untried else _noted(live))

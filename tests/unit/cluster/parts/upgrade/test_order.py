@@ -369,3 +369,41 @@ def test_slurmds_that_would_be_lost_are_named() -> None:
         "their NodeSets first"
     )
     assert not rules.of_slurmctld(Release(26, 5, 5), Release(26, 5, 0), {"a": Release(24, 11, 5)})
+
+
+def lose(world: World, *, runs: str = "") -> None:
+    """Take slurmctld's StatefulSet away: its pod runs on, or has gone with it."""
+    del world.children[CONTROLLER]
+    pod, is_ready = world.controller_pod, [{"type": "Ready", "status": "True"}]
+    assert pod is not None
+    spec = {"containers": [{"name": "slurmctld", "image": runs}]}
+    world.controller_pod = {**pod, "spec": spec, "status": {**pod["status"], "conditions": is_ready}} if runs else None
+
+
+@pytest.mark.parametrize("runs", ["", "slurmctld:24.11.5", "slurmctld:25.05.1"])
+def test_a_lost_slurmctld_comes_back_as_it_was_and_gets_its_next_image_in_its_turn(runs: str) -> None:
+    world = running()
+    lose(world, runs=runs)
+    world.raw = {**world.raw, "spec": images("26.05.5")}
+    world.version = "slurm 26.05.5"
+    world.step()
+    was = runs or "slurmctld:24.11.5"
+    seen = [[image(world, key) for key in (DATABASE, CONTROLLER, RESTAPI)]]
+    for key in (CONTROLLER, DATABASE, CONTROLLER):
+        ready(world, key)
+        world.settle()
+        seen.append([image(world, key) for key in (DATABASE, CONTROLLER, RESTAPI)])
+    assert seen == [
+        ["slurmdbd:24.11.5", was, "slurmrestd:24.11.5"],
+        ["slurmdbd:26.05.5", was, "slurmrestd:24.11.5"],
+        ["slurmdbd:26.05.5", "slurmctld:26.05.5", "slurmrestd:24.11.5"],
+        ["slurmdbd:26.05.5", "slurmctld:26.05.5", "slurmrestd:26.05.5"],
+    ]
+
+
+def test_a_slurmctld_that_was_never_up_comes_with_the_image_of_the_spec() -> None:
+    world = settled(images("24.11.5"))
+    world.raw["status"].pop("slurmctldImage", None)
+    lose(world)
+    wish(world, images("26.05.5"))
+    assert image(world, CONTROLLER) == "slurmctld:26.05.5"

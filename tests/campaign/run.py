@@ -112,11 +112,14 @@ class Round:
         return {one.name or one.mark for one in self._asked if one.mark in found}
 
     def _cancel_again(self) -> None:
-        """Cancel jobs that are to be cancelled: the command may have met a fault, and they would only take time."""
-        meant = [one.job for one in self._asked if one.job and jobs.is_cancelled(one.kind)]
-        if meant:
-            with suppress(LocalKubeError):
-                in_slurm(self.site.slurm, "scancel", *meant)
+        """Cancel jobs that are to be cancelled: the command may have met a fault, and they would only take time.
+
+        By name: a slurmctld that was killed gives a number again that it has forgotten.
+        """
+        for one in self._asked:
+            if one.job and jobs.is_cancelled(one.kind):
+                with suppress(LocalKubeError):
+                    in_slurm(self.site.slurm, "scancel", f"--name={one.name or one.mark}")
 
     def _note(self, said: str, what: str = "put back by an administrator") -> None:
         now = moment()

@@ -45,3 +45,14 @@ def test_what_follows_a_submission_waits_for_it(monkeypatch: pytest.MonkeyPatch,
     # On a busy machine both are due at once.
     assert sorted(words for _, words in said) == sorted(expected)
     assert all(at >= answered + 0.1 for at, _ in said)
+
+
+def test_a_job_is_not_cancelled_for_having_the_number_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slurmctld that was killed before it had saved a job gives its number again."""
+    said = list[str]()
+    monkeypatch.setattr(run, "in_slurm", lambda _, *argv: said.append(" ".join(argv)))
+    site: Any = type("Site", (), {"slurm": None})
+    one = Round(cast("Site", site), Plan(1, 1, ()), "m-")
+    one._asked += [Asked("m-9", "cancelled", 0, "35"), Asked("m-17", "in a reservation", 0, "35")]
+    one._cancel_again()
+    assert said == ["scancel --name=m-9"]

@@ -20,6 +20,7 @@ import pytest
 from typing_extensions import override
 
 from hack.localkube.paths import PROJECT
+from slinky_api.conditions import Reason as ConditionReason
 from slinky_api.v1alpha1.cluster.maintenance import MaintenanceWindow
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks, JobEnd, SlurmJob, SlurmJobStatus
@@ -124,6 +125,7 @@ class Host:
 GIVEN: Final[Mapping[str, Any]] = {
     "ScaledSet": ScaledSet(name="a", replicas=1, most=9, shape=Shape(1, 1)),
     "Cause": Cause.SCALE_IN,
+    "Reason": ConditionReason.NODE_DOWN,
     "Pod": a_pod(),
     "Drain": Drain(),
     "OnTimeout": OnTimeout.CANCEL,
@@ -183,13 +185,7 @@ def models_in(annotation: str) -> set[str]:
 
 def functions_of(module: str, source: str) -> Iterator[Function]:
     tree = ast.parse(source)
-    models = {
-        alias.asname or alias.name: alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("slurm_client.models")
-        for alias in node.names
-        if alias.name in PLAIN
-    }
+    models = imported(tree)
     outer = {id(node) for node in tree.body}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -199,6 +195,30 @@ def functions_of(module: str, source: str) -> Iterator[Function]:
             if models.keys() & named:
                 kinds = tuple((name, ast.unparse(Renamed(models).visit(kind))) for name, kind in given)
                 yield Function(module, node.name, kinds, id(node) not in outer)
+
+
+def imported(tree: ast.Module) -> dict[str, str]:
+    """The models that a module imports, by the names that they have there."""
+    return {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("slurm_client.models")
+        for alias in node.names
+        if alias.name in PLAIN
+    }
+
+
+def names_for_types(source: str) -> list[str]:
+    """Names that a module gives to types with objects of Slurm: functions with such a parameter would not be found."""
+    tree = ast.parse(source)
+    models = imported(tree)
+    given = [(node, node.value) for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))]
+    return [
+        ast.unparse(node)
+        for node, value in given
+        if isinstance(value, (ast.Name, ast.Subscript, ast.BinOp))
+        and models.keys() & {one.id for one in ast.walk(value) if isinstance(one, ast.Name)}
+    ]
 
 
 class Renamed(ast.NodeTransformer):
@@ -319,6 +339,20 @@ def test_the_functions_are_found() -> None:
         "nodeset.disruption.victims.seconds_lost",
         "cluster.rollout.slurm_questions.used_by",
     } <= {one.id for one in CALLED}
+
+
+def test_objects_of_slurm_have_their_own_names_in_types() -> None:
+    sources = {path: path.read_text("utf-8") for path in (PROJECT / "slinky_operator").rglob("*.py")}
+    found = {path: names_for_types(text) for path, text in sources.items() if "slurm_client.models" in text}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Jobs: TypeAlias = Sequence[Job]", "Jobs = dict[str, Job]", "Found: TypeAlias = Job | None", "Record = Job"],
+)
+def test_a_name_for_a_type_is_found(line: str) -> None:
+    assert names_for_types(f"from slurm_client.models import Job\n{line}\nNONE: Final[Job] = Job(id=0)\n") == [line]
 
 
 @pytest.mark.parametrize("function", CALLED, ids=lambda function: function.id)

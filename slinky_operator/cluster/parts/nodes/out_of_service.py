@@ -29,10 +29,7 @@ _WORDS: Final = {
 _ASLEEP: Final = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP", "REBOOT_ISSUED"})
 
 
-OutOfService = Mapping[Reason, Sequence[Node]]
-
-
-def out_of_service(nodes: Iterable[Node]) -> OutOfService:
+def out_of_service(nodes: Iterable[Node]) -> Mapping[Reason, Sequence[Node]]:
     """Nodes that are out of service, by reason, the worst reason first; each in order of name."""
     found: dict[Reason, list[Node]] = {reason: [] for reason in _WORDS}
     for node in nodes:
@@ -42,13 +39,13 @@ def out_of_service(nodes: Iterable[Node]) -> OutOfService:
     return {reason: sorted(some, key=lambda one: one.name) for reason, some in found.items() if some}
 
 
-def message(found: OutOfService) -> str:
+def message(found: Mapping[Reason, Sequence[Node]]) -> str:
     """How many there are, and the first of them with Slurm's reasons."""
     nodes = [node for some in found.values() for node in some]
     return f"{brief(found)}: {named([_text(node) for node in nodes], separator='; ')}"
 
 
-def brief(found: OutOfService) -> str:
+def brief(found: Mapping[Reason, Sequence[Node]]) -> str:
     """How many there are of each kind."""
     return ", ".join(f"{_number(some)} {_WORDS[reason]}" for reason, some in found.items())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,16 +11,17 @@ from typing_extensions import override
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.part import Part, Shown
 from slinky_operator.cluster.parts.nodes.counting import count_nodes
-from slinky_operator.cluster.parts.nodes.out_of_service import OutOfService, brief, message, out_of_service
+from slinky_operator.cluster.parts.nodes.out_of_service import brief, message, out_of_service
 from slinky_operator.cluster.pass_state import PassState
 from slinky_operator.slurm.connection.contact import ContactState
+from slurm_client.models import Node
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
     """What is known of nodes."""
 
-    bad: OutOfService | None = None
+    bad: Mapping[Reason, Sequence[Node]] | None = None
     """Those that are out of service; `None` if Slurm does not answer, or nobody has looked yet."""
 
 
@@ -53,7 +54,7 @@ class NodesPart(Part):
         return {"nodes": before if slurm is None or _bad(state) is None else count_nodes(slurm.nodes.values())}
 
 
-def _bad(state: PassState) -> OutOfService | None:
+def _bad(state: PassState) -> Mapping[Reason, Sequence[Node]] | None:
     """Nodes that are out of service, looked for once in a pass: there are thousands of them."""
     slurm = state.snapshot.slurm
     if slurm is None or not state.snapshot.slurm_answers:

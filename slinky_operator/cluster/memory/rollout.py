@@ -81,8 +81,8 @@ class LeftOut:
 class Held:
     """A NodeSet whose part of the configuration is held back, because a preflight with it was rejected."""
 
-    text: str
-    """The rejected text: another text is tried."""
+    part: str
+    """Identifies the rejected part: another one is tried."""
 
     why: str
     proven: bool

@@ -16,7 +16,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
-from slinky_operator.slurm.conf.syntax.parsed import FUTURE, FUTURE_NODES, Line, Parsed
+from slinky_operator.slurm.conf.syntax.parsed import FUTURE, FUTURE_NODES, FUTURE_PART, Line, Parsed
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 from slinky_operator.slurm.slurmd import launch, node_conf, resources
@@ -52,7 +52,7 @@ class FutureNodes:
 
     count: int
     line: Line
-    """Of all of them, with what each offers."""
+    """The line that declares all of them, with what each offers."""
 
 
 def of(nodeset: NodeSet) -> FutureNodes | None:
@@ -80,7 +80,7 @@ def of(nodeset: NodeSet) -> FutureNodes | None:
     if isinstance(words, TextProblem):
         return None
     offered = (word for word in words if word.folded in _OF_NODES)
-    name = Directive("NodeName", f"{nodeset.name}_future_[0-{count - 1}]")
+    name = Directive("NodeName", f"{nodeset.name}{FUTURE_PART}[0-{count - 1}]")
     address = Directive("NodeAddr", NO_ADDRESS)
     return FutureNodes(count, Line((name, *offered, address, Directive("State", FUTURE))))
 

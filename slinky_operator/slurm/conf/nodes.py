@@ -17,7 +17,7 @@ from slinky_api.errors import Problem
 from slinky_operator.slurm.conf.inputs import NodeSetConf
 from slinky_operator.slurm.conf.spec_lines import MOST, REMEMBERED, StaticNodeConf
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem
-from slinky_operator.slurm.conf.syntax.parsed import FUTURE, Line, Parsed
+from slinky_operator.slurm.conf.syntax.parsed import FUTURE, FUTURE_PART, Line, Parsed
 from slurm_client.notation import hostlist
 
 PER_LINE: Final = 512
@@ -27,7 +27,7 @@ _EACH: Final = frozenset({"nodename", "nodeaddr", "nodehostname", "bcastaddr", "
 """Words of a line that are lists as long as that of its names."""
 
 _ORDINAL: Final = re.compile(r"(?P<set>.+)-[0-9]+")
-_FUTURE: Final = re.compile(r"(?P<set>.+)_future_(?P<number>0|[1-9][0-9]{0,8})")
+_FUTURE: Final = re.compile(rf"(?P<set>.+){FUTURE_PART}(?P<number>0|[1-9][0-9]{{0,8}})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Names:
             return self.bases[node_set.name]
         number = self.future.get(node_set.name, MOST)
         taken = node_set.future is not None and number < node_set.future.count
-        return f"{node_set.name}_future_{number}" if taken else None
+        return f"{node_set.name}{FUTURE_PART}{number}" if taken else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,8 @@ def _clash(mine: Names, others: AbstractSet[str], node_sets: Iterable[NodeSetCon
 @lru_cache(maxsize=REMEMBERED)
 def _names(names: tuple[str, ...]) -> Names:
     future: dict[str, int] = {}
-    for match in filter(None, map(_FUTURE.fullmatch, names)):
+    # Most names have no such part, and there may be tens of thousands.
+    for match in filter(None, (_FUTURE.fullmatch(name) for name in names if FUTURE_PART in name)):
         number = int(match["number"])
         future[match["set"]] = min(number, future.get(match["set"], number))
     return Names(frozenset(names), {base: name for name in names if (base := base_of(name)) is not None}, future)

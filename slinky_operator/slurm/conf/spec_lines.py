@@ -48,10 +48,10 @@ class StaticNodeConf:
     """A node whose slurmd runs elsewhere, or a host list of such nodes."""
 
     name: str
-    words: Words = ()
+    words: Words
     """What its line says beside the name."""
 
-    names: tuple[str, ...] | None = field(default=(), repr=False, compare=False)
+    names: tuple[str, ...] | None = field(repr=False, compare=False)
     """Each of its nodes, as `name` says; None where they are more than Slurm can have, alone or with others."""
 
     @classmethod

@@ -19,7 +19,7 @@ from tests.support.slurm_host import SlurmHost
 
 pytestmark = pytest.mark.timeout(300)
 
-EPILOG = "#!/bin/sh\nuntil [ -e /var/spool/go ]; do sleep 0.1; done\n"
+EPILOG = "#!/bin/sh\ntouch /var/spool/ending\nuntil [ -e /var/spool/go ]; do sleep 0.1; done\n"
 STAYS, LOST = "w-0", "w-1"
 NOT_FOUND = "Invalid nodes (w-[0-1])"
 """What slurmctld logs of a job whose nodes it does not find when it starts."""
@@ -42,6 +42,8 @@ def lose_a_node(host: SlurmHost) -> int:
     host.stop(LOST, kill=True)
     host.run("scontrol", "update", f"NodeName={LOST}", "State=DOWN", "Reason=lost")
     host.wait_for(lambda: shown(host, job).nodes == (STAYS,), "the job ends on the other node")
+    # A slurmd that is reconfigured before it has ended the job's processes leaves them, and refuses to run it again.
+    host.wait_for((host.shared / "ending").exists, "its processes there have ended")
     return job
 
 

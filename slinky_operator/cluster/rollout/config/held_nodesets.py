@@ -22,8 +22,8 @@ def held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
     memory = snapshot.memory.rollout
     if not memory.held or memory.held_for != _own_part(inputs):
         return {}
-    texts = {one.name: repr(one) for one in inputs.node_sets}
-    return {name: one.why for name, one in memory.held.items() if texts.get(name) == one.text}
+    parts = {one.name: _identity(one) for one in inputs.node_sets if one.name in memory.held}
+    return {name: one.why for name, one in memory.held.items() if parts.get(name) == one.part}
 
 
 def suspects(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
@@ -39,8 +39,11 @@ def unblamed(rendered: Rendered, why: Mapping[str, str]) -> Rendered:
 
 def _own_part(inputs: ConfInputs) -> str:
     """Identifies the Cluster's own part of the configuration."""
-    own = replace(inputs, node_sets=(), held={}, future=frozenset(), states={}, settled=True)
-    return hashlib.sha256(repr(own).encode()).hexdigest()[:16]
+    return _identity(replace(inputs, node_sets=(), held={}, future=frozenset(), states={}, settled=True))
+
+
+def _identity(part: ConfInputs | NodeSetConf) -> str:
+    return hashlib.sha256(repr(part).encode()).hexdigest()[:16]
 
 
 def changed(inputs: ConfInputs, candidate: Rendered, before: Parsed) -> list[NodeSetConf]:
@@ -60,7 +63,9 @@ def holding(
 ) -> HoldBackNodeSets:
     """Hold back what was rejected; a single one is known to be the cause, several are tried one by one later."""
     before = {name: one for name, one in snapshot.memory.rollout.held.items() if name in held(snapshot, inputs)}
-    return HoldBackNodeSets({**before, **{one.name: Held(repr(one), why, alone) for one in found}}, _own_part(inputs))
+    return HoldBackNodeSets(
+        {**before, **{one.name: Held(_identity(one), why, alone) for one in found}}, _own_part(inputs)
+    )
 
 
 def next_suspect(snapshot: Snapshot) -> list[HoldBackNodeSets]:

@@ -8,8 +8,8 @@ A slurmctld that resolves names of nodes answers nothing for ten seconds per unk
 `reconfigure` is a timeout. A second one would only start this again: whatever the result of the first one, only the
 check of its outcome is repeated, and a second one follows if slurmctld answers and has read nothing.
 
-Each step is derived from what can be observed, so that the operator may die between any two. Whether the files are the
-right ones is not decided here.
+Each step is derived from what can be observed, so that the operator may die between any two. `progress` says how far
+this is, and which files are known to run by now. Whether they are the right ones is not decided here.
 """
 
 from __future__ import annotations

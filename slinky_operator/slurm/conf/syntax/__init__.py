@@ -1,4 +1,5 @@
-"""Slurm's syntax: what users write, read as Slurm reads it (`directives`); what was rendered, read again (`parsed`).
+"""Slurm's syntax: text to words and lines.
 
-No rule about what a key or a line means is here.
+What users write is read as Slurm reads it (`directives`); what was rendered is read again (`parsed`), with the states
+of partitions that its comments tell of (`set_states`). No rule about what a key or a line means is here.
 """

@@ -43,7 +43,7 @@ class TextProblem:
         return self.reason
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Directive:
     """One word `Key=Value`."""
 
@@ -65,6 +65,9 @@ class Directive:
     def __str__(self) -> str:
         quoted = f'"{self.value}"' if not self.value or " " in self.value or "\t" in self.value else self.value
         return f"{self.key}{self.operator}={quoted}"
+
+    # What is compared by its text (`held_nodesets`) has thousands of them.
+    __repr__ = __str__
 
 
 Words: TypeAlias = tuple[Directive, ...] | TextProblem

@@ -26,7 +26,10 @@ _FILE: Final = "slurm.conf"
 FUTURE: Final = "FUTURE"
 """State of nodes that may exist some day (`future_nodes`)."""
 
-FUTURE_NODES: Final = re.compile(r"(?P<set>[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)_future_\[0-(?P<last>[0-9]{1,5})\]")
+FUTURE_PART: Final = "_future_"
+"""What is between the name of their NodeSet and their numbers."""
+
+FUTURE_NODES: Final = re.compile(rf"(?P<set>[a-z0-9](?:[-a-z0-9]*[a-z0-9])?){FUTURE_PART}\[0-(?P<last>[0-9]{{1,5}})\]")
 """Host list of those of a NodeSet."""
 
 _REMEMBERED_UP_TO: Final = 16_384

@@ -33,5 +33,5 @@ def test_no_more_names_are_made_than_slurm_can_have_nodes() -> None:
 
 def test_names_are_no_part_of_what_is_compared_and_kept_as_text() -> None:
     one = StaticNodeConf.of("b-[1-1000]")
-    assert one == StaticNodeConf("b-[1-1000]")
+    assert one == StaticNodeConf("b-[1-1000]", (), None)
     assert "b-7" not in repr(one)

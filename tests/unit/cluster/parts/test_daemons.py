@@ -30,6 +30,7 @@ from slinky_operator.settings import Settings
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 from tests.unit.cluster.parts.recorder.manifests import RecorderDaemon
 from tests.unit.cluster.rollout_stories import settled
+from tests.unit.cluster.stories.lives import EVERYTHING
 from tests.unit.cluster.world import World, cluster_object
 
 
@@ -160,3 +161,8 @@ def test_every_daemon_shows_in_its_pod_why_it_ended() -> None:
     for name, pod in pods.items():
         (first, *_) = pod["containers"]
         assert first.get("terminationMessagePolicy") == "FallbackToLogsOnError", name
+
+
+@pytest.mark.parametrize("daemon", DAEMONS, ids=lambda one: one.daemon)
+def test_the_golden_trace_tells_how_each_comes_and_goes(daemon: Component) -> None:
+    assert daemon.is_wanted(Cluster.parse(cluster_object(EVERYTHING)))

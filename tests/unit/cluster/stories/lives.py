@@ -16,10 +16,10 @@ from tests.unit.cluster.stories.slurm import job
 KEY: dict[str, Any] = {"name": "key", "key": "file"}
 THERE = "http://there:6820"
 EVERYTHING: dict[str, Any] = {
-    "accounting": {},
     "login": [{"name": "front"}],
     "metrics": {"enabled": True, "exporter": {"enabled": True}},
     "identity": {"passwd": {"configMapRef": {"name": "users"}}},
+    "accounting": {},
     "controller": {"service": {"spec": {"type": "LoadBalancer"}}},
 }
 
@@ -34,7 +34,7 @@ async def everything(site: Site) -> None:
     site.texts("users", {"passwd": "alice:x:1000:1000::/home/alice:/bin/sh\n", "group": "alice:x:1000:\n"})
     site.edit(EVERYTHING)
     await site.settle()
-    for part in ("login", "metrics", "identity", "accounting", "controller"):
+    for part in EVERYTHING:
         spec = site.kube.find(resources.CLUSTERS, NAME, NAMESPACE)
         assert spec is not None
         site.edit({key: value for key, value in spec["spec"].items() if key != part})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,3 +40,9 @@ class WatchEvent:
 
 
 WatchEvents = list[WatchEvent]
+
+
+def is_ready(obj: Mapping[str, Any]) -> bool:
+    """Whether a pod or Node is ready, as its kubelet says."""
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)

@@ -55,7 +55,6 @@ KNOWN = {
     "accounts.faults": {"parts.accounting"},
     "claims.writes": {"parts.deletion"},
     "configuration.part": {"parts.workloads"},
-    "connection.replicas": {"parts.slurmrestd"},
     "connection.slurm_connection": {"spec"},
     "job_counts.unopened_files": {"parts.connection"},
     "keys.lifecycle": {"parts.workloads"},

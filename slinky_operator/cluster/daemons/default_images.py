@@ -34,7 +34,7 @@ from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.daemons.component import Component
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import pod as identity
-from slinky_operator.kube.objects import Object
+from slinky_operator.kube.objects import Object, is_ready
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.pod_templates.shapes import spec_of
 from slinky_operator.slurm.releases import TAGGED, is_newer_patch, is_older
@@ -106,7 +106,7 @@ def lost(snapshot: Snapshot) -> str:
     if ("StatefulSet", naming.controller(cluster.name)) in snapshot.children or not _has_served(cluster):
         return ""
     last, pod = cluster.status.slurmctld_image, snapshot.pods.controller
-    if not last or pod is None or not _serves(pod):
+    if not last or pod is None or not is_ready(pod):
         return last or ""
     return _image({"spec": {"template": pod}}, naming.CONTROLLER_CONTAINER) or last
 
@@ -158,11 +158,6 @@ def _has_served(cluster: Cluster) -> bool:
     """Whether the Cluster's Slurm has ever answered."""
     config = cluster.status.config
     return bool(cluster.status.slurm_version or (config is not None and config.applied_hash))
-
-
-def _serves(pod: Object) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _is_up(live: Object) -> bool:

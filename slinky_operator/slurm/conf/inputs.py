@@ -18,7 +18,7 @@ from slinky_operator.slurm.conf.future_nodes import FutureNodes
 from slinky_operator.slurm.conf.sources import token_keys
 from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather
 from slinky_operator.slurm.conf.sources.token_keys import TokenKeys
-from slinky_operator.slurm.conf.spec_lines import PartitionConf, StaticNodeConf, partition_words, static_nodes
+from slinky_operator.slurm.conf.spec_lines import PartitionConf, StaticNodeConf, partition_words, read_nodes
 from slinky_operator.slurm.conf.syntax.directives import Words, parse_lines
 from slinky_operator.slurm.conf.syntax.parsed import Line
 from slinky_operator.slurm.nodes import node_features
@@ -190,7 +190,7 @@ class ConfInputs:
             controller_address=naming.controller_host(cluster.name, cluster.namespace),
             node_sets=tuple(sorted(node_sets, key=lambda one: one.name)),
             partitions=tuple(map(PartitionConf.of, spec.partitions)),
-            nodes=static_nodes(spec.nodes),
+            nodes=read_nodes(spec.nodes),
             extra=parse_lines(spec.extra_conf),
             max_node_count=spec.max_node_count or MAX_NODE_COUNT,
             metrics=spec.metrics.enabled,

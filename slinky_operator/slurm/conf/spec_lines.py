@@ -73,7 +73,7 @@ def node_words(text: str) -> Words:
     return parse_words(text, forbidden=_NOT_IN_NODES)
 
 
-def static_nodes(nodes: Sequence[StaticNode]) -> tuple[StaticNodeConf, ...]:
+def read_nodes(nodes: Sequence[StaticNode]) -> tuple[StaticNodeConf, ...]:
     """Read the nodes of the spec, in its order; too many are those that come last by name."""
     total = 0
     found: dict[int, StaticNodeConf] = {}

@@ -16,7 +16,7 @@ import yaml
 from hack.localkube.kubectl import Kubectl, wait_for
 from kubectl_slurm.commands.verify import kubernetes as verify_kubernetes
 from slinky_api import labels
-from slinky_operator.cluster.parts.connection.replicas import is_ready
+from slinky_operator.kube.objects import is_ready
 from tests.support import plugin, processes
 from tests.support.configuring import edit, wait_live, wait_reason
 from tests.support.plugin import Editor

@@ -10,7 +10,7 @@ from typing import Final
 from slinky_operator.bridge.devices import NodeDevices
 from slinky_operator.bridge.features import feature_of
 from slinky_operator.kube.node_taints import leaving
-from slinky_operator.kube.objects import Object
+from slinky_operator.kube.objects import Object, is_ready
 from slinky_operator.reconcile.writes.children import quantity
 
 CORDONED: Final = "the Kubernetes Node is cordoned"
@@ -77,8 +77,7 @@ def marks_of_change(obj: Object) -> tuple[object, ...]:
 def _trouble(obj: Object) -> str:
     if obj["metadata"].get("deletionTimestamp"):
         return DELETING
-    conditions = (obj.get("status") or {}).get("conditions") or ()
-    if not any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions):
+    if not is_ready(obj):
         return NOT_READY
     taint = leaving(obj)
     if taint:

@@ -7,7 +7,7 @@ How a call finds a pod that answers is in `slinky_operator.slurm.connection.repl
 from __future__ import annotations
 
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.kube.objects import Object
+from slinky_operator.kube.objects import Object, is_ready
 from slinky_operator.slurm import naming
 
 
@@ -23,12 +23,6 @@ def replicas(snapshot: Snapshot) -> tuple[str, ...]:
     ready = [pod for pod in running if is_ready(pod)]
     urls = (_url(_address(pod)) for pod in sorted(ready or running, key=lambda pod: str(pod["metadata"]["name"])))
     return tuple(dict.fromkeys(urls))
-
-
-def is_ready(pod: Object) -> bool:
-    """Whether a pod is ready, as its kubelet says."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _address(pod: Object) -> str:

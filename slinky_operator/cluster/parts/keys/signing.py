@@ -30,7 +30,7 @@ from slinky_operator.cluster.parts.accounting import variants
 from slinky_operator.cluster.parts.accounting.mariadb import ANNOTATION_MOUNTS
 from slinky_operator.cluster.parts.keys import stored_keys
 from slinky_operator.cluster.secrets.checks import Missing, check
-from slinky_operator.kube.objects import Object
+from slinky_operator.kube.objects import Object, is_ready
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.tokens import key_set, signing_keys
 from slinky_operator.slurm.tokens.signing_keys import PublicKey, SigningKey, UnusableKey
@@ -170,8 +170,7 @@ def _slurmdbd_has(snapshot: Snapshot, key: PublicKey) -> bool:
 
 def _runs_with(pod: Object, digest: str) -> bool:
     started = (pod["metadata"].get("annotations") or {}).get(ANNOTATION_MOUNTS)
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return started == digest and any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+    return started == digest and is_ready(pod)
 
 
 # Former keys

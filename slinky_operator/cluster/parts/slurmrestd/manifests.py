@@ -22,9 +22,8 @@ from slinky_operator.cluster.daemons.component import Component, Materials
 from slinky_operator.cluster.daemons.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import in_conf, variants
-from slinky_operator.cluster.parts.connection.replicas import is_ready
 from slinky_operator.identity import pod as identity
-from slinky_operator.kube.objects import Object
+from slinky_operator.kube.objects import Object, is_ready
 from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
 from slinky_operator.reconcile.pod_trouble import NO_POD, DaemonTrouble
 from slinky_operator.reconcile.text import cut, moment, stamp

@@ -194,7 +194,7 @@ def _with_release(state: PassState, child: Child) -> Child:
     live, last = state.snapshot.children.get(child.key), state.snapshot.cluster.status.slurmctld_image
     # Slurm shows the release of the image with which it was last up.
     is_untold = live is None and bool(last) and slurmctld_pod.image(child.body["spec"]["template"]) != last
-    return running_release.noted(child, live, state.found(Replacement).release, is_lost=is_untold)
+    return running_release.noted(child, live, state.found(Replacement).release, is_untold=is_untold)
 
 
 def _with_running_pod(state: PassState, child: Child) -> Child:

@@ -9,7 +9,7 @@ from functools import cached_property
 from slinky_api.v1alpha1.cluster.status import ConfigStatus
 from slinky_operator.cluster.daemons import shared_objects
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.kube.objects import Object
+from slinky_operator.kube.objects import Object, is_ready
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import ConfFiles
 from slinky_operator.slurm.conf.render import hash_of
@@ -90,7 +90,7 @@ class StoredConfig:
         if status.applied_hash or self.good is not None:
             return False
         # A slurmctld left by an earlier Cluster of this name runs, although this one has never applied anything.
-        return not snapshot.slurm_answers and not _is_ready(snapshot.pods.controller)
+        return not snapshot.slurm_answers and not is_ready(snapshot.pods.controller or {})
 
     @property
     def is_lost(self) -> bool:
@@ -101,8 +101,3 @@ class StoredConfig:
 def _files(config_map: Object | None) -> Mapping[str, str]:
     found: Mapping[str, str] = (config_map or {}).get("data") or {}
     return found
-
-
-def _is_ready(pod: Object | None) -> bool:
-    conditions = ((pod or {}).get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)

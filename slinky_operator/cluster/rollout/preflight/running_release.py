@@ -51,7 +51,7 @@ def refused(snapshot: Snapshot, tried: str) -> str:
     return "" if old is None or new is None else problem_of_step(old, new)
 
 
-def noted(child: Child, live: Object | None, tried: str, *, is_lost: bool = False) -> Child:
+def noted(child: Child, live: Object | None, tried: str, *, is_untold: bool = False) -> Child:
     """slurmctld's StatefulSet with the release of its image.
 
     Parameters
@@ -60,10 +60,10 @@ def noted(child: Child, live: Object | None, tried: str, *, is_lost: bool = Fals
         The StatefulSet as it is; its note is kept while its image is.
     tried
         The release that was tried for this write; empty if none was.
-    is_lost
+    is_untold
         Whether there is no StatefulSet, and a slurmctld of this Cluster has run, but maybe not with this image.
     """
-    is_untried = is_lost if live is None else _another_image(child.body, live)
+    is_untried = is_untold if live is None else _another_image(child.body, live)
     release = tried or (UNTRIED if is_untried else _noted(live))
     if not release:
         return child

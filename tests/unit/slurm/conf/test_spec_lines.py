@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slinky_api.v1alpha1.cluster.parts import Partition, StaticNode
-from slinky_operator.slurm.conf.spec_lines import MOST, PartitionConf, StaticNodeConf, static_nodes
+from slinky_operator.slurm.conf.spec_lines import MOST, PartitionConf, StaticNodeConf, read_nodes
 from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem
 
 
@@ -16,18 +16,18 @@ def test_texts_become_words_or_a_reason() -> None:
         Partition.model_construct(name="p", node_sets=("a",), nodes=("n",), config="MaxTime=60")
     )
     assert partition == PartitionConf("p", ("a",), ("n",), (Directive("MaxTime", "60"),))
-    (wrong,) = static_nodes([node("n", "NodeName=x")])
+    (wrong,) = read_nodes([node("n", "NodeName=x")])
     assert isinstance(wrong.words, TextProblem)
     assert wrong.names == ("n",)
 
 
 def test_nodes_stay_in_the_order_of_the_spec() -> None:
-    found = static_nodes([node("b-[1-2]", "CPUs=2"), node("a")])
+    found = read_nodes([node("b-[1-2]", "CPUs=2"), node("a")])
     assert [(one.name, one.names) for one in found] == [("b-[1-2]", ("b-1", "b-2")), ("a", ("a",))]
 
 
 def test_no_more_names_are_made_than_slurm_can_have_nodes() -> None:
-    found = static_nodes([node("z"), node(f"b-[1-{MOST}]"), node("a")])
+    found = read_nodes([node("z"), node(f"b-[1-{MOST}]"), node("a")])
     assert [one.names for one in found] == [None, None, ("a",)]
 
 

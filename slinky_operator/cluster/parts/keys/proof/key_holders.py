@@ -27,7 +27,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.parts.accounting import variants
-from slinky_operator.kube.objects import Object
+from slinky_operator.kube.objects import Object, is_ready
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.key_proof import Daemon, Holder
 from slinky_operator.slurm.pods import pod_ownership
@@ -76,7 +76,7 @@ def holders(snapshot: Snapshot) -> Holders:
         if not _runs(pod):
             continue
         if not _tells_keys(pod):
-            unproven |= {} if _is_ready(pod) else {name: "cannot be asked, and its pod is not Ready"}
+            unproven |= {} if is_ready(pod) else {name: "cannot be asked, and its pod is not Ready"}
         elif host:
             identity = f"{name} {pod['metadata'].get('uid', '')} {host}"
             asked.append(Holder(identity, name, Daemon.SACKD, host, naming.KEY_PROOF_PORT, reloads=False))
@@ -144,8 +144,3 @@ def _tells_keys(pod: Object) -> bool:
     """Whether a program beside sackd tells which keys it has."""
     sidecars = (pod.get("spec") or {}).get("initContainers") or ()
     return any(one.get("name") == naming.KEY_PROOF_CONTAINER for one in sidecars)
-
-
-def _is_ready(pod: Object) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)

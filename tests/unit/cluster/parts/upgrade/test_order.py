@@ -387,6 +387,10 @@ def test_a_lost_slurmctld_comes_back_as_it_was_and_gets_its_next_image_in_its_tu
     world.raw = {**world.raw, "spec": images("26.05.5")}
     world.version = "slurm 26.05.5"
     world.step()
+    assert world.condition("Progressing")["message"] == (
+        "slurmdbd keeps slurmdbd:24.11.5 until slurmctld's StatefulSet is there again; "
+        "slurmrestd keeps slurmrestd:24.11.5 until slurmctld's StatefulSet is there again"
+    )
     was = runs or "slurmctld:24.11.5"
     seen = [[image(world, key) for key in (DATABASE, CONTROLLER, RESTAPI)]]
     for key in (CONTROLLER, DATABASE, CONTROLLER):

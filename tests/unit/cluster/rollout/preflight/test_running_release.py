@@ -51,7 +51,7 @@ def test_a_lost_stateful_set_takes_its_note_with_it() -> None:
     """In an upgrade slurmrestd still has the release before: it would be refused for ever."""
     wanted = Child(STATEFULSETS, stateful_set("slurmctld:26.05"))
     assert found(noted(wanted, None, "").body) == "24.11.5", "a new Cluster has one release"
-    made = noted(wanted, None, "", is_lost=True)
+    made = noted(wanted, None, "", is_untold=True)
     assert found(made.body) == "None"
     assert found(noted(wanted, made.body, "").body) == "None"
-    assert found(noted(wanted, None, "26.05.5", is_lost=True).body) == "26.05.5"
+    assert found(noted(wanted, None, "26.05.5", is_untold=True).body) == "26.05.5"
